@@ -101,6 +101,7 @@ export const makerView = z.object({
     .describe('what was last decided; `UNKNOWN`: nothing'),
   nonce: quantity.nullable().describe('the highest that the chain was seen to hold; null before the first reading'),
   limits: makerLimits.optional().describe('where the maker has some of its own'),
+  cancelKeys: z.array(address).optional().describe('addresses that may cancel for the maker, if there are some'),
   position: logPosition,
 });
 

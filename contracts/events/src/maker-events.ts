@@ -38,6 +38,43 @@ export const orderCancelled = z.object({
   cause,
 });
 
+/**
+ * `OrdersCancelled`: the maker cancelled all its orders of some tokens that were accepted by a time. Such an order that comes later
+ * in the log is never open.
+ */
+export const ordersCancelled = z.object({
+  type: z.literal('OrdersCancelled'),
+  maker: address,
+  making: address.optional().describe('the token that the orders sell; left out: any'),
+  taking: address.optional().describe('the token that they want; left out: any'),
+  untilMs: milliseconds.describe('orders that were accepted by then, in milliseconds since 1970'),
+  cause,
+});
+
+/**
+ * `SwitchSet`: once the partition's clock reaches `cancelAt`, the orders of the maker that were accepted by then are cancelled,
+ * unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes nothing.
+ */
+export const switchSet = z.object({
+  type: z.literal('SwitchSet'),
+  maker: address,
+  cancelAt: seconds.describe('seconds since 1970; 0: never'),
+  issuedAtMs: milliseconds.describe('when the maker signed it'),
+  cause,
+});
+
+/**
+ * `CancelKeysSet`: these addresses may cancel for the maker, and no others. One that was not issued after the newest changes
+ * nothing.
+ */
+export const cancelKeysSet = z.object({
+  type: z.literal('CancelKeysSet'),
+  maker: address,
+  keys: z.array(address).describe('the addresses that may cancel for the maker'),
+  issuedAtMs: milliseconds.describe('when the maker signed it'),
+  cause,
+});
+
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
 export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
 
@@ -125,6 +162,9 @@ export const watcherResigned = z.object({ type: z.literal('WatcherResigned') });
 export const makerEvent = z.discriminatedUnion('type', [
   orderSubmitted,
   orderCancelled,
+  ordersCancelled,
+  switchSet,
+  cancelKeysSet,
   makerObserved,
   makerAdmitted,
   makerSuspended,
@@ -138,6 +178,9 @@ export const makerEvent = z.discriminatedUnion('type', [
 
 export type OrderSubmitted = z.infer<typeof orderSubmitted>;
 export type OrderCancelled = z.infer<typeof orderCancelled>;
+export type OrdersCancelled = z.infer<typeof ordersCancelled>;
+export type SwitchSet = z.infer<typeof switchSet>;
+export type CancelKeysSet = z.infer<typeof cancelKeysSet>;
 export type ObservedFunds = z.infer<typeof observedFunds>;
 export type ObservedOrder = z.infer<typeof observedOrder>;
 export type OrderFill = z.infer<typeof orderFill>;

@@ -87,6 +87,7 @@ describe('messages on the log', () => {
     const entries = bookEntry.options.map((option) => `BookEntry-${option.shape.status.value}.v1.json`);
     const others = [
       'MakerView.v1.json',
+      'MakerView-keys.v1.json',
       'MakerView-limits.v1.json',
       'ServiceView.v1.json',
       'BookClock.v1.json',
@@ -94,6 +95,7 @@ describe('messages on the log', () => {
       'MakerObserved-fills.v1.json',
       'MakerObserved-funds.v1.json',
       'MakerSuspended-reason.v1.json',
+      'OrdersCancelled-any.v1.json',
     ];
     expect(files.sort()).toEqual([...events, ...entries, ...others].sort());
   });

@@ -4,11 +4,15 @@ import { AbiCoder, concat, keccak256 as ethersKeccak, TypedDataEncoder, zeroPadV
 import fc from 'fast-check';
 import {
   bytesToHex,
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
   createOrderHasher,
   createRequestHashers,
+  createStructHasher,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
+  heartbeatRequestTypes,
   hexToBytes,
   keccak256,
   type Order,
@@ -16,6 +20,7 @@ import {
   orderTypes,
   type SigningDomain,
   saltedDomainTypes,
+  type TypedField,
   typedDataDomain,
 } from './index.js';
 
@@ -205,4 +210,26 @@ test('keccak256 is the keccak of ethers for any length', () => {
     }),
   );
   expect(bytesToHex(keccak256(new Uint8Array(0)))).toBe(ethersKeccak(AbiCoder.defaultAbiCoder().encode([], [])));
+});
+
+describe('the digest of a message without a salt', () => {
+  const hashes = (where: SigningDomain, types: Record<string, TypedField[]>, message: object) =>
+    expect(bytesToHex(createStructHasher(where, types)(message))).toBe(
+      TypedDataEncoder.hash(typedDataDomain(where), types, message),
+    );
+
+  test('is that of ethers in any domain', () => {
+    fc.assert(
+      fc.property(
+        domain,
+        fc.record({ maker: address, making: address, taking: address, untilMs: uint256 }),
+        fc.record({ cancelAt: uint256, issuedAtMs: uint256, keys: fc.array(address, { maxLength: 6 }) }),
+        (where, all, { cancelAt, issuedAtMs, keys }) => {
+          hashes(where, cancelAllRequestTypes, all);
+          hashes(where, heartbeatRequestTypes, { maker: all.maker, cancelAt, issuedAtMs });
+          hashes(where, cancelKeysRequestTypes, { maker: all.maker, keys, issuedAtMs });
+        },
+      ),
+    );
+  });
 });

@@ -19,16 +19,20 @@ export {
 export { eventTopics } from './event-topics.js';
 export { createOrderHasher, type OrderHasher } from './hash-order.js';
 export { createRequestHashers, type RequestHashers } from './hash-requests.js';
+export { createStructHasher, type StructHasher } from './hash-struct.js';
 export { createSwapCallHasher, type SwapCallHasher } from './hash-swap-call.js';
 export { bytesToHex, decodeHex, hexToBytes } from './hex.js';
 export { keccak256 } from './keccak.js';
 export {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
   DOMAIN_VERSION,
   domainName,
   domainTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
+  heartbeatRequestTypes,
   navigatorDomainName,
   type Order,
   orderCancellationRequestTypes,

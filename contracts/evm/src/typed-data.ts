@@ -127,6 +127,34 @@ export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', T
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],
 };
 
+/** Types of the request to cancel all orders of some tokens; the zero address stands for any token. */
+export const cancelAllRequestTypes: Record<'CancelAllRequest', TypedField[]> = {
+  CancelAllRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'making', type: 'address' },
+    { name: 'taking', type: 'address' },
+    { name: 'untilMs', type: 'uint256' },
+  ],
+};
+
+/** Types of the request that sets the dead-man's switch. */
+export const heartbeatRequestTypes: Record<'HeartbeatRequest', TypedField[]> = {
+  HeartbeatRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'cancelAt', type: 'uint256' },
+    { name: 'issuedAtMs', type: 'uint256' },
+  ],
+};
+
+/** Types of the request that names the keys that may cancel for a maker. */
+export const cancelKeysRequestTypes: Record<'CancelKeysRequest', TypedField[]> = {
+  CancelKeysRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'keys', type: 'address[]' },
+    { name: 'issuedAtMs', type: 'uint256' },
+  ],
+};
+
 /** Types of what a quote signer signs of a swap call of quote version v0. */
 export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   QuoteV0: [

@@ -1,4 +1,5 @@
 export * from './examples.js';
+export * from './exits.js';
 export * from './info.js';
 export * from './operations.js';
 export * from './order-report.js';

@@ -1,5 +1,13 @@
 import { z } from 'zod';
 import { examples } from './examples.js';
+import {
+  cancelAllInput,
+  cancelKeysAnswer,
+  cancelKeysInput,
+  cancelledAll,
+  heartbeatAnswer,
+  heartbeatInput,
+} from './exits.js';
 import { info } from './info.js';
 import { orderHistory, orderReport } from './order-report.js';
 import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
@@ -285,6 +293,14 @@ const list: Operation = {
           z.string().regex(/^[0-9]+$/),
           "Where in the maker's partition of the log the list changed last. A list of the maker with a higher version is newer",
         ),
+        'X-Cancel-All-At': header(
+          'X-Cancel-All-At',
+          z
+            .string()
+            .regex(/^[1-9][0-9]*$/)
+            .optional(),
+          "There while the maker's dead-man's switch is set: when it cancels all orders, in Unix seconds",
+        ),
       })
       .extend(lagHeaders.shape),
   },
@@ -429,6 +445,83 @@ const cancelByPost: Operation = {
   },
 };
 
+const exitErrors: ErrorCases = {
+  ...bodyErrors,
+  invalid_request: {
+    cause: 'A field is missing, unknown or malformed, or a time is not one that is allowed.',
+    remedy: 'Fix the places that `errors` names.',
+  },
+  invalid_signature: {
+    cause: 'The signer is not the maker, nor a key that may do it, or the signature has high `s` or another form.',
+    remedy: 'Compare domain, types and values with what you signed: `detail` names what it recovers to.',
+  },
+  maker_not_whitelisted: { cause: 'The maker was never on the whitelist.', remedy: whitelist },
+  rate_limited: makerLimited,
+  unavailable: {
+    cause: `The log did not confirm, the whitelist is still being read, or ${stopped}.`,
+    remedy: 'Send the same request again until it is answered: repeating is harmless.',
+  },
+  internal,
+};
+
+const cancelAll: Operation = {
+  method: 'POST',
+  path: paths.cancelAll,
+  section: '4.10',
+  tag: 'Limit orders',
+  summary: 'Cancel all orders of a maker, of a token or of a pair',
+  description:
+    'As cancelling each of them: off-chain, at no gas, for good. It takes every order that was accepted by `untilMs`, also one whose POST is still on its way, and none that is accepted later: name the greatest `X-Server-Time` of the answers that you have. It needs no store, so that it works while the database is away. It costs as much as 100 cancellations.',
+  body: { type: 'application/json', schema: cancelAllInput, example: examples.cancelAll },
+  answer: {
+    type: 'application/json',
+    schema: cancelledAll,
+    example: examples.cancelledAll,
+    description: 'What is cancelled',
+    headers: cancel.answer.headers as NonNullable<typeof cancel.answer.headers>,
+  },
+  headers: cancelHeaders,
+  errors: exitErrors,
+};
+
+const beat: Operation = {
+  method: 'POST',
+  path: paths.heartbeat,
+  section: '4.11',
+  tag: 'Limit orders',
+  summary: "Set the dead-man's switch",
+  description:
+    'Unless a newer heartbeat comes first, the orders of the maker that were accepted by `cancelAt` are cancelled by the first block with that time or a later one. Send one every few seconds, each some seconds ahead. After it has fired the switch is off for orders that are accepted later. The header `X-Cancel-All-At` of the list shows it.',
+  body: { type: 'application/json', schema: heartbeatInput, example: examples.heartbeat },
+  answer: {
+    type: 'application/json',
+    schema: heartbeatAnswer,
+    example: examples.heartbeatAnswer,
+    description: 'The switch as it is set, unless a newer one has come',
+    headers: storedHeaders,
+  },
+  errors: exitErrors,
+};
+
+const nameCancelKeys: Operation = {
+  method: 'POST',
+  path: paths.cancelKeys,
+  section: '4.12',
+  tag: 'Limit orders',
+  summary: 'Name the keys that may cancel for a maker',
+  description:
+    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else: a watchdog needs no key that trades. An empty list revokes all. A new key counts within a second.',
+  body: { type: 'application/json', schema: cancelKeysInput, example: examples.cancelKeys },
+  answer: {
+    type: 'application/json',
+    schema: cancelKeysAnswer,
+    example: examples.cancelKeysAnswer,
+    description: 'The keys as they are set, unless newer ones have come',
+    headers: storedHeaders,
+  },
+  errors: exitErrors,
+};
+
 const readErrors: ErrorCases = {
   rate_limited: clientLimited,
   unavailable: {
@@ -523,6 +616,9 @@ export const operations = {
   readHistory,
   cancelOrders: cancel,
   cancelOrdersByPost: cancelByPost,
+  cancelAllOrders: cancelAll,
+  setSwitch: beat,
+  nameCancelKeys,
   describeService,
   patchQuote,
   readOpenApi: document(paths.openApi, 'application/json', 'This interface as OpenAPI 3.1'),

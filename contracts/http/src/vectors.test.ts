@@ -10,6 +10,9 @@ const all = [
   ...vectors.lists,
   ...vectors.orderRequests,
   ...vectors.historyRequests,
+  ...vectors.cancelAlls,
+  ...vectors.heartbeats,
+  ...vectors.cancelKeys,
 ];
 const { address } = new Wallet(vectors.keys.maker.privateKey);
 

@@ -1,21 +1,43 @@
-import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
+import {
+  type CancelKeysSet,
+  encodeMakerEvent,
+  type OrderCancelled,
+  type OrderSubmitted,
+  type OrdersCancelled,
+  type SwitchSet,
+} from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { ReplyHeaders } from '@makerbook/http';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 import { makerEventsTopicOf, type Parts } from './parts.js';
 
-type Fact = OrderSubmitted | OrderCancelled;
+type Fact = OrderSubmitted | OrderCancelled | OrdersCancelled | SwitchSet | CancelKeysSet;
+
+/** What Postgres has written about orders before an append: rows that count until then. */
+export interface Written {
+  readonly orderHashes: readonly Hex[];
+  readonly untilMs: number;
+}
 
 /**
- * Appends what Postgres has decided with this `untilMs`, all or none. Where the log has certainly stored nothing, what
- * Postgres has written is released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
+ * Appends what Postgres has decided, all or none. Where the log has certainly stored nothing, what Postgres has written
+ * is released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
  * @param timeMs when the facts happened
  * @returns where the last one of each partition is; the error where the log has not confirmed them
  */
 export async function appendDecided(
   parts: Parts,
   facts: readonly Fact[],
-  { requestId, timeMs, untilMs }: { readonly requestId: string; readonly timeMs: number; readonly untilMs: number },
+  {
+    requestId,
+    timeMs,
+    written,
+  }: {
+    readonly requestId: string;
+    readonly timeMs: number;
+    readonly written: Written | undefined;
+  },
 ): Promise<readonly AppendedAt[] | LogUnavailable> {
   const { settings, rows, metrics, logger } = parts;
   const startedAt = performance.now();
@@ -30,19 +52,14 @@ export async function appendDecided(
     return appended;
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
-    if (!error.mayHaveBeenAppended) await release(parts, facts, untilMs);
-    logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
+    if (!error.mayHaveBeenAppended && written !== undefined) await release(parts, written);
+    logger.warn({ requestId, reason: error.message, facts: facts.length }, 'the log did not confirm');
     return error;
   }
 }
 
 /** Best effort: what is not released is deleted by the clock of the rows. */
-export async function release(
-  { store, logger }: Parts,
-  orders: readonly Pick<Fact, 'orderHash'>[],
-  untilMs: number,
-): Promise<void> {
-  const orderHashes = orders.map(({ orderHash }) => orderHash);
+export async function release({ store, logger }: Parts, { orderHashes, untilMs }: Written): Promise<void> {
   await store.release(orderHashes, untilMs).catch((error: unknown) => {
     logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
   });
@@ -76,9 +93,22 @@ export function recordsOf(
 ): LogRecord[] {
   const trace = activeTrace();
   return facts.map((fact) => {
-    // The same fact always has the same id, also when a client sends its request again.
-    const id = `${fact.orderHash}:${fact.type === 'OrderSubmitted' ? 'submitted' : 'cancelled'}`;
-    const { value, headers } = encodeMakerEvent(fact, { id, source: '/makerbook/ingress', timeMs, trace });
+    const { value, headers } = encodeMakerEvent(fact, { id: idOf(fact), source: '/makerbook/ingress', timeMs, trace });
     return { topic, partition: partitionOf(fact.maker, partitions), key: fact.maker, value, headers };
   });
+}
+
+/** The same fact always has the same id, also when a client sends its request again. */
+function idOf(fact: Fact): string {
+  switch (fact.type) {
+    case 'OrderSubmitted':
+      return `${fact.orderHash}:submitted`;
+    case 'OrderCancelled':
+      return `${fact.orderHash}:cancelled`;
+    case 'OrdersCancelled':
+      return `${fact.maker}:${fact.making ?? 'any'}:${fact.taking ?? 'any'}:${fact.untilMs}`;
+    case 'SwitchSet':
+    case 'CancelKeysSet':
+      return `${fact.maker}:${fact.type === 'SwitchSet' ? 'switch' : 'keys'}:${fact.issuedAtMs}`;
+  }
 }

@@ -13,7 +13,8 @@ import {
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
-import { appendDecided, positionHeader } from './append-facts.js';
+import type { Makers } from '@makerbook/whitelist';
+import { appendDecided, positionHeader, type Written } from './append-facts.js';
 import { type AskedCancellation, type AskedCancellations, parseWait } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
@@ -44,7 +45,7 @@ export function cancelBy(parse: ParseCancellations) {
 }
 
 async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
-  const { metrics, settings } = parts;
+  const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
@@ -56,10 +57,10 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const facts = [...toCancel.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
-  const untilMs = parts.now() + settledMsOf(settings);
-  const headers = await charge(parts, toCancel, orderHashes, untilMs);
-  if (isRefusal(headers)) return headers;
-  const origin = { requestId: request.requestId, timeMs: parts.now(), untilMs };
+  const charged = await charge(parts, toCancel, orderHashes);
+  if (isRefusal(charged)) return charged;
+  const { headers, written } = charged;
+  const origin = { requestId: request.requestId, timeMs: parts.now(), written };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
@@ -114,15 +115,21 @@ async function prove(
       unsure.add(orderHash);
       continue;
     }
-    // Whatever an unsure hash is: only its own maker's cancellation counts.
-    const isMaker = (signer: Address) =>
-      found === undefined ? makers.admissionOf(signer) !== 'UNKNOWN' : signer === found.maker;
-    const proof = proveCancellation(cancellation, salt, isMaker);
+    const proof = proveCancellation(cancellation, salt, (signer) => makerFor(makers, signer, found?.maker));
     if ('fault' in proof) return refuseSignature(cancellation, proof.fault, index, signatureAt);
     const expiresAtSeconds = found?.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
     toCancel.set(orderHash, cancelOrder(proof.maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
   }
   return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
+}
+
+/**
+ * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known, and whatever it is,
+ * only its own maker's cancellation counts.
+ */
+function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
+  if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;
+  return makers.admissionOf(signer) === 'UNKNOWN' ? makers.makerOfCancelKey(signer) : signer;
 }
 
 function refuseSignature(
@@ -144,36 +151,43 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
   );
 }
 
-/** Charges no budget while Postgres is away: a maker can always cancel. */
+interface Charged {
+  readonly headers: ReplyHeaders;
+  /** The marks, if there are any. */
+  readonly written?: Written;
+}
+
+/** Charges the budgets and marks the orders. Does neither while Postgres is away: a maker can always cancel. */
 async function charge(
   { settings, store, now }: Parts,
   toCancel: ToCancel,
   orderHashes: readonly Hex[],
-  untilMs: number,
-): Promise<ReplyHeaders | Refusal> {
-  if (toCancel.size === 0) return {};
+): Promise<Charged | Refusal> {
+  if (toCancel.size === 0) return { headers: {} };
   const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
   const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
   const marking = store.markCancelling({
     nowMs: now(),
-    untilMs,
+    lastsMs: settledMsOf(settings),
     budget,
     makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
     hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
   });
   const outcome = await unlessAway(marking);
-  if (outcome === undefined) return {};
+  if (outcome === undefined) return { headers: {} };
   const owners = makers.map((maker) => ({ maker, budget }));
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
-  if (outcome.kind === 'marked') return headers;
+  if (outcome.kind === 'marked') {
+    return { headers, written: { orderHashes: [...toCancel.keys()], untilMs: outcome.untilMs } };
+  }
   const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
   return { code: 'rate_limited', detail, index, headers };
 }
 
 /** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
-async function awaitFeed(
+export async function awaitFeed(
   { settings, rows }: Parts,
   request: ApiRequest,
   appended: readonly AppendedAt[],

@@ -3,6 +3,9 @@ import type { Parts } from './parts.js';
 
 const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
+/** What refusals are counted by. `exit`: what a maker says of all its orders. */
+export type Endpoint = 'place' | 'cancel' | 'exit' | 'patch';
+
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 
 /** Counters and timers of the service. `@makerbook/http` counts requests by route and code. */
@@ -21,7 +24,7 @@ export function createMetrics({ rows, makers }: Pick<Parts, 'rows' | 'makers'>) 
     ordersAccepted: (count: number) => accepted.add(count),
     ordersCancelled: (count: number) => cancelled.add(count),
     quotePatched: () => patched.add(1),
-    refused: (endpoint: 'place' | 'cancel' | 'patch', code: string) => refusals.add(1, { endpoint, code }),
+    refused: (endpoint: Endpoint, code: string) => refusals.add(1, { endpoint, code }),
     /** A step has ended that began at `startedAt`, by `performance.now()`. @returns now, when the next one begins */
     took(name: 'parse' | 'verify' | 'decide' | 'append' | 'look_up', startedAt: number): number {
       const endedAt = performance.now();

@@ -73,17 +73,17 @@ async function store(
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
   const chargeOnly = untimely !== undefined;
   const asked: Asked = { ...askFor(parts, proven), receivedAtMs, chargeOnly, firstRepeatAt: repeat?.index };
-  const decided = await decide(parts, asked, validUntilMs);
+  const outcome = await decide(parts, asked, validUntilMs);
   metrics.took('decide', startedAt);
-  if (isRefusal(decided)) return decided;
-  const { outcome, untilMs } = decided;
+  if (isRefusal(outcome)) return outcome;
   const headers = describeBudget(asked, outcome);
   if (outcome.kind !== 'placed') {
     const refused = refuseOutcome(asked, outcome, untimely, repeat);
     return { ...refused, headers: { ...headers, ...refused.headers } };
   }
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, untilMs });
+  const written = { orderHashes: facts.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
+  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, written });
   if (appended instanceof LogUnavailable) {
     return unavailable(
       'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
@@ -120,14 +120,10 @@ const validUntilPassed: Refusal = {
   detail: 'nothing was stored: by the clock of the service the time that Valid-Until names has passed',
 };
 
-type Asked = Omit<PlaceRequest, 'nowMs' | 'untilMs'>;
+type Asked = Omit<PlaceRequest, 'nowMs' | 'lastsMs'>;
 
 /** Asks Postgres, and once more as long as another request places the same hash. */
-async function decide(
-  parts: Parts,
-  asked: Asked,
-  validUntilMs: number | undefined,
-): Promise<{ readonly outcome: PlaceOutcome; readonly untilMs: number } | Refusal> {
+async function decide(parts: Parts, asked: Asked, validUntilMs: number | undefined): Promise<PlaceOutcome | Refusal> {
   const { settings, store, trust, now, pause } = parts;
   const deadlineMs = now() + settings.PLACE_WAIT_MS;
   let pollMs = POLL_MS;
@@ -136,15 +132,14 @@ async function decide(
     if (validUntilMs !== undefined && nowMs > validUntilMs) return validUntilPassed;
     if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
       return unavailable('nothing was stored: the request took too long');
-    const untilMs = nowMs + settledMsOf(settings);
-    const outcome = await unlessAway(store.place({ ...asked, nowMs, untilMs }));
+    const outcome = await unlessAway(store.place({ ...asked, nowMs, lastsMs: settledMsOf(settings) }));
     if (outcome === undefined) return unavailable('nothing was stored: the store of orders does not answer');
     if (outcome.kind === 'untrusted') trust.noteLoss();
     if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
-      await release(parts, asked.orders, untilMs);
+      await release(parts, { orderHashes: asked.orders.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs });
       return unavailable('nothing was stored: the store of orders took too long');
     }
-    if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
+    if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return outcome;
     await pause(pollMs);
     pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
   }

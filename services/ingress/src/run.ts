@@ -22,12 +22,13 @@ import type { IngressSettings } from './env.js';
 import { followRows } from './follow-rows.js';
 import { judgeReadiness } from './health.js';
 import { keepTrust } from './keep-trust.js';
-import { createMetrics } from './metrics.js';
+import { createMetrics, type Endpoint } from './metrics.js';
 import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
 import type { Outside, Parts } from './parts.js';
 import { place } from './place-orders.js';
 import { createPatch } from './serve-patches.js';
+import { createExitReaders, takeExit } from './take-exits.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 import { createSlices } from './yield-slices.js';
@@ -107,18 +108,24 @@ export function createRoutes(outside: Outside): Route[] {
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
   const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };
   const counted =
-    (endpoint: 'place' | 'cancel' | 'patch', handle: Route['handle']): Route['handle'] =>
+    (endpoint: Endpoint, handle: Route['handle']): Route['handle'] =>
     async (request) => {
       const reply = await handle(request);
       if (isRefusal(reply)) parts.metrics.refused(endpoint, reply.measuredAs ?? reply.code);
       return reply;
     };
   // Nothing is written to a log whose topics were not checked.
-  const writing = (endpoint: 'place' | 'cancel', answer: (parts: Parts, request: ApiRequest) => Promise<Reply>) =>
+  const writing = (endpoint: Endpoint, answer: (parts: Parts, request: ApiRequest) => Promise<Reply>) =>
     counted(endpoint, async (request) =>
       topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet'),
     );
   const path = paths.limitOrders;
+  const { cancelAll, heartbeat, cancelKeys } = createExitReaders(domain);
+  const exits = [
+    [paths.cancelAll, cancelAll],
+    [paths.heartbeat, heartbeat],
+    [paths.cancelKeys, cancelKeys],
+  ] as const;
   return [
     { method: 'POST', path, takesJson: true, handle: writing('place', place) },
     { method: 'DELETE', path, clientLimit: cancelLimit, handle: writing('cancel', cancelBy(parseCancellationQuery)) },
@@ -129,6 +136,15 @@ export function createRoutes(outside: Outside): Route[] {
       clientLimit: cancelLimit,
       handle: writing('cancel', cancelBy(parseCancellationBody)),
     },
+    ...exits.map(
+      ([exitPath, read]): Route => ({
+        method: 'POST',
+        path: exitPath,
+        takesJson: true,
+        clientLimit: cancelLimit,
+        handle: writing('exit', takeExit(read)),
+      }),
+    ),
     {
       method: 'PATCH',
       path: paths.quoteData,

@@ -72,7 +72,7 @@ describe('a process that is killed', () => {
     const outcome = await openPlacementStore(ingress.postgres).place({
       nowMs: Date.now(),
       receivedAtMs: Date.now(),
-      untilMs: Date.now() + settledMs,
+      lastsMs: settledMs,
       makers: [{ maker: address, partition: partitionOf(address, ingress.partitions), budget, openOrdersMax: 1000 }],
       orders: [{ makerIndex: 0, orderHash: hashOf(signed), ...terms }],
       rememberedMax: 10_000_000,

@@ -8,7 +8,7 @@ const saltTypes = ['uint256', 'bytes32'] as const;
 export type ProveCancellation = ReturnType<typeof createCancellationVerifier>;
 
 /**
- * Finds the maker that has signed a cancellation in a domain with this salt, or says what is wrong with the signature. The
+ * Finds the maker for whom a cancellation is signed in a domain with this salt, or says what is wrong with the signature. The
  * interface types the salt as uint256; common wallets can only type it as bytes32, so that is tried before it is refused.
  */
 export function createCancellationVerifier(domain: SigningDomain) {
@@ -16,7 +16,7 @@ export function createCancellationVerifier(domain: SigningDomain) {
   return (
     { orderHash, signature }: AskedCancellation,
     salt: Hex,
-    isMaker: (signer: Address) => boolean,
+    makerFor: (signer: Address) => Address | undefined,
   ): { readonly maker: Address } | { readonly fault: string } => {
     const digits = salt.slice(2);
     const request = {
@@ -26,7 +26,8 @@ export function createCancellationVerifier(domain: SigningDomain) {
     const others: (Address | undefined)[] = [];
     for (const type of saltTypes) {
       const signer = recoverAddress(hashCancellation(request, type), signature);
-      if (signer !== undefined && isMaker(signer)) return { maker: signer };
+      const maker = signer && makerFor(signer);
+      if (maker !== undefined) return { maker };
       others.push(signer);
     }
     if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it' };

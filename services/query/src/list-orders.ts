@@ -22,11 +22,13 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
     if (listing === undefined)
       return unavailable('the store of orders does not answer, and the list is not known without it; try again');
     parts.listed(listing);
-    const { body, etag, version, nextCursor, lag } = listing;
+    const { body, etag, version, nextCursor, lag, cancelAt } = listing;
     return okJson(body, {
       'Cache-Control': 'private, no-store',
       ETag: etag,
       'X-List-Version': String(version),
+      // One that has passed holds for no order that is accepted now.
+      ...(cancelAt > asker.nowSeconds ? { 'X-Cancel-All-At': String(cancelAt) } : {}),
       ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
       ...lagHeader(lag),
     });

@@ -8,7 +8,7 @@ import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
 const state = (over: Partial<ListState> = {}): ListState => {
-  return { version: 7n, unsettled: [], unfolded: 0, isUnsure: false, ...over };
+  return { version: 7n, unsettled: [], unfolded: 0, isUnsure: false, cancelAt: 0, ...over };
 };
 const list = joinRecords(
   7n,

@@ -19,6 +19,8 @@ export interface Listing {
   readonly source: Found['source'];
   /** The number of the maker's own writes that it does not show yet; undefined if unknown. */
   readonly lag: number | undefined;
+  /** When the maker's switch cancels its orders, in seconds since 1970; 0: never, or unknown. */
+  readonly cancelAt: number;
 }
 
 export interface ReadListParts {
@@ -49,7 +51,8 @@ export async function readList(
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
   const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
   const lag = isKnown ? lagOf(state) : undefined;
-  return { body, etag: etagOf(body), version: list.version, nextCursor, source: found.source, lag };
+  const cancelAt = state?.cancelAt ?? 0;
+  return { body, etag: etagOf(body), version: list.version, nextCursor, source: found.source, lag, cancelAt };
 }
 
 /** The maker's own writes that the rows do not show. */

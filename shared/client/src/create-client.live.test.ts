@@ -56,6 +56,12 @@ const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
     timeoutMs: 60_000,
     ...options,
   });
+const plainDomain = {
+  name: 'Test Limit Order Protocol',
+  version: 'v0',
+  chainId: 8217,
+  verifyingContract: `0x${'12'.repeat(20)}`,
+};
 const quickly = { retry: { pauseMs: 1, attemptsMax: 3 } };
 
 const ok =
@@ -109,13 +115,7 @@ describe('the client', () => {
         { name: 'issuedAt', type: 'uint256' },
       ],
     };
-    const signedDomain = {
-      name: 'Test Limit Order Protocol',
-      version: 'v0',
-      chainId: 8217,
-      verifyingContract: `0x${'12'.repeat(20)}`,
-      salt: salt ?? '',
-    };
+    const signedDomain = { ...plainDomain, salt: salt ?? '' };
     const signer = verifyTypedData(signedDomain, types, { orderHash: hash, issuedAt }, signature ?? '');
     expect([issuedAt, signer.toLowerCase()]).toEqual(['1699999999', await client.maker()]);
     expect(await failureOf(client.findOrder(hash))).toMatchObject({ code: 'unreadable', retryable: false });
@@ -131,6 +131,51 @@ describe('the client', () => {
     expect(asked[0]?.url.searchParams.get('issuedAt')).toBe('1699999999');
     expect(asked[0]?.url.searchParams.get('salt')).toMatch(/^0x[0-9a-f]{64}$/);
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
+  });
+
+  test('takes back all orders up to now, by the clock here or that of the newest answer, whichever is later', async () => {
+    answers = [ok([], { 'X-Server-Time': '1700000005000' }), ok({}), ok({})];
+    const client = clientOf({ now: () => 1_700_000_000_000 });
+    await client.listOrders();
+    const making = `0x${'AB'.repeat(20)}`;
+    await client.cancelAll({ making });
+    await client.cancelAll({ untilMs: 7 });
+    const { signature, ...sent } = JSON.parse(asked[1]?.body ?? '');
+    const maker = await client.maker();
+    expect(sent).toEqual({ maker, making: making.toLowerCase(), untilMs: 1_700_000_005_000 });
+    expect(asked[1]?.url.pathname).toBe('/v0alpha/limit-orders/cancel-all');
+    const types = {
+      CancelAllRequest: [
+        ...['maker', 'making', 'taking'].map((name) => ({ name, type: 'address' })),
+        { name: 'untilMs', type: 'uint256' },
+      ],
+    };
+    const message = { ...sent, taking: `0x${'00'.repeat(20)}` };
+    expect(verifyTypedData(plainDomain, types, message, signature).toLowerCase()).toBe(maker);
+    expect(JSON.parse(asked[2]?.body ?? '')).toMatchObject({ untilMs: 7 });
+  });
+
+  test('sends heartbeats for another maker, and names keys', async () => {
+    answers = [ok({}), ok({})];
+    const maker = `0x${'cd'.repeat(20)}`;
+    const client = clientOf({ now: () => 1_700_000_000_000, maker });
+    await client.sendHeartbeat(1_700_000_030);
+    await client.nameCancelKeys([wallet.address]);
+    const issuedAtMs = 1_700_000_000_000;
+    const bodies = asked.map(({ body }) => JSON.parse(body));
+    expect(bodies).toMatchObject([
+      { maker, cancelAt: 1_700_000_030, issuedAtMs },
+      { maker, keys: [wallet.address.toLowerCase()], issuedAtMs },
+    ]);
+    const { signature, ...message } = bodies[1];
+    const types = {
+      CancelKeysRequest: [
+        { name: 'maker', type: 'address' },
+        { name: 'keys', type: 'address[]' },
+        { name: 'issuedAtMs', type: 'uint256' },
+      ],
+    };
+    expect(verifyTypedData(plainDomain, types, message, signature)).toBe(wallet.address);
   });
 
   test('signs no order whose expiry is in milliseconds', async () => {

@@ -1,8 +1,15 @@
-import type { Cancellation, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
+import type {
+  Cancellation,
+  CancelledAll,
+  LimitOrderRecord,
+  OrderHistory,
+  OrderReport,
+} from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { type CallOptions, callService, readList } from './call-service.js';
+import { type CancelAllScope, createExits } from './cancel-all.js';
 import { type AwaitedCancellations, type CancelParts, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
@@ -14,6 +21,8 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | Hex;
+  /** The maker for whom the signer cancels, where it is not the maker itself: it is then one of the maker's cancel keys. */
+  readonly maker?: string;
   /** These three make the EIP-712 domain: ask the operator. */
   readonly chainId: number | bigint;
   readonly serviceName: string;
@@ -75,6 +84,15 @@ export interface MakerbookClient {
   cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or after so many seconds. */
   cancelOrdersAndWait(orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations>;
+  /** POST …/cancel-all: takes back all orders, or those of some tokens. */
+  cancelAll(scope?: CancelAllScope): Promise<CancelledAll>;
+  /**
+   * POST …/heartbeat: unless another one comes first, all orders are cancelled then.
+   * @param cancelAt Unix seconds; 0 turns the switch off
+   */
+  sendHeartbeat(cancelAt: number): Promise<void>;
+  /** POST …/cancel-keys: these addresses may cancel for the maker, and no others. */
+  nameCancelKeys(keys: readonly string[]): Promise<void>;
   /** PATCH: the transaction data with another minimum output. */
   patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
 }
@@ -88,13 +106,18 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const { serviceName, chainId } = options;
   const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
   const signing = createRequestSigner(signer, domain, options.onSign);
+  let serverTimeMs = 0;
   const calling = {
     baseUrl: options.baseUrl.replace(/\/+$/, ''),
     timeoutMs,
-    fetch: options.fetch ?? ((...call) => fetch(...call)),
+    fetch: async (...call: Parameters<typeof fetch>) => {
+      const response = await (options.fetch ?? fetch)(...call);
+      serverTimeMs = Math.max(serverTimeMs, Number(response.headers.get('x-server-time') ?? 0));
+      return response;
+    },
   };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
-  const maker = async () => lowerHex(await signer.getAddress(), 20);
+  const maker = async () => lowerHex(options.maker ?? (await signer.getAddress()), 20);
   const cancel = createCancel({ signing, calling, again });
 
   return {
@@ -120,6 +143,8 @@ export function createClient(options: ClientOptions): MakerbookClient {
     cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
 
     cancelOrdersAndWait: cancel,
+
+    ...createExits({ signing, again, calling, now, serverTimeMs: () => serverTimeMs, maker }),
 
     async patchQuote({ data, minOutput }) {
       const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;

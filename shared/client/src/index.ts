@@ -1,5 +1,6 @@
 export type {
   Cancellation,
+  CancelledAll,
   FactCause,
   FieldProblem,
   LimitOrderRecord,
@@ -7,6 +8,7 @@ export type {
   OrderReport,
   TimelineEntry,
 } from '@makerbook/contracts-http';
+export type { CancelAllScope } from './cancel-all.js';
 export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';

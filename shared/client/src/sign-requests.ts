@@ -43,6 +43,8 @@ export interface RequestSigner {
   signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
   signCancellation(request: { readonly orderHash: Hex; readonly salt: bigint }): Promise<Hex>;
+  /** The signature of a message in the domain of orders: one struct, whose name is that of the types. */
+  signMessage(structs: Readonly<Record<string, TypedField[]>>, message: TypedData['message']): Promise<Hex>;
 }
 
 /** @param onSign is called with what is about to be signed, and its EIP-712 digest */
@@ -90,6 +92,10 @@ export function createRequestSigner(
     signHistory: ({ salt, issuedAt }) => signRead(getLimitOrderHistoryRequestTypes, salt, { issuedAt }),
     signOrderRequest: ({ salt, orderHash, issuedAt }) =>
       signRead(getLimitOrderRequestTypes, salt, { orderHash, issuedAt }),
+    async signMessage(structs, message) {
+      const [primaryType = ''] = Object.keys(structs);
+      return (await sign({ types: { ...domainTypes, ...structs }, primaryType, domain, message })).signature;
+    },
     async signCancellation({ orderHash, salt }) {
       const types = { ...saltedDomainTypes(cancellationSalt), ...orderCancellationRequestTypes };
       const salted = { ...domain, salt: `0x${salt.toString(16).padStart(64, '0')}` };

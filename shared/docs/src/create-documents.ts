@@ -25,6 +25,7 @@ const read = (path: string) => readFileSync(path, 'utf8');
 const client = [
   'index',
   'call-service',
+  'cancel-all',
   'cancel-orders',
   'create-client',
   'errors',

@@ -5,8 +5,10 @@ import type {
   ObservedOrder,
   OrderCancelled,
   OrderSubmitted,
+  OrdersCancelled,
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { addCutoff, setCancelKeys, setSwitch } from './exits.js';
 import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
@@ -22,6 +24,12 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
       return open(draft, fact, clock, offset);
     case 'OrderCancelled':
       return cancel(draft, fact, clock);
+    case 'OrdersCancelled':
+      return cancelAll(draft, fact, clock);
+    case 'SwitchSet':
+      return draft.setExits(setSwitch(draft.exits, fact, clock));
+    case 'CancelKeysSet':
+      return draft.setExits(setCancelKeys(draft.exits, fact));
     case 'MakerObserved':
       return observe(draft, fact, clock);
     case 'MakerAdmitted':
@@ -48,7 +56,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   const isPassed = draft.hasPassed(order.nonce);
   const known = isPassed ? undefined : recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
-  const isCancelled = known === 'CANCELLED';
+  const isCancelled = known === 'CANCELLED' || draft.isCutOff({ order, acceptedAtMs: fact.acceptedAtMs }, clock);
   const opened: OpenOrder = {
     orderHash,
     order,
@@ -61,8 +69,8 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
     inBook: !isCancelled && !isPassed && isRoutable({ order }, draft.admission, clock, draft.rules),
   };
   draft.add(opened);
-  if (isCancelled) draft.remove(opened, 'CANCELLED');
-  else if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
+  if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
+  else if (isCancelled) draft.remove(opened, 'CANCELLED');
   else if (clock.seconds >= expirySeconds(opened)) draft.remove(opened, 'EXPIRED');
 }
 
@@ -72,6 +80,12 @@ function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancell
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
   if (recall(draft, orderHash, clock) !== undefined || isForgotten(expiresAtSeconds, clock)) return;
   draft.note({ kind: 'HashCancelled', maker: draft.maker, orderHash, expiresAtSeconds });
+}
+
+/** All orders of the tokens that were accepted by then, also those that come later in the log. */
+function cancelAll(draft: MakerDraft, fact: OrdersCancelled, clock: LogClock): void {
+  draft.setExits(addCutoff(draft.exits, fact, clock));
+  for (const order of [...draft.orders.values()]) if (draft.isCutOff(order, clock)) draft.remove(order, 'CANCELLED');
 }
 
 /**

@@ -59,7 +59,7 @@ export function bookEntryOf(
 
 /** The record of a maker in `limit-orders.makers.v1`, for ingress and query. */
 export function makerViewOf(
-  { maker, admission, limits, nonce }: Pick<Maker, 'maker' | 'admission' | 'limits' | 'nonce'>,
+  { maker, admission, limits, nonce, exits }: Pick<Maker, 'maker' | 'admission' | 'limits' | 'nonce' | 'exits'>,
   position: LogPosition,
 ): MakerView {
   return {
@@ -68,6 +68,7 @@ export function makerViewOf(
     admission,
     nonce: nonce === undefined ? null : quantity(nonce.value),
     ...(Object.keys(limits).length > 0 && { limits }),
+    ...(exits.cancelKeys.length > 0 && { cancelKeys: [...exits.cancelKeys] }),
     position,
   };
 }

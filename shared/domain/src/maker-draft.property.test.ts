@@ -88,6 +88,24 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ making: fc.option(token, { nil: undefined }), untilMs: fc.integer({ min: 0, max: 150_000 }) })
+      .map(({ making, untilMs }): MakerEvent => {
+        return { type: 'OrdersCancelled', maker, ...(making && { making }), untilMs, cause };
+      }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('SwitchSet' as const),
+      maker: fc.constant(maker),
+      cancelAt: fc.integer({ min: 0, max: 200 }),
+      issuedAtMs: fc.integer({ min: 0, max: 200 }),
+      cause: fc.constant(cause),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 

@@ -1,6 +1,7 @@
 import type { BookCause, MakerFact, MakerLimits } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { applyFact } from './apply-fact.js';
+import { type Exits, isCutOff } from './exits.js';
 import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type {
@@ -52,6 +53,7 @@ export class MakerDraft implements Maker {
   admission: Admission;
   limits: MakerLimits;
   nonce: ObservedNonce | undefined;
+  exits: Exits;
   listVersion: bigint;
   dueAtSeconds: number;
   readonly #orders: Map<Hex, OpenOrder>;
@@ -67,6 +69,7 @@ export class MakerDraft implements Maker {
     this.admission = maker.admission;
     this.limits = maker.limits;
     this.nonce = maker.nonce;
+    this.exits = maker.exits;
     this.listVersion = maker.listVersion;
     this.dueAtSeconds = maker.dueAtSeconds;
     this.#orders = new Map(maker.orders);
@@ -87,8 +90,8 @@ export class MakerDraft implements Maker {
   }
 
   /**
-   * Applies a block's time: orders expire, leave the router's feed, or are removed because the chain's nonce has not
-   * reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
+   * Applies a block's time: orders expire, leave the router's feed, or are removed because their maker's switch was not moved on
+   * or the chain's nonce has not reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */
@@ -98,6 +101,7 @@ export class MakerDraft implements Maker {
       let dueAtSeconds = Number.POSITIVE_INFINITY;
       for (const order of [...this.#orders.values()]) {
         if (clock.seconds >= expirySeconds(order)) this.remove(order, 'EXPIRED');
+        else if (this.isCutOff(order, clock)) this.remove(order, 'CANCELLED');
         else if (this.isAhead(order) && clock.seconds * 1000 >= order.acceptedAtMs) this.remove(order, 'NONCE_CHANGED');
         else {
           const isToLeave = order.inBook && clock.seconds >= routableUntilSeconds(order, this.rules);
@@ -142,6 +146,11 @@ export class MakerDraft implements Maker {
     return this.nonce !== undefined && nonce < this.nonce.value;
   }
 
+  /** True if its maker has cancelled it with many others. */
+  isCutOff(order: Pick<OpenOrder, 'order' | 'acceptedAtMs'>, clock: LogClock): boolean {
+    return isCutOff(order, this.exits, clock);
+  }
+
   /** True if the order's state agrees with the known nonce and funds. */
   isJudged(order: OpenOrder): boolean {
     return sameState(order.state, judge(order, this.nonce?.value, this.#fundingOf(order).known));
@@ -168,6 +177,13 @@ export class MakerDraft implements Maker {
     if (hasSameLimits(this.limits, limits)) return;
     this.limits = limits;
     this.#noteMaker();
+  }
+
+  setExits(exits: Exits): void {
+    const hasOtherKeys = exits.cancelKeys.join() !== this.exits.cancelKeys.join();
+    this.exits = exits;
+    if (exits.cancelAt > 0 && this.#orders.size > 0) this.dueAtSeconds = Math.min(this.dueAtSeconds, exits.cancelAt);
+    if (hasOtherKeys) this.#noteMaker();
   }
 
   /** @param nonce above the known one */
@@ -227,11 +243,15 @@ export class MakerDraft implements Maker {
   }
 
   #noteMaker(): void {
-    this.note({ kind: 'MakerChanged', admission: this.admission, limits: this.limits, nonce: this.nonce });
+    const { admission, limits, nonce, exits } = this;
+    this.note({ kind: 'MakerChanged', admission, limits, nonce, exits });
   }
 
   #dueAt(order: OpenOrder): number {
-    const next = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    const { cancelAt } = this.exits;
+    const isSwitched = cancelAt > 0 && order.acceptedAtMs <= cancelAt * 1000;
+    const own = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    const next = isSwitched ? Math.min(own, cancelAt) : own;
     return this.isAhead(order) ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
   }
 
@@ -261,7 +281,7 @@ export class MakerDraft implements Maker {
   }
 
   #change(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
-    const { admission, limits, nonce, listVersion, dueAtSeconds } = this;
+    const { admission, limits, nonce, exits, listVersion, dueAtSeconds } = this;
     this.#offset = offset;
     try {
       work();
@@ -271,6 +291,7 @@ export class MakerDraft implements Maker {
       this.admission = admission;
       this.limits = limits;
       this.nonce = nonce;
+      this.exits = exits;
       this.listVersion = listVersion;
       this.dueAtSeconds = dueAtSeconds;
       this.#takeBack();

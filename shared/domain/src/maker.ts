@@ -1,5 +1,6 @@
 import type { BookCause, MakerLimits } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Exits, noExits } from './exits.js';
 import type { Order } from './order.js';
 import type { HashKey } from './remember-hashes.js';
 
@@ -71,6 +72,7 @@ export interface Maker {
   readonly limits: MakerLimits;
   /** The highest cancel-all counter that the chain was seen to hold; it never goes down. */
   readonly nonce: ObservedNonce | undefined;
+  readonly exits: Exits;
   readonly funding: ReadonlyMap<Address, Funding>;
   /** The open orders by hash, in the order of acceptance. */
   readonly orders: ReadonlyMap<Hex, OpenOrder>;
@@ -99,8 +101,8 @@ export type Change =
   | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
   /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
   | ({ readonly kind: 'HashCancelled'; readonly expiresAtSeconds: number } & HashKey)
-  /** Admission, limits or nonce changed. */
-  | ({ readonly kind: 'MakerChanged' } & Pick<Maker, 'admission' | 'limits' | 'nonce'>);
+  /** Admission, limits, nonce or the keys that may cancel changed. */
+  | ({ readonly kind: 'MakerChanged' } & Pick<Maker, 'admission' | 'limits' | 'nonce' | 'exits'>);
 
 /** A change and the offset of the fact that led to it. */
 export type Transition = Change & { readonly offset: bigint };
@@ -112,6 +114,7 @@ export function unknownMaker(maker: Address): Maker {
     admission: 'UNKNOWN',
     limits: {},
     nonce: undefined,
+    exits: noExits,
     funding: new Map(),
     orders: new Map(),
     listVersion: 0n,
@@ -125,11 +128,12 @@ export function snapshotOf({
   admission,
   limits,
   nonce,
+  exits,
   funding,
   orders,
   listVersion,
   dueAtSeconds,
 }: Maker): Maker {
   const own = { funding: new Map(funding), orders: new Map(orders) };
-  return { maker, admission, limits, nonce, ...own, listVersion, dueAtSeconds };
+  return { maker, admission, limits, nonce, exits, ...own, listVersion, dueAtSeconds };
 }

@@ -10,6 +10,7 @@ const exposedHeaders = [
   'X-Read-Lag',
   'X-Next-Cursor',
   'X-List-Version',
+  'X-Cancel-All-At',
   'X-Server-Time',
   'Server-Timing',
   'X-Log-Position',

@@ -24,6 +24,8 @@ create table makers (
   admission text not null check (admission in ('UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED')),
   -- The maker's own limits, by the names of the facts; what is not there is as the service has it.
   limits jsonb not null default '{}' check (jsonb_typeof(limits) = 'object'),
+  -- How it cancels all its orders, by the names of the fold; what is not there is off.
+  exits jsonb not null default '{}' check (jsonb_typeof(exits) = 'object'),
   nonce numeric(78, 0) check (nonce >= 0),
   nonce_block bigint check (nonce_block >= 0),
   -- No order of the maker is due for anything before the partition's clock reaches this second. Null: nothing is.
@@ -208,6 +210,11 @@ create view trusted as
 select since_ms from trust
 where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted;
 
+-- A process whose clock is behind must not end its rows early.
+create function until_ms(p_now_ms bigint, p_lasts_ms bigint) returns bigint language sql as $$
+  select greatest(p_now_ms, (extract(epoch from clock_timestamp()) * 1000)::bigint) + p_lasts_ms
+$$;
+
 -- Takes tokens from a budget of a maker, and returns how many are left: below zero where it does not hold so many. It locks the
 -- budget, so requests of one maker are decided one after the other.
 create function charge(
@@ -243,12 +250,14 @@ end $$;
 --   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
 --   p_charge_only: a check that follows the budgets has failed already
 --   p_repeat_at: the first order that repeats a hash of the request, from 0; -1 where none does
+--   p_lasts_ms: the append that follows has ended this long after now, by the clock here or that of the request, whichever is ahead.
+--   `figure` of `placed` is that time.
 -- A refusal that is final charges the budgets; `untrusted`, `quarantined`, `in_flight`, `rate_limited` and `over_budget` do not.
 --
 -- Each look-up is of one table, by an index: plans are made while the tables are small, and must hold when they have grown. No
 -- bitmap scan, for it visits the rows in flight that were deleted until they are vacuumed; an index scan marks them as dead.
 create function place(
-  p_now_ms bigint, p_received_at_ms bigint, p_until_ms bigint, p_charge_only boolean, p_repeat_at integer,
+  p_now_ms bigint, p_received_at_ms bigint, p_lasts_ms bigint, p_charge_only boolean, p_repeat_at integer,
   p_makers bytea[], p_partitions integer[], p_rates double precision[], p_bursts double precision[],
   p_open_max integer[], p_remembered_max bigint,
   p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[], p_nonces numeric[],
@@ -357,9 +366,10 @@ begin
   if outcome in ('untrusted', 'quarantined', 'in_flight') then remaining := give_back(p_makers, false, v_counts); end if;
   if outcome is not null then return; end if;
 
+  figure := until_ms(p_now_ms, p_lasts_ms);
   -- In the order of the hashes, so that two requests never wait for each other.
   insert into in_flight as f (order_hash, maker, partition, salt, expires_at_seconds, until_ms)
-  select o.order_hash, p_makers[o.maker_at], p_partitions[o.maker_at], o.salt, o.expires_at_seconds, p_until_ms
+  select o.order_hash, p_makers[o.maker_at], p_partitions[o.maker_at], o.salt, o.expires_at_seconds, figure
   from unnest(p_hashes, p_maker_of, p_salts, p_expires) as o (order_hash, maker_at, salt, expires_at_seconds)
   order by o.order_hash
   on conflict (order_hash) do update set maker = excluded.maker, partition = excluded.partition, salt = excluded.salt,
@@ -418,11 +428,12 @@ end $$;
 
 -- Charges cancellations to the budgets of their makers, all or none, and marks them.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each hash, from 1
--- `refused` is the maker whose budget does not hold so many, 0 where all do.
+-- `refused` is the maker whose budget does not hold so many, 0 where all do. `figure` is the milliseconds until it does, or the
+-- time until which the marks count.
 create function mark_cancelling(
-  p_now_ms bigint, p_until_ms bigint, p_rate double precision, p_burst double precision,
+  p_now_ms bigint, p_lasts_ms bigint, p_rate double precision, p_burst double precision,
   p_makers bytea[], p_partitions integer[], p_maker_of integer[], p_hashes bytea[],
-  out refused integer, out retry_ms bigint, out remaining integer[]
+  out refused integer, out figure bigint, out remaining integer[]
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   c_makers constant integer := cardinality(p_makers);
@@ -430,7 +441,6 @@ declare
   v_left double precision;
 begin
   refused := 0;
-  retry_ms := 0;
   remaining := '{}';
   for i in 1..c_makers loop
     v_counts[i] := cardinality(array_positions(p_maker_of, i));
@@ -438,16 +448,47 @@ begin
     remaining[i] := floor(greatest(0, v_left));
     if refused = 0 and v_left < -0.00001 then
       refused := i;
-      retry_ms := ceil(-v_left * 1000 / p_rate);
+      figure := ceil(-v_left * 1000 / p_rate);
     end if;
   end loop;
   if refused > 0 then
     remaining := give_back(p_makers, true, v_counts);
     return;
   end if;
+  figure := until_ms(p_now_ms, p_lasts_ms);
   insert into cancelling (maker, order_hash, partition, until_ms)
-  select p_makers[c.maker_at], c.order_hash, p_partitions[c.maker_at], p_until_ms
+  select p_makers[c.maker_at], c.order_hash, p_partitions[c.maker_at], figure
   from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);
+end $$;
+
+-- Charges cancellations to the budget of a maker. If a time is given, marks its open orders of these tokens that were accepted by
+-- then, and p_mark, by which a list waits for the fact itself. Null stands for any token. Returns as `mark_cancelling` does, with
+-- what is marked.
+create function mark_all(
+  p_now_ms bigint, p_lasts_ms bigint, p_rate double precision, p_burst double precision, p_count integer,
+  p_maker bytea, p_partition integer, p_accepted_ms bigint, p_making bytea, p_taking text, p_mark bytea,
+  out refused integer, out figure bigint, out remaining integer[], out hashes text[]
+) language plpgsql as $$
+declare
+  v_left double precision := charge(p_maker, true, p_count, p_now_ms, p_rate, p_burst);
+begin
+  refused := case when v_left < -0.00001 then 1 else 0 end;
+  remaining := array[floor(greatest(0, v_left))::integer];
+  if refused > 0 then
+    figure := ceil(-v_left * 1000 / p_rate);
+    remaining := give_back(array[p_maker], true, array[p_count]);
+    return;
+  end if;
+  figure := until_ms(p_now_ms, p_lasts_ms);
+  with marked as (
+    insert into cancelling (maker, order_hash, partition, until_ms)
+    select p_maker, p_mark, p_partition, figure where p_accepted_ms is not null
+    union all
+    select maker, order_hash, p_partition, figure from orders
+    where maker = p_maker and accepted_at_ms <= p_accepted_ms and making_token = coalesce(p_making, making_token)
+      and (p_taking is null or (record_start || '}')::json -> 'order' -> 'taking' ->> 'token' = p_taking)
+    returning order_hash)
+  select array_agg('0x' || encode(order_hash, 'hex')) into hashes from marked;
 end $$;
 
 -- Deletes hashes of a partition, at most so many: of orders that have been expired for p_hash_seconds by its clock, and of nonces

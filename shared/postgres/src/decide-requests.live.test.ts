@@ -40,7 +40,7 @@ function requestOf(numbers: readonly number[], more: Partial<PlaceRequest> = {})
   return {
     nowMs: NOW,
     receivedAtMs: NOW,
-    untilMs: NOW + 8_000,
+    lastsMs: 8_000,
     makers: [{ maker, partition: 0, budget, openOrdersMax: 1000 }],
     orders: numbers.map((number) => ({
       orderHash: hashOf(number),
@@ -98,9 +98,9 @@ async function openOrder(number: number, expiresAtSeconds = NOW / 1000 + 60): Pr
 
 describe('a request to place orders', () => {
   test('is placed, charged, and known from then on', async () => {
-    expect(await store.place(requestOf([1, 2]))).toEqual({ kind: 'placed', remaining: [998] });
+    expect(await store.place(requestOf([1, 2]))).toMatchObject({ kind: 'placed', remaining: [998] });
     expect(await store.place(requestOf([3, 2]))).toEqual({ kind: 'in_flight', index: 1 });
-    expect(await store.place(requestOf([4]))).toEqual({ kind: 'placed', remaining: [997] });
+    expect(await store.place(requestOf([4]))).toMatchObject({ kind: 'placed', remaining: [997] });
   });
 
   test('is a duplicate once the fold has accepted the hash, whoever asks first', async () => {
@@ -140,7 +140,7 @@ describe('a request to place orders', () => {
       index: 3,
       remaining: [3],
     });
-    expect(await store.place(requestOf([1, 2], { makers }))).toEqual({ kind: 'placed', remaining: [1] });
+    expect(await store.place(requestOf([1, 2], { makers }))).toMatchObject({ kind: 'placed', remaining: [1] });
     expect(await store.place(requestOf([3, 4, 5], { makers }))).toEqual({
       kind: 'rate_limited',
       index: 1,
@@ -148,19 +148,19 @@ describe('a request to place orders', () => {
       remaining: [1],
     });
     const later = { makers, nowMs: NOW + 1000, receivedAtMs: NOW + 1000 };
-    expect(await store.place(requestOf([3, 4, 5], later))).toEqual({ kind: 'placed', remaining: [0] });
+    expect(await store.place(requestOf([3, 4, 5], later))).toMatchObject({ kind: 'placed', remaining: [0] });
   });
 
   test('charges all makers or none, and names the lowest index', async () => {
     expect(await store.place(requestOf([], ofTwo(5, 2)))).toMatchObject({ kind: 'over_budget', index: 4 });
-    expect(await store.place(requestOf([], ofTwo(4, 2)))).toEqual({ kind: 'placed', remaining: [0, 0] });
+    expect(await store.place(requestOf([], ofTwo(4, 2)))).toMatchObject({ kind: 'placed', remaining: [0, 0] });
   });
 
   test('that fails a later check is charged all the same', async () => {
     expect(await store.place(requestOf([1], { chargeOnly: true }))).toEqual({ kind: 'charged', remaining: [999] });
     await openOrder(1);
     await store.place(requestOf([1]));
-    expect(await store.place(requestOf([2]))).toEqual({ kind: 'placed', remaining: [997] });
+    expect(await store.place(requestOf([2]))).toMatchObject({ kind: 'placed', remaining: [997] });
   });
 
   test('is refused beyond the open orders: those in flight count, those being cancelled do not', async () => {
@@ -172,9 +172,9 @@ describe('a request to place orders', () => {
       index: 0,
       count: 2,
     });
-    await store.markCancelling({ ...marking([1]), untilMs: NOW + 8_000 });
+    await store.markCancelling(marking([1]));
     expect(await store.place(requestOf([3], { makers }))).toMatchObject({ kind: 'placed' });
-    await store.markCancelling({ ...marking([2, 2, 1]), untilMs: NOW + 8_000 });
+    await store.markCancelling(marking([2, 2, 1]));
     expect(await store.place(requestOf([4, 5], { makers }))).toMatchObject({ kind: 'too_many_open', index: 1 });
     expect(await store.place(requestOf([4], { makers }))).toMatchObject({ kind: 'placed' });
   });
@@ -232,14 +232,31 @@ describe('a request to place orders', () => {
     expect(await store.findOrders([hashOf(3)], NOW, true)).toEqual([{ state: 'UNKNOWN' }]);
   });
 
+  test('counts by the clock of the server where that of the request is behind, and by its own where it is ahead', async () => {
+    const startedAtMs = Date.now();
+    const isOfServer = (untilMs: number) => Math.abs(untilMs - startedAtMs - 8_000) < 60_000;
+    expect(isOfServer(await placed(requestOf([1])))).toBe(true);
+    expect(await store.markCancelling(marking([1]))).toMatchObject({
+      untilMs: expect.closeTo(startedAtMs + 8_000, -6),
+    });
+    const nowMs = startedAtMs + 3_600_000;
+    expect(await placed(requestOf([2], { nowMs }))).toBe(nowMs + 8_000);
+  });
+
   test('whose append stored nothing leaves nothing behind', async () => {
-    await store.place(requestOf([1]));
-    await store.release([hashOf(1)], NOW + 8_000);
-    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
-    await store.release([hashOf(1)], NOW);
+    const untilMs = await placed(requestOf([1]));
+    await store.release([hashOf(1)], untilMs);
+    expect(await placed(requestOf([1]))).toBeGreaterThanOrEqual(untilMs);
+    await store.release([hashOf(1)], untilMs - 1);
     expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
   });
 });
+
+async function placed(request: PlaceRequest): Promise<number> {
+  const outcome = await store.place(request);
+  if (outcome.kind !== 'placed') throw new Error(`the request is ${outcome.kind}`);
+  return outcome.untilMs;
+}
 
 async function admission(request: PlaceRequest): Promise<void> {
   expect(await store.place(request)).toMatchObject({ kind: 'placed' });
@@ -247,10 +264,56 @@ async function admission(request: PlaceRequest): Promise<void> {
 
 const marking = (numbers: readonly number[]) => ({
   nowMs: NOW,
-  untilMs: NOW + 8_000,
+  lastsMs: 8_000,
   budget: { ratePerSecond: 2, burst: 5 },
   makers: [{ maker, partition: 0 }],
   hashes: numbers.map((number) => ({ orderHash: hashOf(number), makerIndex: 0 })),
+});
+
+describe('all orders of a maker', () => {
+  const markAll = (scope?: Parameters<PlacementStore['markAll']>[0]['scope'], count = 1) =>
+    store.markAll({
+      nowMs: NOW,
+      lastsMs: 8_000,
+      budget: { ratePerSecond: 2, burst: 5 },
+      maker,
+      partition: 0,
+      count,
+      ...(scope && { scope }),
+    });
+
+  test('are marked where they were accepted by then, and sell and want these tokens', async () => {
+    for (const number of [1, 2, 3]) await openOrder(number);
+    await postgres.query('update orders set accepted_at_ms = $2 where order_hash = $1', [byteaOf(hashOf(3)), NOW + 1]);
+    await postgres.query(
+      `update orders set making_token = $2, record_start = '{"order":{"taking":{"token":"0xb2"}}' where order_hash = $1`,
+      [byteaOf(hashOf(2)), byteaOf(addressOf(0xaa))],
+    );
+    const [untilMs, mark] = [NOW, hashOf(99)];
+    expect((await markAll({ untilMs, mark, making: addressOf(0xaa) })).orderHashes).toEqual([mark, hashOf(2)]);
+    expect((await markAll({ untilMs, mark, taking: '0xb2' })).orderHashes).toEqual([mark, hashOf(2)]);
+    expect((await markAll({ untilMs, mark, taking: '0xb3' })).orderHashes).toEqual([mark]);
+    expect((await markAll()).orderHashes).toEqual([]);
+    const all = await markAll({ untilMs, mark });
+    expect([...all.orderHashes].sort()).toEqual([hashOf(1), hashOf(2), mark]);
+    const makers = [{ maker, partition: 0, budget, openOrdersMax: 2 }];
+    expect(await store.place(requestOf([4], { makers }))).toMatchObject({ kind: 'placed' });
+    if (all.kind === 'marked') await store.release(all.orderHashes, all.untilMs);
+    const [left] = await postgres.query<{ count: bigint }>('select count(*) from cancelling');
+    expect(left?.count).toBe(5n);
+  });
+
+  test('are not marked where the budget does not hold what it costs', async () => {
+    await openOrder(1);
+    expect(await markAll({ untilMs: NOW, mark: hashOf(99) }, 6)).toEqual({
+      kind: 'rate_limited',
+      makerIndex: 0,
+      retryAfterMs: 500,
+      remaining: [5],
+      orderHashes: [],
+    });
+    expect(await markAll(undefined, 5)).toMatchObject({ kind: 'marked', remaining: [0], orderHashes: [] });
+  });
 });
 
 describe('hashes that are to be cancelled', () => {
@@ -300,7 +363,7 @@ describe('hashes that are to be cancelled', () => {
   });
 
   test('are charged to a budget of their own', async () => {
-    expect(await store.markCancelling(marking([1, 2, 3]))).toEqual({ kind: 'marked', remaining: [2] });
+    expect(await store.markCancelling(marking([1, 2, 3]))).toMatchObject({ kind: 'marked', remaining: [2] });
     expect(await store.markCancelling(marking([4, 5, 6]))).toEqual({
       kind: 'rate_limited',
       makerIndex: 0,

@@ -10,7 +10,7 @@ function requestOf(maker: number, makers = 1): PlaceRequest {
   return {
     nowMs: 0,
     receivedAtMs: maker,
-    untilMs: 0,
+    lastsMs: 0,
     makers: Array.from({ length: makers }, (_, index) => ({
       maker: address(maker + index),
       partition: 0,

@@ -29,8 +29,8 @@ export interface PlaceRequest {
   readonly nowMs: number;
   /** When the request was received: a hash that was told unknown since then is not placed. */
   readonly receivedAtMs: number;
-  /** The append of these orders has ended by then, whatever became of it. */
-  readonly untilMs: number;
+  /** The append of these orders has ended this long after now, whatever became of it. */
+  readonly lastsMs: number;
   /** In the order of their addresses. */
   readonly makers: readonly PlacingMaker[];
   /** In the order of the request. */
@@ -55,7 +55,12 @@ export interface PlaceRequest {
 export type PlaceOutcome =
   | { readonly kind: 'untrusted' | 'quarantined' }
   | { readonly kind: 'in_flight'; readonly index: number }
-  | { readonly kind: 'placed'; readonly remaining: readonly number[] }
+  | {
+      readonly kind: 'placed';
+      /** By then the append has ended, by the clock of the rows. */
+      readonly untilMs: number;
+      readonly remaining: readonly number[];
+    }
   | { readonly kind: 'charged'; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
@@ -84,16 +89,33 @@ export type FoundHash =
 
 export interface MarkRequest {
   readonly nowMs: number;
-  readonly untilMs: number;
+  /** The append of the cancellations has ended this long after now. */
+  readonly lastsMs: number;
   readonly budget: Budget;
   /** In the order of their addresses. */
   readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
   readonly hashes: readonly { readonly orderHash: Hex; readonly makerIndex: number }[];
 }
 
+/** What a maker does to all of its orders at once. */
+export interface MarkAllRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs' | 'budget'> {
+  readonly maker: Hex;
+  readonly partition: number;
+  /** How many cancellations it costs. */
+  readonly count: number;
+  /** The open orders to mark, if any: accepted by then, and of these tokens, where they are named. */
+  readonly scope?: {
+    readonly untilMs: number;
+    readonly making?: Hex | undefined;
+    readonly taking?: Hex | undefined;
+    /** Names the cancellation: marked too, so that a list waits for it. */
+    readonly mark: Hex;
+  };
+}
+
 /** `remaining`: what is left of each maker's budget. */
 export type MarkOutcome =
-  | { readonly kind: 'marked'; readonly remaining: readonly number[] }
+  | { readonly kind: 'marked'; readonly untilMs: number; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
       /** The maker whose budget does not hold so many. */
@@ -116,6 +138,8 @@ export interface PlacementStore {
   /** In the order of the hashes. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
   findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundHash[]>;
   markCancelling(request: MarkRequest): Promise<MarkOutcome>;
+  /** @returns with what is marked */
+  markAll(request: MarkAllRequest): Promise<MarkOutcome & { readonly orderHashes: readonly Hex[] }>;
   /** Deletes notes of unknown hashes that are older. */
   forgetNotes(beforeMs: number): Promise<void>;
   /** Notes that a server that has no row, or another start time, may have lost something by now. */
@@ -132,6 +156,7 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     },
     findOrders: (orderHashes, nowMs, mayNote) => findOrders(postgres, orderHashes, nowMs, mayNote),
     markCancelling: (request) => markCancelling(postgres, request),
+    markAll: (request) => markAll(postgres, request),
     async forgetNotes(beforeMs) {
       await postgres.query('delete from in_flight where partition is null and until_ms < $1', [beforeMs]);
     },
@@ -208,7 +233,7 @@ function placeValues(request: PlaceRequest): unknown[] {
   return [
     request.nowMs,
     request.receivedAtMs,
-    request.untilMs,
+    request.lastsMs,
     request.chargeOnly,
     request.firstRepeatAt ?? -1,
     ...makersOf(makers),
@@ -256,6 +281,7 @@ function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOu
     case 'in_flight':
       return { kind, index };
     case 'placed':
+      return { kind, untilMs: Number(figure), remaining };
     case 'charged':
       return { kind, remaining };
     case 'rate_limited':
@@ -298,12 +324,12 @@ interface FoundRow {
 }
 
 async function markCancelling(postgres: Pick<Postgres, 'query'>, request: MarkRequest): Promise<MarkOutcome> {
-  const { nowMs, untilMs, budget, makers, hashes } = request;
-  const [row] = await postgres.query<{ refused: number; retry_ms: bigint; remaining: number[] }>(
+  const { nowMs, lastsMs, budget, makers, hashes } = request;
+  const [row] = await postgres.query<MarkedRow>(
     'select * from mark_cancelling($1, $2, $3, $4, $5, $6, $7, $8)',
     [
       nowMs,
-      untilMs,
+      lastsMs,
       budget.ratePerSecond,
       budget.burst,
       ...makersOf(makers),
@@ -312,10 +338,38 @@ async function markCancelling(postgres: Pick<Postgres, 'query'>, request: MarkRe
     ],
     'mark cancelling',
   );
-  if (row === undefined) throw new Error('mark_cancelling returned no row');
-  const { refused, retry_ms, remaining } = row;
-  if (refused === 0) return { kind: 'marked', remaining };
-  return { kind: 'rate_limited', makerIndex: refused - 1, retryAfterMs: Number(retry_ms), remaining };
+  return markOutcome(row);
+}
+
+async function markAll(
+  postgres: Pick<Postgres, 'query'>,
+  { nowMs, lastsMs, budget, count, maker, partition, scope }: MarkAllRequest,
+): Promise<MarkOutcome & { readonly orderHashes: readonly Hex[] }> {
+  const making = scope?.making === undefined ? null : byteaOf(scope.making);
+  const [row] = await postgres.query<MarkedRow & { readonly hashes: readonly Hex[] | null }>(
+    'select * from mark_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+    [
+      ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst, count],
+      ...[byteaOf(maker), partition, scope?.untilMs ?? null, making, scope?.taking ?? null],
+      scope === undefined ? null : byteaOf(scope.mark),
+    ],
+    'mark all',
+  );
+  return { ...markOutcome(row), orderHashes: row?.hashes ?? [] };
+}
+
+interface MarkedRow {
+  readonly refused: number;
+  readonly figure: bigint;
+  readonly remaining: readonly number[];
+}
+
+function markOutcome(row: MarkedRow | undefined): MarkOutcome {
+  if (row === undefined) throw new Error('Postgres returned no row of what it has marked');
+  const { refused, remaining } = row;
+  const figure = Number(row.figure);
+  if (refused === 0) return { kind: 'marked', untilMs: figure, remaining };
+  return { kind: 'rate_limited', makerIndex: refused - 1, retryAfterMs: figure, remaining };
 }
 
 function makersOf(makers: readonly { readonly maker: Hex; readonly partition: number }[]): [string[], number[]] {

@@ -48,6 +48,8 @@ const maker = {
   admission: 'text',
   /** Its own limits, by their names. */
   limits: 'jsonb',
+  /** How it cancels all its orders, by the names of the fold. */
+  exits: 'jsonb',
   /** Null until it was seen once. */
   nonce: 'numeric?',
   nonceBlock: 'number?',
@@ -64,6 +66,7 @@ const maker = {
 } as const;
 export type MakerRow = RowOf<typeof maker> & {
   readonly limits: Readonly<Record<string, number | undefined>>;
+  readonly exits: object;
   readonly quarantineClock: PartitionClock | null;
 };
 

@@ -57,7 +57,13 @@ const trust = (isTrusted: boolean) => postgres.query('update trust set is_truste
 describe('the state of a list', () => {
   test('of a maker that nobody knows is the one before the first', async () => {
     await trust(true);
-    expect(await readListState(postgres, maker)).toEqual({ version: 0n, unsettled: [], unfolded: 0, isUnsure: false });
+    expect(await readListState(postgres, maker)).toEqual({
+      version: 0n,
+      unsettled: [],
+      unfolded: 0,
+      isUnsure: false,
+      cancelAt: 0,
+    });
   });
 
   test('has the version, and names what is in flight, each write apart', async () => {

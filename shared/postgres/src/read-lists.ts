@@ -12,30 +12,34 @@ export interface ListState {
   readonly unfolded: number;
   /** Postgres may have lost what was unsettled, and the log is not folded up to there yet. */
   readonly isUnsure: boolean;
+  /** When the maker's switch cancels its orders, in seconds since 1970; 0: never. */
+  readonly cancelAt: number;
 }
 
 /** See {@link ListState}. */
 export async function readListState(postgres: Postgres, maker: Hex): Promise<ListState> {
   const [row] = await postgres.query<StateRow>(readListStateSql, [byteaOf(maker)], 'read list state');
   if (row === undefined) throw new Error('a select without a from has one row');
-  const { version, unsettled, unfolded, is_unsure: isUnsure } = row;
-  return { version, unsettled, unfolded: Number(unfolded), isUnsure };
+  const { version, unsettled, unfolded, is_unsure: isUnsure, cancel_at } = row;
+  return { version, unsettled, unfolded: Number(unfolded), isUnsure, cancelAt: Number(cancel_at) };
 }
 
 const readListStateSql = `
-  select coalesce((select list_version from makers where maker = $1), 0) as version,
+  select coalesce(m.list_version, 0) as version, coalesce((m.exits ->> 'cancelAt')::bigint, 0) as cancel_at,
     array(
       select 'placed:' || encode(order_hash, 'hex') || until_ms from in_flight where maker = $1
       union all
       select 'cancelled:' || encode(order_hash, 'hex') || until_ms from cancelling where maker = $1) as unsettled,
     (select count(*) from hashes where maker = $1 and state = 'UNFOLDED') as unfolded,
-    not exists (select from trusted) as is_unsure`;
+    not exists (select from trusted) as is_unsure
+  from (select) as one left join makers m on m.maker = $1`;
 
 interface StateRow {
   readonly version: bigint;
   readonly unsettled: string[];
   readonly unfolded: bigint;
   readonly is_unsure: boolean;
+  readonly cancel_at: bigint;
 }
 
 /** One order of a maker's list. */

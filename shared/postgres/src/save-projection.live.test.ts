@@ -84,6 +84,7 @@ const makerRow = {
   maker,
   admission: 'ADMITTED',
   limits: { openOrdersMax: 5, ordersBurst: 7 },
+  exits: { cancelAt: 9, cutoffs: [{ untilMs: 7 }] },
   nonce: '7',
   nonceBlock: 5,
   dueAtSeconds: 1_000,

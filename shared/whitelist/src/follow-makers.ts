@@ -11,6 +11,10 @@ export interface Makers {
   limitsOf(maker: Address): Maker['limits'];
   /** The maker's nonce as last seen on the chain; undefined where it was never read. */
   nonceOf(maker: Address): bigint | undefined;
+  /** The addresses that may cancel for the maker. */
+  cancelKeysOf(maker: Address): readonly Address[];
+  /** The one maker for whom the address may cancel; undefined where there is none, or several. */
+  makerOfCancelKey(key: Address): Address | undefined;
   /** True while an operator has the service take no new orders. */
   isCancelOnly(): boolean;
   /** How many makers may use the service. */
@@ -26,6 +30,7 @@ export interface Makers {
 
 interface KnownMaker extends Pick<Maker, 'admission' | 'limits'> {
   readonly nonce: bigint | undefined;
+  readonly cancelKeys: readonly Address[];
 }
 
 /**
@@ -57,8 +62,8 @@ export function followMakers(
       isCancelOnly = view.mode === 'CANCEL_ONLY';
       return;
     }
-    const { maker, admission, limits = {} } = view;
-    known.set(maker, { admission, limits, nonce: view.nonce === null ? undefined : BigInt(view.nonce) });
+    const { maker, admission, limits = {}, cancelKeys = [] } = view;
+    known.set(maker, { admission, limits, cancelKeys, nonce: view.nonce === null ? undefined : BigInt(view.nonce) });
   }
 
   const following: Following = log.followTopic({
@@ -78,6 +83,11 @@ export function followMakers(
     limitsOf: (maker) => known.get(maker)?.limits ?? {},
     isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
+    cancelKeysOf: (maker) => known.get(maker)?.cancelKeys ?? [],
+    makerOfCancelKey(key) {
+      const makers = [...known].filter(([, { cancelKeys }]) => cancelKeys.includes(key));
+      return makers.length === 1 ? (makers[0]?.[0] as Address) : undefined;
+    },
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
     caughtUp,

@@ -5,6 +5,7 @@ import {
   asCancellations,
   CANCELLATIONS_PATH,
   cancelling,
+  type ExitKind,
   json,
   listing,
   nowSeconds,
@@ -635,6 +636,50 @@ const cancellingByPost: readonly ErrorRow[] = [
   ),
 ];
 
+const exits = [
+  ['cancelAllOrders', 'cancel-all', 'untilMs'],
+  ['setSwitch', 'heartbeat', 'issuedAtMs'],
+  ['nameCancelKeys', 'cancel-keys', 'issuedAtMs'],
+] as const satisfies readonly (readonly [OperationId, ExitKind, string])[];
+
+/** What a maker says of all its orders: of one who has none. */
+const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
+  const row = rowsOf(operation);
+  const asking =
+    (more: object, of: keyof Makers = 'canceller', by?: keyof Makers): ErrorRow['ask'] =>
+    ({ make, makers }) =>
+      make.exit(kind, makers[of], more, by && makers[by]);
+  const other =
+    (change: Partial<Asked>): ErrorRow['ask'] =>
+    ({ make, makers }) => ({ ...make.exit(kind, makers.canceller), ...change });
+  const client = `${others}${20 + n}`;
+  return [
+    row('invalid_request', 'the body is no JSON', other({ body: '{' })),
+    row('invalid_request', 'the body is an array', other({ body: '[]' }), { pointers: [''] }),
+    row('invalid_request', 'a field is unknown', asking({ more: 1 }), { pointers: ['/more'] }),
+    row('invalid_request', 'the maker is no address', asking({ maker: '0x1' }), { pointers: ['/maker'] }),
+    row('invalid_request', 'the time is far ahead', asking({ [time]: Date.now() + 3_600_000 }), {
+      pointers: [`/${time}`],
+    }),
+    row('invalid_signature', 'a stranger has signed', asking({}, 'canceller', 'stranger'), {
+      pointers: ['/signature'],
+    }),
+    row('invalid_signature', 'another time was signed', asking({ [time]: 7 }), { pointers: ['/signature'] }),
+    row('invalid_signature', 'it is none', asking({ signature: '0x12' }), { pointers: ['/signature'] }),
+    row('maker_not_whitelisted', 'the maker was never on the whitelist', asking({}, 'stranger'), {
+      pointers: ['/maker'],
+    }),
+    row(
+      'rate_limited',
+      'the limit of the client address is spent',
+      spending(client, ({ make, makers }) => ({ ...make.exit(kind, makers.canceller), body: '[]' })),
+      { client, headers: retryAfter },
+    ),
+    row('payload_too_large', 'the body is one byte too large', other({ body: ' '.repeat(BODY_BYTES_MAX + 1) })),
+    row('unsupported_media_type', 'the body is text', other({ headers: { 'Content-Type': 'text/plain' } })),
+  ];
+});
+
 /** Operations that are read without a signature. */
 const documents = {
   describeService: `${ORDERS_PATH}/info`,
@@ -660,6 +705,9 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   readHistory: ({ make, makers }) => make.history(makers.maker),
   cancelOrders: ({ make, makers }) => make.cancel([make.order(makers.maker)], makers.maker),
   cancelOrdersByPost: () => removing([someItem]),
+  cancelAllOrders: ({ make, makers }) => make.exit('cancel-all', makers.canceller),
+  setSwitch: ({ make, makers }) => make.exit('heartbeat', makers.canceller),
+  nameCancelKeys: ({ make, makers }) => make.exit('cancel-keys', makers.canceller),
   patchQuote: ({ make }) => make.patch(make.quote(), '2'),
   describeService: read(documents.describeService),
   readOpenApi: read(documents.readOpenApi),
@@ -787,6 +835,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...historyRows,
   ...cancellingRows,
   ...cancellingByPost,
+  ...exitRows,
   ...reading,
   ...patching,
   ...roads,

@@ -25,7 +25,7 @@ export interface OrderChecks {
 /** The facts that remove an order, by the reason that is given. */
 const removals: Readonly<Record<string, readonly string[]>> = {
   // By its own fact where the cancellation stands before it.
-  CANCELLED: ['OrderCancelled', 'OrderSubmitted'],
+  CANCELLED: ['OrderCancelled', 'OrdersCancelled', 'OrderSubmitted', 'BlockProcessed'],
   CANCELLED_ONCHAIN: ['MakerObserved'],
   NONCE_CHANGED: ['MakerObserved', 'BlockProcessed'],
   FILLED: ['MakerObserved'],

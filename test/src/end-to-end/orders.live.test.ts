@@ -183,6 +183,43 @@ describe('an order, from POST to the router', () => {
     );
   });
 
+  test('of a token whose orders are all cancelled is gone from the list at once, and one that comes later is not', async () => {
+    const maker = await funded();
+    const orders = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    const making = orders[0].order.making.token;
+    const { untilMs } = await maker.client.cancelAll({ making });
+    expect(await maker.statuses(...orders)).toEqual(['gone', 'gone']);
+    await check.both(maker, orders, ['gone', 'gone'], ['gone CANCELLED', 'gone CANCELLED']);
+    await check.remembered(orders, ['CANCELLED', 'CANCELLED']);
+    await check.told(maker, orders[0], ['VALIDATING', 'request'], ['ACTIVE', 'ORDER'], ['CANCELLED', 'request']);
+    await eventually(async () => Date.now() > untilMs, true);
+    const later = (await maker.place({})) as [SignedOrder];
+    await maker.client.cancelAll({ making, untilMs });
+    await check.both(maker, later, ['ACTIVE']);
+  });
+
+  test('whose maker stops sending heartbeats is cancelled by the clock, also by a key that only cancels', async () => {
+    const maker = await funded();
+    const watchdog = Wallet.createRandom();
+    await maker.client.nameCancelKeys([watchdog.address]);
+    const { baseUrl, serviceName, chainId, limitOrderProtocol } = stack.addresses;
+    const client = createClient({
+      signer: watchdog.privateKey as `0x${string}`,
+      maker: await maker.client.maker(),
+      ...{ baseUrl, serviceName, chainId, limitOrderProtocol: limitOrderProtocol as `0x${string}` },
+    });
+    const orders = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    const nowSeconds = async () => (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+    await eventually(() => codeOf(client.sendHeartbeat(Math.floor(Date.now() / 1000) + 600)), 'none');
+    const cancelAt = Math.max(await nowSeconds(), Math.floor(Date.now() / 1000)) + 3;
+    await client.sendHeartbeat(cancelAt);
+    await check.both(maker, orders, ['gone', 'gone'], ['gone CANCELLED', 'gone CANCELLED']);
+    expect(await nowSeconds()).toBeGreaterThanOrEqual(cancelAt);
+    await check.told(maker, orders[0], ['VALIDATING', 'request'], ['ACTIVE', 'ORDER'], ['CANCELLED', 'block']);
+  });
+
   test('cancelled by DELETE is gone from the list at once, and from the feed', async () => {
     const maker = await funded();
     const [first, second] = (await maker.place({}, {})) as [SignedOrder, SignedOrder];

@@ -38,6 +38,9 @@ export interface QuoteTerms {
   readonly signer: BaseWallet;
 }
 
+/** What a maker says of all its orders. */
+export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys';
+
 export const ORDERS_PATH = '/v0alpha/limit-orders';
 export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
 export const QUOTE_PATH = '/v0/quote/data';
@@ -57,6 +60,8 @@ export interface RequestMaker {
   find(maker: BaseWallet, orderHash: string, issuedAt?: number): Asked;
   /** GET of the history. */
   history(maker: BaseWallet, issuedAt?: number): Asked;
+  /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
+  exit(kind: ExitKind, maker: BaseWallet, more?: object, signer?: BaseWallet): Asked;
   patch(data: string, amount: unknown): Asked;
   /** `quote.tx.data` of a quote of version v0. */
   quote(change?: Partial<QuoteTerms>): string;
@@ -105,6 +110,29 @@ export function requestMaker(stack: StackFile): RequestMaker {
       const signature = sign.signHistory(maker, issuedAt, salt);
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
       return { method: 'GET', target: `${ORDERS_PATH}/history?${query}` };
+    },
+    exit(kind, wallet, more = {}, signer = wallet) {
+      const maker = wallet.address;
+      const [issuedAtMs, cancelAt] = [Date.now(), nowSeconds() + 30];
+      const [type, body] = {
+        'cancel-all': [
+          'CancelAllRequest(address maker,address making,address taking,uint256 untilMs)',
+          { maker, making, untilMs: issuedAtMs },
+        ] as const,
+        heartbeat: [
+          'HeartbeatRequest(address maker,uint256 cancelAt,uint256 issuedAtMs)',
+          { maker, cancelAt, issuedAtMs },
+        ] as const,
+        'cancel-keys': [
+          'CancelKeysRequest(address maker,address[] keys,uint256 issuedAtMs)',
+          { maker, keys: [] as string[], issuedAtMs },
+        ] as const,
+      }[kind];
+      const values: unknown[] = Object.values(body);
+      if (kind === 'cancel-all') values.splice(2, 0, ZeroAddress);
+      const signature = sign.signMessage(signer, type, values);
+      const content = JSON.stringify({ ...body, signature, ...more });
+      return { method: 'POST', target: `${ORDERS_PATH}/${kind}`, headers: json, body: content };
     },
     patch: (data, amount) => ({
       method: 'PATCH',

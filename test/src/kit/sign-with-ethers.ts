@@ -86,6 +86,14 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
     },
     signList: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
       signRead(wallet, 'GetLimitOrdersRequest', issuedAt, salt),
+    /** @param type `Name(type field,…)`, in whose order the values are */
+    signMessage(wallet: BaseWallet, type: string, values: readonly unknown[]) {
+      const [name = '', fields = ''] = type.replace(')', '').split('(');
+      const named = fields.split(',').map((field) => field.split(' ') as [string, string]);
+      const message = Object.fromEntries(named.map(([, field], index) => [field, values[index]]));
+      const types = { [name]: named.map(([fieldType, field]) => ({ name: field, type: fieldType })) };
+      return sign(wallet, TypedDataEncoder.hash(domain, types, message));
+    },
     signHistory: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
       signRead(wallet, 'GetLimitOrderHistoryRequest', issuedAt, salt),
   };

@@ -30,6 +30,32 @@ export const defects: readonly Defect[] = [
   },
   { name: 'a pending row is removed too early', plant: breakPromise(RowsInMemory, 'forgetsTooEarly') },
   {
+    name: 'an order that comes after its maker has cancelled all is open',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'isCutOff',
+        (isCutOff) =>
+          function (this: MakerDraft, order, clock) {
+            const isNew = !('orderHash' in order);
+            return !isNew && isCutOff.call(this, order, clock);
+          },
+      ),
+  },
+  {
+    name: 'a switch that was signed before another replaces it',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'apply',
+        (apply) =>
+          function (this: MakerDraft, fact, ...rest) {
+            if (fact.type === 'SwitchSet') this.exits = { ...this.exits, switchIssuedAtMs: 0 };
+            return apply.call(this, fact, ...rest);
+          },
+      ),
+  },
+  {
     name: 'a cancellation before its order is forgotten',
     plant: () =>
       replaceMethod(

@@ -2,6 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { hashKeyText } from '@makerbook/domain';
 import type {
   FoundHash,
+  MarkAllRequest,
   MarkOutcome,
   MarkRequest,
   OrderRow,
@@ -53,6 +54,7 @@ export class PlacementsInMemory {
       release: (orderHashes, untilMs) => ask(() => this.#release(new Set(orderHashes), untilMs)),
       findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
       markCancelling: (request) => ask(() => this.#mark(request)),
+      markAll: (request) => ask(() => this.#markAll(request)),
       forgetNotes: (beforeMs) =>
         ask(() => {
           for (const [orderHash, toldAtMs] of this.#notes) if (toldAtMs < beforeMs) this.#notes.delete(orderHash);
@@ -70,7 +72,7 @@ export class PlacementsInMemory {
   }
 
   #place(request: PlaceRequest): PlaceOutcome {
-    const { makers, orders, receivedAtMs, nowMs, untilMs } = request;
+    const { makers, orders, receivedAtMs, nowMs, lastsMs } = request;
     if (!this.isTrusted || (this.#trust?.sinceMs ?? 0) >= receivedAtMs) return { kind: 'untrusted' };
     const remaining = makers.map(() => REMAINING);
     if (request.chargeOnly) return { kind: 'charged', remaining };
@@ -95,6 +97,7 @@ export class PlacementsInMemory {
       const [index] = own[Math.max(0, openOrdersMax - count)] ?? [0];
       return { kind: 'too_many_open', index, count, remaining };
     }
+    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
     for (const { orderHash, makerIndex, salt, expiresAtSeconds } of orders) {
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       this.#notes.delete(orderHash);
@@ -102,7 +105,7 @@ export class PlacementsInMemory {
         this.#of(partition).place({ orderHash, maker, untilMs, salt, expiresAtSeconds });
       }
     }
-    return { kind: 'placed', remaining };
+    return { kind: 'placed', untilMs, remaining };
   }
 
   #countOpen(maker: Hex, partition: number, nowMs: number): number {
@@ -150,13 +153,32 @@ export class PlacementsInMemory {
     return hash === undefined ? undefined : { state: 'GONE' };
   }
 
-  #mark({ makers, hashes, untilMs }: MarkRequest): MarkOutcome {
+  #mark({ makers, hashes, nowMs, lastsMs }: MarkRequest): MarkOutcome {
+    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
     for (const { orderHash, makerIndex } of hashes) {
       if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
     }
-    return { kind: 'marked', remaining: makers.map(() => REMAINING) };
+    return { kind: 'marked', untilMs, remaining: makers.map(() => REMAINING) };
+  }
+
+  #markAll({ maker, partition, nowMs, lastsMs, budget, scope }: MarkAllRequest) {
+    const { orders } = this.#of(partition).tables;
+    const isMarked = ({ maker: whose, acceptedAtMs, makingToken, recordStart }: OrderRow) => {
+      const { taking } = JSON.parse(`${recordStart}}`).order;
+      return (
+        whose === maker &&
+        scope !== undefined &&
+        acceptedAtMs <= scope.untilMs &&
+        makingToken === (scope.making ?? makingToken) &&
+        taking.token === (scope.taking ?? taking.token)
+      );
+    };
+    const marked = [...orders.values()].filter(isMarked).map(({ orderHash }) => orderHash);
+    const orderHashes = scope === undefined ? [] : [scope.mark, ...marked];
+    const hashes = orderHashes.map((orderHash) => ({ orderHash, makerIndex: 0 }));
+    return { ...this.#mark({ makers: [{ maker, partition }], hashes, nowMs, lastsMs, budget }), orderHashes };
   }
 
   #isQuarantined({ maker, partition }: { readonly maker: Hex; readonly partition: number }): boolean {

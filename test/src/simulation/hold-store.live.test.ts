@@ -55,7 +55,7 @@ async function projectInto(store: ProjectionStore, seed: number): Promise<void> 
 
 const NOW_MS = 1_700_000_000_000;
 const budget = { ratePerSecond: 1, burst: 1_000 };
-const UNTIL_MS = NOW_MS + 10_000;
+const LASTS_MS = 10_000;
 
 /** Places every other order of each maker anew, cancels some, and notes down all that can be learned on the way. */
 async function decideInto(store: PlacementStore) {
@@ -76,7 +76,7 @@ async function decideInto(store: PlacementStore) {
       }),
       receivedAtMs,
       nowMs: receivedAtMs,
-      untilMs: UNTIL_MS,
+      lastsMs: LASTS_MS,
       rememberedMax: 1_000,
       chargeOnly: false,
       firstRepeatAt: undefined,
@@ -99,14 +99,22 @@ async function decideInto(store: PlacementStore) {
           makers: [{ maker: each, partition }],
           hashes: [{ orderHash: known.orderHash, makerIndex: 0 }],
           nowMs: NOW_MS,
-          untilMs: UNTIL_MS,
+          lastsMs: LASTS_MS,
         })
       ).kind,
     );
-    const { kind } = await place(each, [ORDERS + 4], NOW_MS, 8);
-    outcomes.push(kind);
-    await store.release([orderOf(each, ORDERS + 4).orderHash], UNTIL_MS);
+    const placed = await place(each, [ORDERS + 4], NOW_MS, 8);
+    outcomes.push(placed.kind);
+    if (placed.kind === 'placed') await store.release([orderOf(each, ORDERS + 4).orderHash], placed.untilMs);
     outcomes.push((await place(each, [ORDERS + 4], NOW_MS + 1, 100)).kind);
+  }
+  for (const scope of [
+    undefined,
+    { untilMs: NOW_MS, making: orderOf(maker, 0).order.making.token, mark: `0x${'ee'.repeat(32)}` as Hex },
+  ]) {
+    const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS, count: 1 };
+    const { kind, orderHashes } = await store.markAll({ ...charge, ...(scope && { scope }) });
+    outcomes.push(kind, [...orderHashes].sort());
   }
   await store.forgetNotes(NOW_MS + 1);
   outcomes.push((await place(maker, [ORDERS], NOW_MS, 100)).kind);
@@ -117,14 +125,14 @@ async function decideInto(store: PlacementStore) {
 /** All that can be asked of the rows. */
 async function readAll(rows: ReadModel) {
   const lists = makers.map(async (maker) => {
-    const { version, unsettled, unfolded, isUnsure } = await rows.readListState(maker);
+    const { version, unsettled, unfolded, isUnsure, cancelAt } = await rows.readListState(maker);
     const { records } = await rows.readMakerList(maker);
-    return { version, unsettled: unsettled.length, unfolded, isUnsure, records };
+    return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records };
   });
   return { position: (await rows.projectedPositions()).get(partition), lists: await Promise.all(lists) };
 }
 
-test.each([1, 18, 25])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {
+test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {
   for (const table of ['projections', 'makers', 'funding', 'orders', 'order_history', 'hashes']) {
     await postgres.query(`truncate ${table}`);
   }

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { hashKeyText, type OrderStatus, recordEnd } from '@makerbook/domain';
+import { type Exits, hashKeyText, type OrderStatus, recordEnd } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
   type Happening,
@@ -111,6 +111,7 @@ export class StoreInMemory {
               [...hashes.values()].filter((row) => isOwn(row) && row.state === 'UNFOLDED'),
             ).length,
             isUnsure: !this.#placements.isTrusted,
+            cancelAt: cancelAtOf(all, maker),
           };
         }),
       readMakerList: (maker) =>
@@ -214,6 +215,11 @@ function versionOf(tables: readonly Tables[], maker: Hex): bigint {
     const own = makers.get(maker)?.listVersion ?? 0n;
     return own > version ? own : version;
   }, 0n);
+}
+
+function cancelAtOf(tables: readonly Tables[], maker: Hex): number {
+  const row = tables.map(({ makers }) => makers.get(maker)).find((each) => each !== undefined);
+  return (row?.exits as Partial<Exits> | undefined)?.cancelAt ?? 0;
 }
 
 function fail(partition: number): never {

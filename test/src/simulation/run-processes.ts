@@ -110,7 +110,8 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
   const routes = createRoutes({ ...outside, trust, makers });
   return (method, request) => {
     // A cancellation has its hashes in the body here, where each may have its salt.
-    const path = method === 'DELETE' ? paths.cancellations : paths.limitOrders;
+    const path =
+      { DELETE: paths.cancellations, ALL: paths.cancelAll, BEAT: paths.heartbeat }[method] ?? paths.limitOrders;
     const route = routes.find((each) => each.method === 'POST' && each.path === path);
     if (route === undefined) throw new Error(`there is no ${method}`);
     return route.handle(request);

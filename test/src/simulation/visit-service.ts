@@ -1,4 +1,13 @@
-import { bytesToHex, createOrderHasher, createRequestHashers, hexToBytes, type Order } from '@makerbook/contracts-evm';
+import {
+  bytesToHex,
+  cancelAllRequestTypes,
+  createOrderHasher,
+  createRequestHashers,
+  createStructHasher,
+  heartbeatRequestTypes,
+  hexToBytes,
+  type Order,
+} from '@makerbook/contracts-evm';
 import type { OrderHistory } from '@makerbook/contracts-http';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
@@ -11,7 +20,7 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'GET' | 'ORDER' | 'HISTORY';
+  readonly kind: 'POST' | 'DELETE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
   /** When the service had it; when it was sent, where nobody had it. */
@@ -30,6 +39,8 @@ export interface Answer {
 const domain = { serviceName: SERVICE_NAME, chainId: CHAIN_ID, verifyingContract: PROTOCOL };
 const orderHasher = createOrderHasher(domain);
 const requestHashers = createRequestHashers(domain);
+const hashCancelAll = createStructHasher(domain, cancelAllRequestTypes);
+const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
 /** A page that has not come by then does not come: its process is gone. */
 const PAGE_MS_MAX = 20_000;
 const TAKING: Address = `0x${'31'.repeat(20)}`;
@@ -94,6 +105,11 @@ export class Visits {
   visit(draw: number): void {
     const chance = createChance(draw);
     const { orders } = this.#parts.makers;
+    // By the draw itself: so the other visits of a kept run stay as they were.
+    if (draw % 10 === 3) {
+      const maker = chance.pick(MAKER_ADDRESSES);
+      return void (chance.oneIn(3) ? this.cancelAll(maker, chance) : this.beat(maker, chance));
+    }
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
@@ -150,6 +166,26 @@ export class Visits {
       return { orderHash, signature: this.#signatureOf(order.maker, bytesToHex(digest)), ...(hasSalts && { salt }) };
     });
     return this.#send('DELETE', orders, { body }, chance);
+  }
+
+  /** All that was accepted up to a time around now, perhaps of one token. */
+  cancelAll(maker: Address, chance: Chance): Promise<Visit> {
+    const untilMs = this.#parts.nowMs() + chance.between(-3_000, 1_000);
+    const [own] = this.#parts.makers.orders.filter((order) => order.maker === maker);
+    const making = chance.oneIn(2) ? own?.token : undefined;
+    const signed = { maker, making: making ?? ZERO_ADDRESS, taking: ZERO_ADDRESS, untilMs: BigInt(untilMs) };
+    const signature = this.#signatureOf(maker, bytesToHex(hashCancelAll(signed)));
+    const body = { maker, ...(making && { making }), untilMs, signature };
+    return this.#send('ALL', [{ maker } as SignedOrder], { body }, chance);
+  }
+
+  /** Sets the switch some seconds ahead, or turns it off. */
+  beat(maker: Address, chance: Chance): Promise<Visit> {
+    const issuedAtMs = this.#parts.nowMs() - chance.pick([0, 4_000]);
+    const cancelAt = chance.oneIn(4) ? 0 : Math.ceil(this.#parts.nowMs() / 1000) + chance.between(1, 12);
+    const signed = { maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) };
+    const signature = this.#signatureOf(maker, bytesToHex(hashHeartbeat(signed)));
+    return this.#send('BEAT', [{ maker } as SignedOrder], { body: { maker, cancelAt, issuedAtMs, signature } }, chance);
   }
 
   list(maker: Address, chance: Chance): Promise<Visit> {
@@ -225,7 +261,8 @@ export class Visits {
     const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAtMs: nowMs(), answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
-    const server = find(kind === 'POST' || kind === 'DELETE' ? 'ingress' : 'query', chance);
+    const isRead = kind === 'GET' || kind === 'ORDER' || kind === 'HISTORY';
+    const server = find(isRead ? 'query' : 'ingress', chance);
     note(() => (server === undefined ? `${label()}: nobody answers` : label()));
     if (server === undefined) return visit;
     await server.life.delay(chance.below(50));

@@ -267,6 +267,54 @@ function makeHistoryRequests() {
   ];
 }
 
+/** Messages in the domain of orders about all orders of the maker. */
+function makeExits() {
+  const zero = `0x${'0'.repeat(40)}`;
+  const named = (primaryType: string, type: Field[], request: object, message: TypedData['message']) => {
+    const data = { types: { EIP712Domain: plainDomain, [primaryType]: type }, primaryType, domain, message };
+    const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
+      title,
+      request: { ...request, signature: signed.signature },
+      typedData: signed.typedData,
+      digest: signed.digest,
+      expected,
+    });
+    return [
+      ...forms.map(([title, spoil, isRight]) =>
+        make(
+          title,
+          sign(data, maker.signingKey, spoil),
+          isRight ? { maker: order.maker } : { code: 'invalid_signature' },
+        ),
+      ),
+      make('by another key', sign(data, stranger.signingKey), { code: 'invalid_signature' }),
+    ];
+  };
+  const { signature: _all, ...all } = examples.cancelAll;
+  const { signature: _beat, ...beat } = examples.heartbeat;
+  const { signature: _keys, ...keys } = examples.cancelKeys;
+  const everything = { maker: order.maker, untilMs: all.untilMs };
+  const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
+  return {
+    cancelAlls: [
+      ...named('CancelAllRequest', allFields, all, { ...all, taking: zero }),
+      ...named('CancelAllRequest', allFields, everything, { ...everything, making: zero, taking: zero }),
+    ],
+    heartbeats: named(
+      'HeartbeatRequest',
+      [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')],
+      beat,
+      beat,
+    ),
+    cancelKeys: named(
+      'CancelKeysRequest',
+      [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')],
+      keys,
+      keys,
+    ),
+  };
+}
+
 /**
  * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from fixed
  * keys.
@@ -283,6 +331,7 @@ export function makeVectors() {
     lists: makeLists(),
     orderRequests: makeOrderRequests(),
     historyRequests: makeHistoryRequests(),
+    ...makeExits(),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
+import { type Exits, expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
 import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
 import type { Changes } from './gather-changes.js';
 
@@ -35,7 +35,7 @@ function orderRows({ orders }: Changes): Pick<ChangedRows, 'opened' | 'changed' 
 }
 
 function makerRow(
-  { maker, admission, limits, nonce, dueAtSeconds, listVersion, orders }: Maker,
+  { maker, admission, limits, nonce, exits, dueAtSeconds, listVersion, orders }: Maker,
   quarantine: Quarantine | undefined,
 ): MakerRow {
   const { offset = null, reason = null, clock = null } = quarantine ?? {};
@@ -43,6 +43,7 @@ function makerRow(
     maker,
     admission,
     limits,
+    exits: usedExits(exits),
     nonce: nonce === undefined ? null : String(nonce.value),
     nonceBlock: nonce?.block ?? null,
     dueAtSeconds: Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
@@ -52,6 +53,12 @@ function makerRow(
     quarantineReason: reason,
     quarantineClock: clock,
   };
+}
+
+/** What is off is left out. */
+function usedExits(exits: Exits): Partial<Exits> {
+  const isUsed = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== 0);
+  return Object.fromEntries(Object.entries(exits).filter(([, value]) => isUsed(value)));
 }
 
 function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): FundingRow {

@@ -1,6 +1,13 @@
 import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { boundedSeconds, expirySeconds, hashKeyText, type OpenOrder, type Transition } from '@makerbook/domain';
+import {
+  boundedSeconds,
+  expirySeconds,
+  hashKeyText,
+  markOfCutoff,
+  type OpenOrder,
+  type Transition,
+} from '@makerbook/domain';
 import type { FillRow, HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
 import type { HeldMaker } from '../fold/hold-makers.js';
 import type { LoggedFact } from '../fold/read-facts.js';
@@ -42,6 +49,7 @@ export class Changes {
     count(this.types, fact.type);
     if (fact.type === 'OrderSubmitted') this.submitted.push(fact);
     if (fact.type === 'OrderCancelled') this.settled.push(fact);
+    if (fact.type === 'OrdersCancelled') this.settled.push({ maker: fact.maker, orderHash: markOfCutoff(fact) });
     if (fact.type !== 'MakerObserved') return;
     for (const { orderHash, blockNumber, logIndex } of fact.fills ?? []) {
       this.fills.push({ orderHash, blockNumber, logIndex, maker: fact.maker, logOffset: offset });

@@ -4,6 +4,7 @@ import {
   type Funding,
   type InactiveReason,
   type Maker,
+  noExits,
   type OpenOrder,
   type OrderStatus,
   orderFromBody,
@@ -46,6 +47,7 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
     admission: row.admission as Maker['admission'],
     // Keeps the keys in the order of the fact, so that the feed has the same bytes again.
     limits: makerLimits.parse(row.limits),
+    exits: { ...noExits, ...row.exits },
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
     funding: new Map(funding.map((one) => [one.token, fundingFromRow(one)])),
     orders: new Map(orders.map((one) => [one.orderHash, orderFromRow(one)])),

@@ -95,7 +95,7 @@ class FactSource {
   next(): MakerEvent {
     const chance = this.#chance;
     const maker = chance.pickAny(this.#makers) ?? addressOf(1);
-    switch (chance.pickWeighted({ block: 8, resigned: 1, order: 20, observed: 24, operator: 4 })) {
+    switch (chance.pickWeighted({ block: 8, resigned: 1, order: 20, exit: 1, observed: 24, operator: 4 })) {
       case 'block':
         this.#seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
         if (!chance.oneIn(10)) this.#block += 1;
@@ -108,6 +108,8 @@ class FactSource {
       }
       case 'order':
         return this.#order(maker);
+      case 'exit':
+        return this.#exit(maker);
       case 'observed':
         return this.#observed(maker);
     }
@@ -121,6 +123,25 @@ class FactSource {
     }
     const acceptedAtMs = this.#seconds * 1000 + 500;
     return { type: 'OrderSubmitted', maker, orderHash, order, signature, acceptedAtMs, cause };
+  }
+
+  #exit(maker: Hex): MakerEvent {
+    const chance = this.#chance;
+    const cause = { kind: 'request' as const, requestId: 'request' };
+    const issuedAtMs = (this.#seconds - chance.below(3)) * 1000;
+    switch (chance.pick(['all', 'switch', 'switch', 'keys'] as const)) {
+      case 'all': {
+        const making = chance.oneIn(2) ? chance.pickAny(tokens) : undefined;
+        const untilMs = (this.#seconds - chance.below(120)) * 1000;
+        return { type: 'OrdersCancelled', maker, ...(making && { making }), untilMs, cause };
+      }
+      case 'switch': {
+        const cancelAt = chance.oneIn(2) ? 0 : this.#seconds + chance.below(200);
+        return { type: 'SwitchSet', maker, cancelAt, issuedAtMs, cause };
+      }
+      case 'keys':
+        return { type: 'CancelKeysSet', maker, keys: chance.oneIn(2) ? [] : [addressOf(9)], issuedAtMs, cause };
+    }
   }
 
   #observed(maker: Hex): MakerEvent {

@@ -147,6 +147,7 @@ export class FakeProjector {
         maker,
         admission: 'ADMITTED',
         limits: {},
+        exits: {},
         nonce: null,
         nonceBlock: null,
         dueAtSeconds: null,

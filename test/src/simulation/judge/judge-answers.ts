@@ -1,4 +1,4 @@
-import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { decodeMakerEvent, type MakerEvent, type OrdersCancelled } from '@makerbook/contracts-events';
 import type { OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
@@ -36,6 +36,8 @@ class AnswerJudge {
   readonly #parts: JudgeAnswersParts;
   readonly #submitted = new Map<Hex, Told[]>();
   readonly #cancelled = new Map<Hex, Told[]>();
+  /** Orders that were in the log when their maker cancelled all of their token. */
+  readonly #cutOff = new Map<Hex, Told[]>();
   readonly #labelOf: ReadonlyMap<Hex, string>;
   readonly #accepted = new Map<Hex, number>();
 
@@ -45,10 +47,14 @@ class AnswerJudge {
     for (const record of parts.partitions.flat()) {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact) continue;
-      if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') continue;
-      const told = fact.type === 'OrderSubmitted' ? this.#submitted : this.#cancelled;
       const { offset, timestampMs: timeMs } = record;
-      told.set(fact.orderHash, [...(told.get(fact.orderHash) ?? []), { offset, timeMs, fact }]);
+      const add = (told: Map<Hex, Told[]>, hash: Hex) =>
+        told.set(hash, [...(told.get(hash) ?? []), { offset, timeMs, fact }]);
+      if (fact.type === 'OrdersCancelled') {
+        for (const [hash, [first]] of this.#submitted) if (first && isMeant(first.fact, fact)) add(this.#cutOff, hash);
+      }
+      if (fact.type === 'OrderSubmitted') add(this.#submitted, fact.orderHash);
+      if (fact.type === 'OrderCancelled') add(this.#cancelled, fact.orderHash);
     }
   }
 
@@ -64,7 +70,9 @@ class AnswerJudge {
             ? this.#judgeHistory(visit)
             : kind === 'POST'
               ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
-              : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+              : kind === 'DELETE'
+                ? visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index))
+                : this.#judgeExit(visit);
     return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
   }
 
@@ -116,9 +124,31 @@ class AnswerJudge {
 
   /** Whether its cancellation was sent by then. */
   #isToGo(hash: Hex, atMs: number): boolean {
-    return this.#parts.visits.some(
+    const isSent = this.#parts.visits.some(
       ({ kind, hashes, sentAtMs }) => kind === 'DELETE' && sentAtMs <= atMs && hashes.includes(hash),
     );
+    return isSent || (this.#cutOff.get(hash) ?? []).some(({ fact }) => this.#sentAtMs(fact) <= atMs);
+  }
+
+  #sentAtMs(fact: MakerEvent): number {
+    const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
+    return this.#parts.visits[Number((cause?.requestId ?? '').slice('visit '.length))]?.sentAtMs ?? 0;
+  }
+
+  /** What was answered with 200 is in the log. */
+  #judgeExit({ maker, number, answer }: Visit): string[] {
+    if (answer === undefined || isRefusal(answer.reply)) return [];
+    const partition = partitionOf(maker, this.#parts.partitions.length);
+    const isLogged = this.#parts.partitions[partition]?.some((record) => {
+      const fact = decodeMakerEvent(record);
+      const cause = 'cause' in fact ? fact.cause : undefined;
+      return (
+        cause?.kind === 'request' &&
+        cause.requestId === `visit ${number}` &&
+        record.offset < (answer.at[partition] ?? 0n)
+      );
+    });
+    return isLogged ? [] : ['it was answered with 200, and is not in the log'];
   }
 
   #isExpired(hash: Hex, atMs: number, spareMs: number): boolean {
@@ -236,7 +266,7 @@ class AnswerJudge {
   #behindWrites(maker: Address, atMs: number): bigint {
     const answered = this.#parts.visits.filter(
       ({ kind, maker: whose, answer }) =>
-        (kind === 'POST' || kind === 'DELETE') &&
+        (kind === 'POST' || kind === 'DELETE' || kind === 'ALL') &&
         whose === maker &&
         answer !== undefined &&
         answer.atMs <= atMs &&
@@ -250,7 +280,7 @@ class AnswerJudge {
     const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
     // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
     // then, because it did not answer, is not counted.
-    const ended = [...this.#cancelled].flatMap(([hash, told]) => {
+    const ended = [...this.#cancelled, ...this.#cutOff].flatMap(([hash, told]) => {
       const markedAtMs = this.#parts.markedAtMs.get(hash);
       if (!told.some(isWritten) || markedAtMs === undefined || markedAtMs > atMs) return [];
       const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
@@ -293,6 +323,13 @@ class AnswerJudge {
   #name(hash: Hex): string {
     return this.#labelOf.get(hash) ?? hash;
   }
+}
+
+/** True if the maker meant the order when it cancelled all of its token. */
+function isMeant(submitted: MakerEvent, { maker, making, untilMs }: OrdersCancelled): boolean {
+  if (submitted.type !== 'OrderSubmitted') return false;
+  const { order, acceptedAtMs } = submitted;
+  return submitted.maker === maker && acceptedAtMs <= untilMs && (making ?? order.making.token) === order.making.token;
 }
 
 /** The body of a list, of a maker as a replay describes it. */

@@ -3,6 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
 import type { SignedOrder } from '../chain/act-on-chain.js';
+import { CutOffOrders } from './judge-exits.js';
 import { mayEndBy, stateAt, stateOf, type Truth, whyNotActive } from './judge-order.js';
 
 export interface JudgeOptions extends Truth {
@@ -43,6 +44,7 @@ class JudgedPartition {
   private readonly wrong: string[] = [];
   private readonly posted = new Set<Hex>();
   private readonly deleted = new Set<Hex>();
+  private readonly cutOff = new CutOffOrders();
   private readonly removed = new Map<Hex, RemovalReason>();
   /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
   private readonly readAt = new Map<Address, number>();
@@ -61,6 +63,8 @@ class JudgedPartition {
   take(offset: bigint, fact: MakerEvent): void {
     if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
+    const cutOff = isUnfoldable(fact) ? [] : this.cutOff.take(fact);
+    for (const orderHash of cutOff) this.deleted.add(orderHash);
     if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
     if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
     const { block: before } = this.fold.clock;
@@ -71,6 +75,12 @@ class JudgedPartition {
       this.readAt.set(fact.maker, Math.max(fact.block.number, this.readAt.get(fact.maker) ?? 0));
     }
     for (const transition of this.fold.apply(fact, offset)) this.note(transition, fact);
+    for (const hash of cutOff) {
+      const open = this.fold.find(hash);
+      if (open !== undefined && !this.fold.isQuarantined(open.order.order.maker)) {
+        this.report(hash, `is open at ${offset}, and its maker has cancelled all`);
+      }
+    }
     if ('maker' in fact) this.judgeBook(fact.maker, offset);
     if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, offset);
   }

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { noExits } from '@makerbook/domain';
 import type { LogRecord } from '@makerbook/kafka';
 import type { MakerRow } from '@makerbook/postgres';
 import { mayBeForgotten, type Tables } from '@makerbook/projector/testing';
@@ -139,7 +140,7 @@ const unknown = JSON.stringify([['UNKNOWN', {}, null], null, null, [], [], ['0',
 function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnType<typeof ordersOf>): string {
   const { quarantinedOffset, quarantineReason, quarantineClock } = row;
   return JSON.stringify([
-    [row.admission, row.limits, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
+    [row.admission, row.limits, { ...noExits, ...row.exits }, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
     row.dueAtSeconds,
     quarantinedOffset === null ? null : [String(quarantinedOffset), quarantineReason, quarantineClock],
     [...funding.values()]

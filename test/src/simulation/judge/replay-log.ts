@@ -194,13 +194,13 @@ export class Replay {
     one.quarantine = undefined;
     one.draft = draft;
     for (const transition of happened) this.#happen(transition, maker);
-    const { admission, limits, nonce } = one.draft;
+    const { admission, limits, nonce, exits } = one.draft;
     const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
     const withPlace = (order: OpenOrder): OpenOrder => {
       return { ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) };
     };
     if (happened.some(({ kind }) => kind === 'MakerChanged')) {
-      this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, offset: this.#offset }]);
+      this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, exits, offset: this.#offset }]);
     }
     const released = one.draft.release({ offset: this.#offset, clock: this.#clock });
     this.#put(one, withPlace, 0);
@@ -292,9 +292,9 @@ export class Replay {
   }
 
   #describe({ draft, quarantine }: Replayed): string {
-    const { admission, limits, nonce, dueAtSeconds, listVersion, funding, orders } = draft;
+    const { admission, limits, nonce, exits, dueAtSeconds, listVersion, funding, orders } = draft;
     return JSON.stringify([
-      [admission, limits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
+      [admission, limits, exits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
       Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
       quarantine === undefined ? null : [String(quarantine.offset), quarantine.reason, quarantine.clock],
       [...funding]

@@ -24,6 +24,9 @@ const sourceKey: Schema = { type: ['string', 'null'], description: 'As the messa
 const keys: Readonly<Record<MessageName, Schema>> = {
   OrderSubmitted: makerKey,
   OrderCancelled: makerKey,
+  OrdersCancelled: makerKey,
+  SwitchSet: makerKey,
+  CancelKeysSet: makerKey,
   MakerObserved: makerKey,
   MakerAdmitted: makerKey,
   MakerSuspended: makerKey,
@@ -46,6 +49,11 @@ const summaries: Readonly<Record<MessageName, string>> = {
   OrderSubmitted: 'An order was accepted.',
   OrderCancelled:
     'The maker cancelled an order with the service. It may come before its `OrderSubmitted`, or without one: such an order is never open.',
+  OrdersCancelled:
+    'The maker cancelled all its orders of some tokens that were accepted by a time. One that comes later is never open.',
+  SwitchSet:
+    "The maker's dead-man's switch: its orders are cancelled once the partition's clock gets there, unless a newer one came first.",
+  CancelKeysSet: 'These addresses may cancel for the maker, and no others.',
   MakerObserved:
     'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has processed a newer block.',
   MakerAdmitted:

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { addressInput, sentAddress, signatureInput } from './orders.js';
+
+/** Keys that may cancel for one maker. */
+export const CANCEL_KEYS_MAX = 5;
+
+const maker = addressInput.describe('The maker whose orders it is about');
+const byMakerOrKey = 'by the maker, or by a key that may cancel for it';
+const issuedAtMs = z
+  .int()
+  .nonnegative()
+  .describe('When it was signed, in milliseconds since 1970: the newest one counts, in whichever order they arrive');
+const making = 'The token that the orders sell; without it: any';
+const taking = 'The token that they want; without it: any';
+const untilMs = 'Orders that were accepted by then are cancelled, in milliseconds since 1970';
+const cancelAt =
+  'Orders that were accepted by then are cancelled once a block has this time: Unix seconds. 0 turns the switch off';
+const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}`;
+
+/** The body of POST …/cancel-all. */
+export const cancelAllInput = z
+  .strictObject({
+    maker,
+    making: addressInput.optional().describe(making),
+    taking: addressInput.optional().describe(taking),
+    untilMs: z.int().nonnegative().describe(untilMs),
+    signature: signatureInput.describe(
+      `Over \`CancelAllRequest\`, in the domain of orders, ${byMakerOrKey}; the zero address stands for a token that is left out`,
+    ),
+  })
+  .meta({ id: 'CancelAllInput' });
+
+/** The body of POST …/heartbeat. */
+export const heartbeatInput = z
+  .strictObject({
+    maker,
+    cancelAt: z.int().nonnegative().describe(cancelAt),
+    issuedAtMs,
+    signature: signatureInput.describe(`Over \`HeartbeatRequest\`, in the domain of orders, ${byMakerOrKey}`),
+  })
+  .meta({ id: 'HeartbeatInput' });
+
+/** The body of POST …/cancel-keys. */
+export const cancelKeysInput = z
+  .strictObject({
+    maker,
+    keys: z.array(addressInput).max(CANCEL_KEYS_MAX).describe(keys),
+    issuedAtMs,
+    signature: signatureInput.describe('Over `CancelKeysRequest`, in the domain of orders, by the maker'),
+  })
+  .meta({ id: 'CancelKeysInput' });
+
+const sentMaker = sentAddress.describe('The maker');
+
+/** The answer to POST …/cancel-all: what is cancelled. */
+export const cancelledAll = z
+  .object({
+    maker: sentMaker,
+    making: sentAddress.optional().describe(making),
+    taking: sentAddress.optional().describe(taking),
+    untilMs: z.int().nonnegative().describe(untilMs),
+  })
+  .meta({ id: 'CancelledAll' });
+
+/** The answer to POST …/heartbeat. */
+export const heartbeatAnswer = z
+  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt) })
+  .meta({ id: 'Heartbeat' });
+
+/** The answer to POST …/cancel-keys. */
+export const cancelKeysAnswer = z
+  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys) })
+  .meta({ id: 'CancelKeys' });
+
+export type CancelledAll = z.infer<typeof cancelledAll>;

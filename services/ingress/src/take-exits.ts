@@ -1,0 +1,185 @@
+import type { CancelKeysSet, Cause, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
+import {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  createStructHasher,
+  heartbeatRequestTypes,
+  type SigningDomain,
+} from '@makerbook/contracts-evm';
+import { cancelAllInput, cancelKeysInput, heartbeatInput } from '@makerbook/contracts-http';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { markOfCutoff } from '@makerbook/domain';
+import {
+  type ApiRequest,
+  isRefusal,
+  okJson,
+  type Refusal,
+  type Reply,
+  rateHeaders,
+  refuseFields,
+  unavailable,
+} from '@makerbook/http';
+import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { type MarkAllRequest, unlessAway } from '@makerbook/postgres';
+import { recoverSigner } from '@makerbook/signatures';
+import type { z } from 'zod';
+import { appendDecided, positionHeader, type Written } from './append-facts.js';
+import { awaitFeed } from './cancel-orders.js';
+import { type Parts, settledMsOf } from './parts.js';
+
+type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet;
+type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
+
+/** A request about all orders of a maker, parsed. */
+interface Exit extends Pick<MarkAllRequest, 'count' | 'scope'> {
+  readonly fact: WithoutCause<ExitFact>;
+  readonly digest: Uint8Array;
+  readonly signature: string;
+  /** Whether a key that may cancel for the maker may sign it. */
+  readonly takesKeys: boolean;
+}
+
+/** Reads a body at a time of the service's clock. */
+export type ReadExit = (body: unknown, nowMs: number) => Exit | Refusal;
+
+/** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
+const CANCEL_ALL_COST = 100;
+/** How far the clock of a maker may be ahead. */
+const AHEAD_MS_MAX = 60_000;
+
+const lower = (address: Address) => address.toLowerCase() as Address;
+
+/** The readers of the three requests, for one domain. */
+export function createExitReaders(domain: SigningDomain) {
+  const hashAll = createStructHasher(domain, cancelAllRequestTypes);
+  const hashBeat = createStructHasher(domain, heartbeatRequestTypes);
+  const hashKeys = createStructHasher(domain, cancelKeysRequestTypes);
+
+  const cancelAll: ReadExit = (body, nowMs) => {
+    const asked = parse(cancelAllInput, body);
+    if (isRefusal(asked)) return asked;
+    const { untilMs, signature } = asked;
+    if (untilMs > nowMs + AHEAD_MS_MAX) return refuseAhead('untilMs', nowMs);
+    const maker = lower(asked.maker);
+    const [making, taking] = [asked.making && lower(asked.making), asked.taking && lower(asked.taking)];
+    const signed = { maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs: BigInt(untilMs) };
+    const tokens = { ...(making && { making }), ...(taking && { taking }) };
+    return {
+      fact: { type: 'OrdersCancelled', maker, ...tokens, untilMs },
+      digest: hashAll(signed),
+      signature,
+      takesKeys: true,
+      count: CANCEL_ALL_COST,
+      scope: { untilMs, making, taking, mark: markOfCutoff({ maker, ...tokens, untilMs }) },
+    };
+  };
+
+  const heartbeat: ReadExit = (body, nowMs) => {
+    const asked = parse(heartbeatInput, body);
+    if (isRefusal(asked)) return asked;
+    const { cancelAt, issuedAtMs, signature } = asked;
+    if (issuedAtMs > nowMs + AHEAD_MS_MAX) return refuseAhead('issuedAtMs', nowMs);
+    if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
+      const message = `must be after now (${Math.floor(nowMs / 1000)}), or 0`;
+      return refuseFields([{ path: ['cancelAt'], message }]);
+    }
+    const maker = lower(asked.maker);
+    return {
+      fact: { type: 'SwitchSet', maker, cancelAt, issuedAtMs },
+      digest: hashBeat({ maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) }),
+      signature,
+      takesKeys: true,
+      count: 1,
+    };
+  };
+
+  const cancelKeys: ReadExit = (body, nowMs) => {
+    const asked = parse(cancelKeysInput, body);
+    if (isRefusal(asked)) return asked;
+    const { issuedAtMs, signature } = asked;
+    if (issuedAtMs > nowMs + AHEAD_MS_MAX) return refuseAhead('issuedAtMs', nowMs);
+    const [maker, keys] = [lower(asked.maker), asked.keys.map(lower)];
+    return {
+      fact: { type: 'CancelKeysSet', maker, keys, issuedAtMs },
+      digest: hashKeys({ maker, keys, issuedAtMs: BigInt(issuedAtMs) }),
+      signature,
+      takesKeys: false,
+      count: 1,
+    };
+  };
+
+  return { cancelAll, heartbeat, cancelKeys };
+}
+
+/**
+ * POST …/cancel-all, …/heartbeat and …/cancel-keys: one fact about all orders of a maker. It needs no store: while Postgres is away
+ * it is not charged. 200 means that the log has acknowledged it. Repeating is harmless.
+ */
+export function takeExit(read: ReadExit) {
+  return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
+    const exit = read(request.body, parts.now());
+    if (isRefusal(exit)) return exit;
+    const { maker } = exit.fact;
+    request.describe({ maker });
+    const refusal = refuseSigner(parts, exit);
+    if (refusal !== undefined) return refusal;
+    const charged = await charge(parts, exit);
+    if (isRefusal(charged)) return charged;
+    const { headers, written } = charged;
+    const { requestId } = request;
+    const cause: Cause = { kind: 'request', requestId };
+    const fact: ExitFact = { ...exit.fact, cause };
+    const appended = await appendDecided(parts, [fact], { requestId, timeMs: parts.now(), written });
+    if (appended instanceof LogUnavailable) {
+      return unavailable('the log did not confirm the request: send it again');
+    }
+    const feed = exit.scope === undefined ? {} : await awaitFeed(parts, request, appended);
+    const { type: _, ...answer } = exit.fact;
+    return okJson(JSON.stringify(answer), { ...headers, ...positionHeader(appended), ...feed });
+  };
+}
+
+/** The whitelist first: a stranger costs a look-up. */
+function refuseSigner({ makers }: Parts, { fact, digest, signature, takesKeys }: Exit): Refusal | undefined {
+  const { maker } = fact;
+  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  if (makers.admissionOf(maker) === 'UNKNOWN') {
+    const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
+    return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
+  }
+  const { signer, fault } = recoverSigner(digest, signature);
+  if (signer === maker || (signer !== undefined && takesKeys && makers.cancelKeysOf(maker).includes(signer))) {
+    return undefined;
+  }
+  const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
+  const detail = `the signature is not ${who}: ${signer === undefined ? fault : `it recovers to ${signer}`}`;
+  return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
+}
+
+/** Charges nothing while Postgres is away: a maker can always cancel. */
+async function charge(
+  { settings, store, now }: Parts,
+  { fact: { maker }, count, scope }: Exit,
+): Promise<{ readonly headers: Record<string, string>; readonly written: Written | undefined } | Refusal> {
+  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
+  const partition = partitionOf(maker, settings.PARTITIONS);
+  const lastsMs = settledMsOf(settings);
+  const marking = store.markAll({ nowMs: now(), lastsMs, budget, maker, partition, count, ...(scope && { scope }) });
+  const outcome = await unlessAway(marking);
+  if (outcome === undefined) return { headers: {}, written: undefined };
+  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+  const headers = rateHeaders('cancels', [{ maker, budget }], outcome.remaining, retryAfterMs);
+  if (outcome.kind === 'marked') return { headers, written: outcome };
+  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent; this costs ${count}`;
+  return { code: 'rate_limited', detail, headers };
+}
+
+function parse<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> | Refusal {
+  const parsed = schema.safeParse(body);
+  return parsed.success ? parsed.data : refuseFields(parsed.error.issues);
+}
+
+function refuseAhead(field: string, nowMs: number): Refusal {
+  const message = `must be at most ${AHEAD_MS_MAX / 1000} s ahead of the clock here (${nowMs}), in milliseconds`;
+  return refuseFields([{ path: [field], message }]);
+}

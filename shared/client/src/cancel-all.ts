@@ -1,0 +1,62 @@
+import {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  heartbeatRequestTypes,
+} from '@makerbook/contracts-evm/typed-data';
+import type { CancelledAll } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type CallOptions, callService, readObject } from './call-service.js';
+import type { CancelParts } from './cancel-orders.js';
+import { lowerHex } from './sign-requests.js';
+
+/** The orders that are cancelled: all of the maker, unless tokens are named. */
+export interface CancelAllScope {
+  /** The token that the orders sell. */
+  readonly making?: string;
+  /** The token that they want. */
+  readonly taking?: string;
+  /**
+   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the clock here or by the newest answer of
+   * the service, whichever is later. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
+   */
+  readonly untilMs?: number;
+}
+
+interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
+  readonly calling: CallOptions;
+  readonly now: () => number;
+  readonly serverTimeMs: () => number;
+  readonly maker: () => Promise<Address>;
+}
+
+/** Messages about all orders of a maker. A repeat is harmless, so each is tried again as it is. */
+export function createExits({ signing, again, calling, now, serverTimeMs, maker }: ExitParts) {
+  const send = <T extends object>(path: string, body: object): Promise<T> =>
+    again(async () => readObject<T>((await callService({ method: 'POST', path, body }, calling)).text));
+  return {
+    async cancelAll({ making, taking, untilMs }: CancelAllScope = {}): Promise<CancelledAll> {
+      const tokens = {
+        ...(making !== undefined && { making: lowerHex(making, 20) }),
+        ...(taking !== undefined && { taking: lowerHex(taking, 20) }),
+      };
+      const named = { maker: await maker(), ...tokens, untilMs: untilMs ?? Math.max(now(), serverTimeMs()) };
+      const message = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...named };
+      const signature = await signing.signMessage(cancelAllRequestTypes, message);
+      return send(paths.cancelAll, { ...named, signature });
+    },
+
+    async sendHeartbeat(cancelAt: number): Promise<void> {
+      const message = { maker: await maker(), cancelAt, issuedAtMs: now() };
+      const signature = await signing.signMessage(heartbeatRequestTypes, message);
+      await send(paths.heartbeat, { ...message, signature });
+    },
+
+    async nameCancelKeys(given: readonly string[]): Promise<void> {
+      const keys = given.map((key) => lowerHex(key, 20));
+      const message = { maker: await maker(), keys, issuedAtMs: now() };
+      const signature = await signing.signMessage(cancelKeysRequestTypes, message);
+      await send(paths.cancelKeys, { ...message, signature });
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MakerEvent, OrdersCancelled } from '@makerbook/contracts-events';
+import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { addCutoff, noExits } from './exits.js';
+import { unknownMaker } from './maker.js';
+import { foldFacts, startFold } from './testing/fold-facts.js';
+
+const maker: Address = `0x${'a1'.repeat(20)}`;
+const [usd, eur, won] = ['b2', 'c3', 'd4'].map((byte): Address => `0x${byte.repeat(20)}`) as [
+  Address,
+  Address,
+  Address,
+];
+const cause = { kind: 'request', requestId: 'r' } as const;
+/** Seconds since the start of the test, as milliseconds since 1970. */
+const START = 1_700_000_000;
+const ms = (seconds: number) => (START + seconds) * 1000;
+
+/** An order that was accepted then. Its hash is its number. */
+function submitted(number: number, acceptedIn: number, making = usd, taking = eur): MakerEvent {
+  return {
+    type: 'OrderSubmitted',
+    maker,
+    orderHash: hashOf(number),
+    order: {
+      salt: quantity(BigInt(number)),
+      nonce: '0x0',
+      expiresAt: quantity(BigInt(START + 1_000)),
+      making: { token: making, amount: '0x64' },
+      taking: { token: taking, amount: '0x1' },
+      maker,
+      permittedTaker: ZERO_ADDRESS,
+    },
+    signature: `0x${'00'.repeat(65)}`,
+    acceptedAtMs: ms(acceptedIn),
+    cause,
+  };
+}
+
+const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
+const cancelled = (untilIn: number, tokens: Pick<OrdersCancelled, 'making' | 'taking'> = {}): MakerEvent => {
+  return { type: 'OrdersCancelled', maker, ...tokens, untilMs: ms(untilIn), cause };
+};
+const beat = (cancelIn: number | undefined, issuedIn: number): MakerEvent => {
+  const cancelAt = cancelIn === undefined ? 0 : START + cancelIn;
+  return { type: 'SwitchSet', maker, cancelAt, issuedAtMs: ms(issuedIn), cause };
+};
+const mined = (seconds: number): MakerEvent => {
+  const block = { number: seconds + 1, hash: hashOf(seconds), timestamp: START + seconds };
+  return { type: 'BlockProcessed', block };
+};
+
+/** Folds facts, and returns the numbers of the orders that are open afterwards. */
+function openAfter(...facts: readonly MakerEvent[]): number[] {
+  const fold = startFold(unknownMaker(maker));
+  foldFacts(fold, facts);
+  return [...fold.draft.orders.keys()].map(Number);
+}
+
+describe('a maker who cancels all', () => {
+  test('takes back what was accepted by then, and nothing that was accepted later', () => {
+    expect(openAfter(submitted(1, 1), submitted(2, 2), submitted(3, 3), cancelled(2))).toEqual([3]);
+  });
+
+  test('takes back orders of the tokens that it names', () => {
+    const orders = [submitted(1, 1), submitted(2, 1, usd, won), submitted(3, 1, won, eur)];
+    expect(openAfter(...orders, cancelled(2, { making: usd }))).toEqual([3]);
+    expect(openAfter(...orders, cancelled(2, { taking: eur }))).toEqual([2]);
+    expect(openAfter(...orders, cancelled(2, { making: usd, taking: eur }))).toEqual([2, 3]);
+  });
+
+  test('takes back an order that was accepted before and comes later in the log, with CANCELLED', () => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, [mined(1), cancelled(2)]);
+    const late = foldFacts(fold, [submitted(1, 2)]);
+    expect(late).toMatchObject([{ kind: 'OrderOpened' }, { kind: 'OrderRemoved', reason: 'CANCELLED' }]);
+    expect(foldFacts(fold, [submitted(1, 3)])).toEqual([]);
+    expect(foldFacts(fold, [submitted(2, 3)])).toMatchObject([{ kind: 'OrderOpened' }]);
+  });
+
+  test('changes nothing by sending it again, or an earlier one', () => {
+    const orders = [cancelled(5), cancelled(3), cancelled(5)];
+    expect(openAfter(...orders, submitted(1, 4), submitted(2, 6))).toEqual([2]);
+  });
+
+  test('is remembered for minutes, and one memory for each pair of tokens', () => {
+    const at = (seconds: number) => ({ seconds: START + seconds });
+    const first = addCutoff(noExits, { untilMs: ms(1) }, at(1));
+    const second = addCutoff(first, { making: usd, untilMs: ms(60) }, at(60));
+    expect(second.cutoffs).toEqual([{ untilMs: ms(1) }, { making: usd, untilMs: ms(60) }]);
+    expect(addCutoff(second, { untilMs: ms(0) }, at(60))).toBe(second);
+    expect(addCutoff(second, { making: usd, untilMs: ms(130) }, at(130)).cutoffs).toEqual([
+      { making: usd, untilMs: ms(130) },
+    ]);
+  });
+});
+
+describe("a maker's switch", () => {
+  test('cancels all orders that were accepted by then, once the clock gets there', () => {
+    const orders = [submitted(1, 1), submitted(2, 10), submitted(3, 11)];
+    expect(openAfter(beat(10, 0), ...orders, mined(9))).toEqual([1, 2, 3]);
+    expect(openAfter(beat(10, 0), ...orders, mined(10))).toEqual([3]);
+    expect(openAfter(...orders, mined(1), beat(10, 0), mined(12))).toEqual([3]);
+  });
+
+  test('is moved on by a newer one, and turned off by 0', () => {
+    const orders = [submitted(1, 1), beat(10, 0)];
+    expect(openAfter(...orders, beat(20, 5), mined(15))).toEqual([1]);
+    expect(openAfter(...orders, beat(20, 5), mined(20))).toEqual([]);
+    expect(openAfter(...orders, beat(undefined, 5), mined(100))).toEqual([1]);
+  });
+
+  test('does not listen to one that was signed before', () => {
+    expect(openAfter(submitted(1, 1), beat(10, 5), beat(20, 4), beat(undefined, 5), mined(10))).toEqual([]);
+  });
+
+  test('that has fired holds for orders that come late, also after a newer one', () => {
+    const fired = [beat(10, 0), mined(10)];
+    expect(openAfter(...fired, submitted(1, 9), submitted(2, 11))).toEqual([2]);
+    expect(openAfter(...fired, beat(30, 11), submitted(1, 9), submitted(2, 11), mined(29))).toEqual([2]);
+    expect(openAfter(...fired, beat(30, 11), submitted(2, 11), mined(30))).toEqual([]);
+  });
+
+  test('whose time has passed already fires with the next block', () => {
+    expect(openAfter(submitted(1, 1), mined(5), beat(4, 0), mined(6))).toEqual([]);
+  });
+});
+
+test('the newest keys that may cancel show to those who follow the makers', () => {
+  const keys = (named: readonly Address[], issuedIn: number): MakerEvent => {
+    return { type: 'CancelKeysSet', maker, keys: [...named], issuedAtMs: ms(issuedIn), cause };
+  };
+  const fold = startFold(unknownMaker(maker));
+  const shown = (fact: MakerEvent) =>
+    foldFacts(fold, [fact]).map((each) => (each.kind === 'MakerChanged' ? each.exits.cancelKeys : each.kind));
+  expect(shown(keys([usd], 2))).toEqual([[usd]]);
+  expect(shown(keys([eur], 1))).toEqual([]);
+  expect(shown(keys([usd], 3))).toEqual([]);
+  expect(shown(beat(9, 3))).toEqual([]);
+  expect(shown(keys([], 4))).toEqual([[]]);
+});

@@ -1,0 +1,73 @@
+import type { CancelKeysSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
+import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { LogClock } from './log-clock.js';
+import type { OpenOrder } from './maker.js';
+
+/** The maker has cancelled all orders of these tokens that were accepted by then. A token that is left out stands for any. */
+export type Cutoff = Pick<OrdersCancelled, 'making' | 'taking' | 'untilMs'>;
+
+/** How a maker takes all its orders back, whether they are open or on their way. */
+export interface Exits {
+  /** One for each pair of tokens, kept until no order from before can come any more. */
+  readonly cutoffs: readonly Cutoff[];
+  /** The dead-man's switch: when the clock gets there, orders that were accepted by then are cancelled. 0: never. In seconds. */
+  readonly cancelAt: number;
+  /** When the newest switch was signed. */
+  readonly switchIssuedAtMs: number;
+  /** The addresses that may cancel for the maker. */
+  readonly cancelKeys: readonly Address[];
+  /** When the newest keys were signed. */
+  readonly keysIssuedAtMs: number;
+}
+
+export const noExits: Exits = { cutoffs: [], cancelAt: 0, switchIssuedAtMs: 0, cancelKeys: [], keysIssuedAtMs: 0 };
+
+/**
+ * An append ends within seconds of its acceptance. The clock may be a minute ahead of the service's, so this is by far long enough
+ * for an order that was accepted before a cutoff to be in the log.
+ */
+const CUTOFF_SECONDS = 120;
+
+/** True if the maker has cancelled the order with many others. */
+export function isCutOff(
+  { order, acceptedAtMs }: Pick<OpenOrder, 'order' | 'acceptedAtMs'>,
+  { cutoffs, cancelAt }: Pick<Exits, 'cutoffs' | 'cancelAt'>,
+  { seconds }: Pick<LogClock, 'seconds'>,
+): boolean {
+  if (cancelAt > 0 && cancelAt <= seconds && acceptedAtMs <= cancelAt * 1000) return true;
+  return cutoffs.some(
+    ({ making = order.making.token, taking = order.taking.token, untilMs }) =>
+      acceptedAtMs <= untilMs && making === order.making.token && taking === order.taking.token,
+  );
+}
+
+/** Names a cancellation of all orders, as a hash names an order, while it is on its way into the log: 32 bytes. */
+export function markOfCutoff({ maker, making, taking, untilMs }: Omit<OrdersCancelled, 'type' | 'cause'>): Hex {
+  const name = `${maker}:${making ?? 'any'}:${taking ?? 'any'}:${untilMs}`;
+  return bytesToHex(keccak256(new TextEncoder().encode(name)));
+}
+
+/** Adds a cutoff, and forgets those of long ago. */
+export function addCutoff(exits: Exits, added: Cutoff, { seconds }: Pick<LogClock, 'seconds'>): Exits {
+  const isSame = ({ making, taking }: Cutoff) => making === added.making && taking === added.taking;
+  const earlier = exits.cutoffs.find(isSame);
+  if (earlier !== undefined && earlier.untilMs >= added.untilMs) return exits;
+  const oldestMs = (seconds - CUTOFF_SECONDS) * 1000;
+  const kept = exits.cutoffs.filter((each) => !isSame(each) && each.untilMs >= oldestMs);
+  const { making, taking, untilMs } = added;
+  return { ...exits, cutoffs: [...kept, { ...(making && { making }), ...(taking && { taking }), untilMs }] };
+}
+
+/** Sets the switch. One whose time has passed goes on to hold for orders that come late. */
+export function setSwitch(exits: Exits, { cancelAt, issuedAtMs }: SwitchSet, clock: Pick<LogClock, 'seconds'>): Exits {
+  if (issuedAtMs <= exits.switchIssuedAtMs) return exits;
+  const hasPassed = exits.cancelAt > 0 && exits.cancelAt <= clock.seconds;
+  const kept = hasPassed ? addCutoff(exits, { untilMs: exits.cancelAt * 1000 }, clock) : exits;
+  return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs };
+}
+
+/** Replaces the keys that may cancel. */
+export function setCancelKeys(exits: Exits, { keys, issuedAtMs }: CancelKeysSet): Exits {
+  return issuedAtMs <= exits.keysIssuedAtMs ? exits : { ...exits, cancelKeys: keys, keysIssuedAtMs: issuedAtMs };
+}
