@@ -20,6 +20,7 @@ import {
   orderTypes,
   type SigningDomain,
   saltedDomainTypes,
+  streamLimitOrdersRequestTypes,
   type TypedField,
   typedDataDomain,
 } from './index.js';
@@ -111,10 +112,11 @@ describe('the order hash', () => {
   });
 });
 
-describe('the digest of a request for a list or for the history', () => {
+describe('the digest of a request for a list, for the history or for a stream', () => {
   test.each([
     ['hashGetRequest', getLimitOrdersRequestTypes],
     ['hashHistoryRequest', getLimitOrderHistoryRequestTypes],
+    ['hashStreamRequest', streamLimitOrdersRequestTypes],
   ] as const)('%s is the digest of ethers, with a short salt padded on the left', (hash, types) => {
     fc.assert(
       fc.property(domain, uint256, fc.uint8Array({ maxLength: 32 }), (where, issuedAt, salt) => {

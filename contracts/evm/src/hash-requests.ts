@@ -10,6 +10,7 @@ import {
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,
+  streamLimitOrdersRequestTypes,
   typeString,
 } from './typed-data.js';
 import { createWordBuffer, putAddress, putBytesLeftPadded, putUint256, type WordBuffer } from './word-buffer.js';
@@ -22,6 +23,8 @@ export interface RequestHashers {
   hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for the history, with the fields of a list request. */
   hashHistoryRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
+  /** Digest of a request for a stream, with the fields of a list request. */
+  hashStreamRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for one order: 32 new bytes. `orderHash` has 32 bytes; the rest is as in a list request. */
   hashOrderRequest(request: {
     readonly orderHash: Uint8Array;
@@ -73,6 +76,7 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
   return {
     hashGetRequest: createDatedHasher(getLimitOrdersRequestTypes),
     hashHistoryRequest: createDatedHasher(getLimitOrderHistoryRequestTypes),
+    hashStreamRequest: createDatedHasher(streamLimitOrdersRequestTypes),
     hashOrderRequest({ orderHash, issuedAt, salt }) {
       putOrderHash(orderRequestWords, orderHash);
       putUint256(orderRequestWords, 2, issuedAt);

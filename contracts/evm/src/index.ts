@@ -43,6 +43,7 @@ export {
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,
+  streamLimitOrdersRequestTypes,
   type TokenAmount,
   type TypedField,
   typedDataDomain,

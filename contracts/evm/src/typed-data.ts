@@ -122,6 +122,11 @@ export const getLimitOrderHistoryRequestTypes: Record<'GetLimitOrderHistoryReque
   GetLimitOrderHistoryRequest: [{ name: 'issuedAt', type: 'uint256' }],
 };
 
+/** Types of the request for a stream; its domain carries a bytes32 salt. */
+export const streamLimitOrdersRequestTypes: Record<'StreamLimitOrdersRequest', TypedField[]> = {
+  StreamLimitOrdersRequest: [{ name: 'issuedAt', type: 'uint256' }],
+};
+
 /** Types of the cancellation; its domain carries a salt, see `saltedDomainTypes`. */
 export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],

@@ -147,6 +147,14 @@ export const examples = {
     { orderHash, status: 'CANCELLED' },
     { orderHash: otherHash, status: 'NOT_FOUND' },
   ],
+  streamQuery: {
+    issuedAt: 1800000000,
+    salt: '0x5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a',
+    signature:
+      '0x4518976fbeeec945841ca777e94d75abe5d1ade4fc7cf15b210eccc7bbbd8080251a31b60477b060f1e1de6c4e46e524464d1ae85c34c1c3855750392e5a7dbf1b',
+  },
+  stream:
+    'id: 1300\nevent: snapshot\ndata: {"orders":[],"version":"1299"}\n\nevent: clock\ndata: {"position":"3:1310","block":{"number":200000007,"timestamp":1800000007}}\n\n',
   cancelAll: {
     maker: placement.order.maker,
     making: placement.order.making.token,

@@ -21,6 +21,8 @@ import {
   orderParams,
   orderQuery,
   placeHeaders,
+  streamHeaders,
+  streamQuery,
 } from './parameters.js';
 import { paths } from './paths.js';
 import type { ProblemCode } from './problems.js';
@@ -37,7 +39,7 @@ export type ErrorCases = Readonly<Partial<Record<ProblemCode, ErrorCase>>>;
 
 /** A body as it is taken or sent. */
 export interface Content {
-  readonly type: 'application/json' | 'text/plain' | 'text/html';
+  readonly type: 'application/json' | 'text/plain' | 'text/html' | 'text/event-stream';
   readonly schema: z.ZodType;
   readonly example?: unknown;
 }
@@ -385,6 +387,39 @@ const readHistory: Operation = {
   },
 };
 
+const stream: Operation = {
+  method: 'GET',
+  path: paths.stream,
+  section: '4.13',
+  tag: 'Limit orders',
+  summary: "Follow the signer's orders as they change",
+  description:
+    "Server-sent events: `snapshot` (the list), then `change` for each entry of the history as it happens, and `clock` every second. With `Last-Event-ID` it goes on behind that event without a snapshot: no change is left out, and none comes twice, over reconnects and restarts. Before the service ends a stream it sends `end` with a reason. It is charged to the maker's budget of lists.",
+  query: streamQuery,
+  headers: streamHeaders,
+  answer: {
+    type: 'text/event-stream',
+    schema: z.string(),
+    example: examples.stream,
+    description: 'Events; section 4.13 of the guide has the data of each',
+    headers: cacheHeaders.pick({ 'Cache-Control': true }),
+  },
+  errors: {
+    invalid_request: invalidParameter,
+    ...signedReadErrors,
+    rate_limited: {
+      cause:
+        'The client address has spent its limit of requests, the maker its budget, or it has too many streams open.',
+      remedy: 'Wait for `Retry-After` seconds, or end a stream.',
+    },
+    unavailable: {
+      cause: `The store of orders does not answer, the whitelist is still being read, the process has as many streams as it may have, or ${stopped}.`,
+      remedy: signAnew,
+    },
+    internal,
+  },
+};
+
 const cancelDescription =
   'Off-chain, at no gas: the orders leave the feed of the router and the list for good. It does not invalidate them on the chain: a taker who has an order and its signature can fill it until it expires; `cancelOrder` of the contract ends that. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
 
@@ -614,6 +649,7 @@ export const operations = {
   listOrders: list,
   findOrder,
   readHistory,
+  streamOrders: stream,
   cancelOrders: cancel,
   cancelOrdersByPost: cancelByPost,
   cancelAllOrders: cancelAll,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { orderRecord, sentQuantity } from './orders.js';
+import { limitOrderRecords, orderRecord, sentAddress, sentQuantity } from './orders.js';
 
 const bytes32 = z.string().regex(/^0x[0-9a-f]{64}$/);
 const block = z
@@ -77,6 +77,12 @@ const changeEntry = z
     status: orderStatus,
     reason: inactiveReason,
     remainingMakingAmount: sentQuantity.describe('What was left of the making amount afterwards'),
+    funds: z
+      .array(z.object({ token: sentAddress, balance: sentQuantity, allowance: sentQuantity }).meta({ id: 'Funds' }))
+      .optional()
+      .describe(
+        'There when the fact is a reading: what the maker had of each token that was read, at the block of the cause',
+      ),
     cause: factCause,
   })
   .meta({ id: 'ChangeEntry', description: 'What a fact did to the state of an order' });
@@ -115,6 +121,39 @@ export const orderHistory = z
     hasMore: z.boolean().describe('True if there is a next page already; else ask again later'),
   })
   .meta({ id: 'OrderHistory' });
+
+const cursor = z.string().describe('The id of an event: a `cursor` of the history, too');
+
+/** The data of each event of GET …/stream. */
+export const streamEvents = {
+  snapshot: z.object({
+    orders: limitOrderRecords.describe('The open orders, as the list has them'),
+    version: z.string().describe('The `X-List-Version` of the list'),
+    cancelAllAt: z.int().optional().describe("The maker's switch, if it is set: Unix seconds"),
+  }),
+  change: z
+    .discriminatedUnion('happened', [
+      changeEntry.extend({ ...ofOrder, after: cursor }),
+      fillEntry.extend({ ...ofOrder, after: cursor }),
+    ])
+    .describe('An entry of the history. `after` is the id of the change or snapshot before it'),
+  clock: z.object({
+    position: z.string().describe('`<partition>:<offset>`: all facts before it are told'),
+    block: z
+      .object({ number: z.int().nonnegative(), timestamp: z.int().nonnegative() })
+      .nullable()
+      .describe('The newest block that the orders were judged by'),
+  }),
+  end: z.object({
+    reason: z
+      .enum(['slow', 'stopping', 'gone'])
+      .describe('`gone`: the history behind the id is not kept any more, so begin without one. Else come back with it'),
+  }),
+};
+
+export type StreamEvent<Event extends keyof typeof streamEvents = keyof typeof streamEvents> = {
+  [E in Event]: z.infer<(typeof streamEvents)[E]> & { readonly event: E };
+}[Event];
 
 /** Entries of a timeline that are answered. */
 export const TIMELINE_ENTRIES_MAX = 100;

@@ -100,6 +100,21 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true }).exten
     .meta({ description: 'The `nextCursor` of the page before. `fromMs` does nothing beside it' }),
 });
 
+/** The query of GET …/stream. */
+export const streamQuery = historyQuery.pick({ issuedAt: true, salt: true, cursor: true }).extend({
+  signature: signatureInput.meta({
+    description: 'Over `StreamLimitOrdersRequest`, in the domain that has `salt`',
+    examples: [examples.streamQuery.signature],
+  }),
+});
+
+/** The headers of GET …/stream that mean something. */
+export const streamHeaders = z.object({
+  'Last-Event-ID': historyQuery.shape.cursor.meta({
+    description: 'The id of the last event that was received: the stream goes on behind it. `cursor` counts before it',
+  }),
+});
+
 /** The path of GET …/{orderHash}. */
 export const orderParams = z.object({
   orderHash: orderHashInput.meta({

@@ -10,6 +10,7 @@ const all = [
   ...vectors.lists,
   ...vectors.orderRequests,
   ...vectors.historyRequests,
+  ...vectors.streamRequests,
   ...vectors.cancelAlls,
   ...vectors.heartbeats,
   ...vectors.cancelKeys,

@@ -21,6 +21,7 @@ export function describeEntry(entry: HistoryEntry, logged: LoggedFact | undefine
       happened,
       ...statusOf(entry),
       remainingMakingAmount: quantity(entry.remaining),
+      ...(fact.type === 'MakerObserved' && fact.funds.length > 0 && { funds: fact.funds }),
       cause: causeOf(fact),
     };
   }

@@ -25,6 +25,8 @@ export const querySettings = {
     max: 10_000,
   }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
+  STREAMS_MAX: integer('Streams of one process', 10_000, { min: 1 }),
+  STREAMS_PER_MAKER_MAX: integer('Streams of one maker at one process', 10, { min: 1 }),
   ...telemetrySettings,
 };
 

@@ -1,2 +1,2 @@
 export { querySettings } from './env.js';
-export { createMakerRoutes, type MakerRouteParts } from './run.js';
+export { createMakerRoutes, type MakerRouteParts, openStreams } from './run.js';

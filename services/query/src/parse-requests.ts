@@ -1,7 +1,16 @@
 import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
-import { HISTORY_PAGE_MAX, historyQuery, listQuery, orderParams, orderQuery } from '@makerbook/contracts-http';
+import {
+  HISTORY_PAGE_MAX,
+  historyQuery,
+  listQuery,
+  orderParams,
+  orderQuery,
+  streamHeaders,
+  streamQuery,
+} from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
+import type { HistoryPlace } from '@makerbook/postgres';
 import type { SignedRequest } from './admit-request.js';
 import { type HistoryPart, placeOf } from './read-history.js';
 import type { Page } from './take-page.js';
@@ -53,6 +62,21 @@ export function parseHistoryRequest(
   const digest = () => hashHistoryRequest({ issuedAt, salt: hexToBytes(salt) });
   const part = { happened, fromMs, toMs, entriesMax: limit, after: cursor === undefined ? undefined : placeOf(cursor) };
   return { issuedAt, salt, signature, digest, part };
+}
+
+/** Reads the parameters of a GET of a stream, and the event that it goes on behind. */
+export function parseStreamRequest(
+  { query, headers }: Pick<ApiRequest, 'query' | 'headers'>,
+  { hashStreamRequest }: Pick<RequestHashers, 'hashStreamRequest'>,
+): (SignedRequest & { readonly after: HistoryPlace | undefined }) | Refusal {
+  const asked = readQuery(query, streamQuery);
+  if (isRefusal(asked)) return asked;
+  const named = streamHeaders.safeParse({ 'Last-Event-ID': headers['last-event-id'] });
+  if (!named.success) return refuseFields(named.error.issues);
+  const { issuedAt, signature, cursor = named.data['Last-Event-ID'] } = asked;
+  const salt = normalSalt(asked.salt);
+  const digest = () => hashStreamRequest({ issuedAt, salt: hexToBytes(salt) });
+  return { issuedAt, salt, signature, digest, after: cursor === undefined ? undefined : placeOf(cursor) };
 }
 
 function normalSalt(salt: Hex): Hex {

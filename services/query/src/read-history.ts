@@ -3,7 +3,13 @@ import { type Happening, happenings, type OrderHistory } from '@makerbook/contra
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type HistoryPlace, unlessAway } from '@makerbook/postgres';
+import {
+  type HistoryEntry,
+  type HistoryPage,
+  type HistoryPlace,
+  type HistoryQuery,
+  unlessAway,
+} from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry } from './describe-entries.js';
 import { parseHistoryRequest } from './parse-requests.js';
@@ -39,14 +45,42 @@ export async function readHistory(request: ApiRequest, parts: ReadHistoryParts):
   });
 }
 
-/** Reads a page with everything in it that was answered to its maker before: what happened from the rows, the rest from the log. */
-export function readPageFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
+/** An entry of the rows, and as it is told. */
+export interface ReadEntry {
+  readonly entry: HistoryEntry;
+  readonly described: OrderHistory['entries'][number];
+}
+
+export type EntryReader = ReturnType<typeof readEntriesFrom>;
+
+/** Reads a page of the history of a maker: what happened from the rows, the rest from the log. */
+export function readEntriesFrom({ rows, log, topic }: Omit<HistorySources, 'watch'>, partitions: number) {
+  return async (
+    maker: Hex,
+    asked: Pick<HistoryQuery, 'after' | 'before' | 'happened' | 'entriesMax'>,
+  ): Promise<(Omit<HistoryPage, 'entries'> & { readonly entries: readonly ReadEntry[] }) | Refusal> => {
+    const partition = partitionOf(maker, partitions);
+    const page = await unlessAway(rows.readMakerHistory({ maker, partition, ...asked }));
+    if (page === undefined) return rowsAreAway;
+    const facts = await readFacts(log, { topic, partition }, page.entries);
+    if (facts === undefined) return logIsAway;
+    const entries = page.entries.flatMap((entry) => {
+      const described = describeEntry(entry, facts.get(entry.logOffset));
+      return described === undefined ? [] : [{ entry, described: { orderHash: entry.orderHash, ...described } }];
+    });
+    return { ...page, entries };
+  };
+}
+
+/** Reads a page with everything in it that was answered to its maker before. */
+export function readPageFrom({ watch, ...sources }: HistorySources, partitions: number) {
+  const { log, topic } = sources;
+  const readEntries = readEntriesFrom(sources, partitions);
   return async (
     { maker, state: begun }: Asker,
     { happened = happenings, fromMs, toMs, entriesMax, after }: HistoryPart,
   ): Promise<{ readonly history: OrderHistory; readonly lag: number | undefined } | Refusal> => {
-    const partition = partitionOf(maker, partitions);
-    const from = { topic, partition };
+    const from = { topic, partition: partitionOf(maker, partitions) };
     const bounds = await unlessAway(
       Promise.all([
         fromMs === undefined || after !== undefined ? 0n : offsetAt(log, from, fromMs),
@@ -57,26 +91,11 @@ export function readPageFrom({ watch, rows, log, topic }: HistorySources, partit
     if (bounds === undefined) return logIsAway;
     const [start, end] = bounds;
     const state = begun && (await watch.awaitSettled(maker, begun));
-    const page =
-      state &&
-      (await unlessAway(
-        rows.readMakerHistory({
-          maker,
-          partition,
-          after: after ?? { offset: start },
-          before: end,
-          happened,
-          entriesMax,
-        }),
-      ));
-    if (state === undefined || page === undefined) return unavailable('the store of orders does not answer; try again');
+    if (state === undefined) return rowsAreAway;
+    const page = await readEntries(maker, { after: after ?? { offset: start }, before: end, happened, entriesMax });
+    if (isRefusal(page)) return page;
     if (after !== undefined && after.offset < page.keptFrom) return gone;
-    const facts = await readFacts(log, from, page.entries);
-    if (facts === undefined) return logIsAway;
-    const entries = page.entries.flatMap((entry) => {
-      const described = describeEntry(entry, facts.get(entry.logOffset));
-      return described === undefined ? [] : [{ orderHash: entry.orderHash, ...described }];
-    });
+    const entries = page.entries.map(({ described }) => described);
     const history = { entries, nextCursor: cursorOf(page.next), hasMore: page.hasMore };
     return { history, lag: page.isUnsure ? undefined : lagOf(state) };
   };
@@ -92,7 +111,7 @@ async function offsetAt(
   return found ?? (await log.endOffsets(topic))[partition] ?? 0n;
 }
 
-function cursorOf({ offset, entry }: HistoryPlace): string {
+export function cursorOf({ offset, entry }: HistoryPlace): string {
   if (entry === undefined) return String(offset);
   return [offset, entry.orderHash, entry.place, entry.blockNumber, entry.logIndex].join(':');
 }
@@ -110,6 +129,7 @@ export function placeOf(cursor: string): HistoryPlace {
   return { offset: BigInt(offset), entry };
 }
 
+const rowsAreAway = unavailable('the store of orders does not answer; try again');
 const logIsAway = unavailable('the log does not answer; try again');
 
 const gone: Refusal = {

@@ -26,13 +26,16 @@ import { judgeReadiness } from './health.js';
 import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
-import { type ReadHistoryParts, readHistory, readPageFrom } from './read-history.js';
+import { type ReadHistoryParts, readEntriesFrom, readHistory, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
+import { holdStreams, type OrderStreams, type StreamParts, streamOrders } from './stream-orders.js';
+import { tailRows } from './tail-rows.js';
 
 /** The query service as it runs: the API listens on `port`. */
 export type Query = Awaited<ReturnType<typeof runQuery>>;
 
+const WHOLE_LIST = { after: undefined, ordersMax: undefined };
 const REDIS_START_MS_MAX = 2_000;
 /** A Postgres that takes longer counts as away, and the list that is known is served. */
 const STATEMENT_MS_MAX = 2_000;
@@ -76,31 +79,46 @@ export function runQuery(
     onStop(ops.stop);
     const nowMs = Date.now;
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
+    const rows = openReadModel(postgres);
+    const streams = openStreams(settings, { log, rows });
     const routes = [
-      ...createMakerRoutes(settings, { log, redis, makers, rows: openReadModel(postgres), nowMs }),
+      ...createMakerRoutes(settings, { log, redis, makers, rows, streams, nowMs }),
       createInfoRoute(settings, { readBlock, nowMs }),
       ...createDocumentRoutes(settings),
     ];
     const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
     onStop(api.stop);
+    onStop(async () => streams.stop());
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
     return { port: api.port, opsPort: ops.port };
   });
+}
+
+/** The streams of a process, on whatever it is connected to. */
+export function openStreams(
+  settings: QuerySettings,
+  { log, rows, after }: Pick<MakerRouteParts, 'log' | 'rows' | 'after'>,
+): OrderStreams {
+  const { PARTITIONS: partitions, STREAMS_MAX: streamsMax, STREAMS_PER_MAKER_MAX: streamsPerMakerMax } = settings;
+  const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
+  const readEntries = readEntriesFrom({ rows, log, topic }, partitions);
+  return holdStreams({ readEntries, tail: tailRows(rows, after), partitions, streamsMax, streamsPerMakerMax, after });
 }
 
 /** What makers' requests are answered from, and the clocks. */
 export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
   readonly redis: RedisConnection;
-  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList' | 'readOrderHistory' | 'readMakerHistory'>;
+  readonly rows: Omit<ReadModel, 'projectedPositions'>;
+  readonly streams: OrderStreams;
   readonly makers: Makers;
   readonly nowMs: () => number;
 }
 
 /** The flow of a maker's GET, on whatever it is connected to. */
 export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
-  const { log, redis, rows, makers, nowMs, after } = parts;
-  const metrics = createMetrics(makers);
+  const { log, redis, rows, makers, streams, nowMs, after } = parts;
+  const metrics = createMetrics(makers, streams);
   const held = holdLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
   const watch = createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) });
@@ -134,7 +152,9 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const sources = { watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents };
   const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources) };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
+  const streamParts: StreamParts = { ...signed, streams, readList: (asker) => listParts.readList(asker, WHOLE_LIST) };
   return [
+    { method: 'GET', path: paths.stream, handle: (request) => streamOrders(request, streamParts) },
     { method: 'GET', path: paths.limitOrders, handle: (request) => listOrders(request, listParts) },
     { method: 'GET', path: paths.history, handle: (request) => readHistory(request, historyParts) },
     { method: 'GET', path: paths.limitOrder, handle: (request) => findOrder(request, orderParts) },

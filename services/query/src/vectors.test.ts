@@ -5,7 +5,7 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { admitRequest } from './admit-request.js';
-import { parseHistoryRequest, parseListRequest, parseOrderRequest } from './parse-requests.js';
+import { parseHistoryRequest, parseListRequest, parseOrderRequest, parseStreamRequest } from './parse-requests.js';
 
 const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -14,6 +14,7 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   readonly lists: readonly Vector[];
   readonly orderRequests: readonly Vector[];
   readonly historyRequests: readonly Vector[];
+  readonly streamRequests: readonly Vector[];
 };
 
 interface Vector {
@@ -38,13 +39,16 @@ test.each([
   ...vectors.lists.map((vector) => ['a list', vector.title, vector] as const),
   ...vectors.orderRequests.map((vector) => ['one order', vector.title, vector] as const),
   ...vectors.historyRequests.map((vector) => ['the history', vector.title, vector] as const),
+  ...vectors.streamRequests.map((vector) => ['a stream', vector.title, vector] as const),
 ])('a published vector of a request for %s: %s', (kind, _title, { request, expected }) => {
   const { orderHash, issuedAt, salt, signature } = request;
   const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
   const asked =
     orderHash !== undefined
       ? parseOrderRequest({ params: { orderHash }, query }, hashers)
-      : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
+      : kind === 'a stream'
+        ? parseStreamRequest({ query, headers: {} }, hashers)
+        : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
   const maker = admitRequest(asked, rules, issuedAt);
   expect(typeof maker === 'string' ? { maker } : { code: maker.code }).toEqual(expected);

@@ -23,26 +23,35 @@ export interface Answer {
 }
 
 /** Sends one request. @throws MakerbookError for every answer but 200, and where none comes */
-export async function callService(call: Call, { baseUrl, timeoutMs, fetch }: CallOptions): Promise<Answer> {
+export async function callService(call: Call, options: CallOptions): Promise<Answer> {
+  const response = await openCall(call, options, AbortSignal.timeout(options.timeoutMs));
+  return { text: await orUnreachable(options, () => response.text()), headers: response.headers };
+}
+
+/** Sends one request, and leaves the body of the answer to be read. @throws as `callService` */
+export async function openCall(call: Call, options: CallOptions, signal: AbortSignal): Promise<Response> {
   const { method, path, query, body, headers = {} } = call;
-  const url = `${baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(url, {
+  const url = `${options.baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
+  const response = await orUnreachable(options, () =>
+    options.fetch(url, {
       method,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
       headers: { ...headers, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    text = await response.text();
+    }),
+  );
+  if (response.status === 200) return response;
+  throw errorOf(response, await orUnreachable(options, () => response.text()));
+}
+
+async function orUnreachable<T>({ baseUrl, timeoutMs }: CallOptions, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (cause) {
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     const detail = isTimeout ? `no answer within ${timeoutMs} ms` : `no answer from ${baseUrl}: ${reasonOf(cause)}`;
     throw new MakerbookError({ code: 'unreachable', status: 0, detail, retryable: true, cause });
   }
-  if (response.status === 200) return { text, headers: response.headers };
-  throw errorOf(response, text);
 }
 
 /** The list that is the answer. @throws MakerbookError `unreadable` for anything else */

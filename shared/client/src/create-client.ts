@@ -15,6 +15,7 @@ import { MakerbookError } from './errors.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
+import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
 
 export interface ClientOptions {
   /** `https://…`, without the paths of the interface. */
@@ -77,6 +78,8 @@ export interface MakerbookClient {
   findOrder(orderHash: string): Promise<OrderReport>;
   /** GET …/history: what happened to the maker's orders, oldest first. */
   readHistory(asked?: HistoryRequest): Promise<OrderHistory>;
+  /** GET …/stream: the list, then each change as it happens; it connects again by itself. */
+  streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.
@@ -137,6 +140,8 @@ export function createClient(options: ClientOptions): MakerbookClient {
     },
 
     placeOrders: createPlace(calling, again),
+
+    streamOrders: createStream({ signing, calling, now, randomSalt }),
 
     ...createReads({ signing, calling, again, now, randomSalt }),
 

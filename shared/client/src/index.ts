@@ -15,3 +15,4 @@ export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.
 export type { HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';
+export type { OrderEvent, StreamOptions } from './stream-orders.js';

@@ -11,6 +11,7 @@ import {
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,
+  streamLimitOrdersRequestTypes,
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm/typed-data';
@@ -39,6 +40,8 @@ export interface RequestSigner {
   signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of the history. `salt`: 32 bytes. */
   signHistory(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
+  /** The signature of a GET of the stream. `salt`: 32 bytes. */
+  signStream(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of one order. `salt`: 32 bytes. */
   signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
@@ -90,6 +93,7 @@ export function createRequestSigner(
     },
     signList: ({ salt, issuedAt }) => signRead(getLimitOrdersRequestTypes, salt, { issuedAt }),
     signHistory: ({ salt, issuedAt }) => signRead(getLimitOrderHistoryRequestTypes, salt, { issuedAt }),
+    signStream: ({ salt, issuedAt }) => signRead(streamLimitOrdersRequestTypes, salt, { issuedAt }),
     signOrderRequest: ({ salt, orderHash, issuedAt }) =>
       signRead(getLimitOrderRequestTypes, salt, { orderHash, issuedAt }),
     async signMessage(structs, message) {

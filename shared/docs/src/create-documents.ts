@@ -26,6 +26,7 @@ const client = [
   'index',
   'call-service',
   'cancel-all',
+  'stream-orders',
   'cancel-orders',
   'create-client',
   'errors',

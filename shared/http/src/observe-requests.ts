@@ -9,6 +9,8 @@ export interface RequestNotes {
   startedAt: number;
   /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
+  /** The answer is a stream: how long it lasts is the client's decision. */
+  isStream?: boolean;
   /** The maker; if the signature was not verified, the one that the request names. */
   maker?: string;
 }
@@ -42,7 +44,7 @@ export function observeRequests(): RequestHandler {
     const span = beginSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     response.once('close', () => {
       const route: unknown = request.route?.path;
-      const isAnswered = response.writableEnded;
+      const isAnswered = response.writableEnded || notes.isStream === true;
       const isFailed = !isAnswered || response.statusCode >= SERVER_ERROR;
       const outcome = {
         ...(typeof route === 'string' ? { 'http.route': route } : {}),
@@ -50,7 +52,8 @@ export function observeRequests(): RequestHandler {
         ...(notes.code === undefined ? {} : { 'makerbook.error_code': notes.code }),
         ...(isFailed ? { 'error.type': isAnswered ? String(response.statusCode) : 'aborted' } : {}),
       };
-      duration.record((performance.now() - startedAt) / 1000, { 'http.request.method': method, ...outcome });
+      if (!notes.isStream)
+        duration.record((performance.now() - startedAt) / 1000, { 'http.request.method': method, ...outcome });
       span.setAttributes(outcome);
       if (typeof route === 'string') span.updateName(`${method} ${route}`);
       if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR });

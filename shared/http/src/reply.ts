@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { type Problem, type ProblemCode, type ProblemText, problemBody, problemKinds } from '@makerbook/contracts-http';
 
 /** A request as a route gets it. */
@@ -27,6 +27,8 @@ export interface Success {
   readonly body: string | Buffer;
   readonly contentType: string;
   readonly headers?: ReplyHeaders;
+  /** Writes the answer in place of `body`, as long as it likes, and ends it. Not called for HEAD. */
+  readonly stream?: (response: ServerResponse) => void;
 }
 
 /** An error answer: a code of the interface and a sentence about what to do next. */

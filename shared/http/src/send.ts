@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { RequestNotes } from './observe-requests.js';
 import { encodingFor, isPackable, packBody } from './pack-body.js';
 import { hasBody } from './read-body.js';
-import { type Reply, toWire } from './reply.js';
+import { isRefusal, type Reply, toWire } from './reply.js';
 
 /** A body of which so much is left is read to its end, so that the connection can be used again. */
 const UNREAD_BYTES_MAX = 65_536;
@@ -15,8 +15,8 @@ const LINGER_MS = 500;
 type SentNotes = Pick<RequestNotes, 'requestId'> & Partial<Pick<RequestNotes, 'startedAt'>>;
 
 /**
- * Answers a request, once, with the time and how long it took. `requestId` goes into a problem. A GET that names the `ETag` of its answer gets 304. A large body is
- * packed where the request accepts that.
+ * Answers a request, once, with the time and how long it took. `requestId` goes into a problem. A GET that names the `ETag` of its
+ * answer gets 304. A large body is packed where the request accepts that. A stream begins, and writes the rest itself.
  */
 export function send(request: Request, response: Response, reply: Reply, { requestId, startedAt }: SentNotes): void {
   if (response.headersSent || response.destroyed) return;
@@ -41,6 +41,12 @@ export function send(request: Request, response: Response, reply: Reply, { reque
     return;
   }
   response.setHeader('Content-Type', contentType);
+  const stream = isRefusal(reply) ? undefined : reply.stream;
+  if (stream !== undefined && request.method !== 'HEAD') {
+    response.locals['isStream'] = true;
+    response.flushHeaders();
+    return stream(response);
+  }
   const encoding = isPacked ? encodingFor(request) : undefined;
   if (!isPacked || encoding === undefined) return end(response, body);
   packBody(body, encoding).then(

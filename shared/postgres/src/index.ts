@@ -3,6 +3,7 @@ export * from './claim-work.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export * from './decide-requests.js';
 export * from './failures.js';
+export * from './follow-partitions.js';
 export * from './migrate.js';
 export * from './project-partition.js';
 export * from './projected-positions.js';

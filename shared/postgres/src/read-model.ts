@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
+import { readPartitionClocks, readTouchedMakers } from './follow-partitions.js';
 import { projectedPositions } from './projected-positions.js';
 import { readListState, readMakerList } from './read-lists.js';
 import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-order.js';
@@ -14,6 +15,9 @@ export function openReadModel(postgres: Postgres) {
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
     readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
       readOrderHistory(postgres, maker, orderHash, entriesMax),
+    readPartitionClocks: () => readPartitionClocks(postgres),
+    readTouchedMakers: (partition: number, from: bigint, to: bigint) =>
+      readTouchedMakers(postgres, partition, from, to),
     readMakerHistory: (asked: HistoryQuery) => readMakerHistory(postgres, asked),
   };
 }

@@ -160,6 +160,16 @@ function placeOf({ log_offset, order_hash, place, block_number, log_index }: Row
   return { offset: log_offset, entry };
 }
 
+/** The place of an entry: what comes behind it is what has not been read. */
+export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
+  const { orderHash, happened } = entry;
+  const [blockNumber, logIndex] = happened === 'FILLED' ? [entry.blockNumber, entry.logIndex] : [-1, -1];
+  return {
+    offset: entry.logOffset,
+    entry: { orderHash, place: happenings.indexOf(happened) + 1, blockNumber, logIndex },
+  };
+}
+
 function entryOf(row: Row): HistoryEntry {
   const { partition, order_hash: orderHash, happened, status, reason, log_index: logIndex } = row;
   const at = { partition, logOffset: row.log_offset, orderHash };

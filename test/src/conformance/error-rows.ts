@@ -490,6 +490,46 @@ const historyRows: readonly ErrorRow[] = [
   ),
 ];
 
+const stream = rowsOf('streamOrders');
+
+const streamRows: readonly ErrorRow[] = [
+  stream(
+    'invalid_request',
+    'a parameter is unknown',
+    ({ make, makers }) => {
+      const { method, target } = make.stream(makers.maker);
+      return { method, target: `${target}&limit=1` };
+    },
+    { pointers: ['/limit'] },
+  ),
+  stream(
+    'invalid_request',
+    'the last event is none',
+    ({ make, makers }) => ({ ...make.stream(makers.maker), headers: { 'Last-Event-ID': 'x' } }),
+    { pointers: ['/Last-Event-ID'] },
+  ),
+  stream('request_expired', 'it was issued too long ago', ({ make, makers }) =>
+    make.stream(makers.maker, nowSeconds() - 40),
+  ),
+  stream('invalid_signature', 'the signature has 66 bytes', ({ make, makers }) => {
+    const { method, target } = make.stream(makers.maker);
+    return { method, target: target.replace(/signature=0x[0-9a-f]+/, `signature=0x${'11'.repeat(66)}`) };
+  }),
+  stream('maker_not_whitelisted', 'the signer is unknown', ({ make, makers }) => make.stream(makers.stranger)),
+  stream('request_replayed', 'the same request was answered before', async (bed) => {
+    const asked = bed.make.stream(bed.makers.maker);
+    // With a HEAD no stream begins.
+    await bed.send({ ...asked, method: 'HEAD' });
+    return asked;
+  }),
+  stream(
+    'rate_limited',
+    'the limit of the client address is spent',
+    spending(`${others}14`, () => ({ method: 'GET', target: `${ORDERS_PATH}/stream` })),
+    { client: `${others}14`, headers: retryAfter },
+  ),
+];
+
 const remove = rowsOf('cancelOrders');
 const hash = (n: number) => toBeHex(n, 32);
 const someSignature = `0x${'11'.repeat(64)}1b`;
@@ -703,6 +743,7 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   listOrders: ({ make, makers }) => make.list(makers.maker),
   findOrder: ({ make, makers }) => make.find(makers.maker, someHash),
   readHistory: ({ make, makers }) => make.history(makers.maker),
+  streamOrders: ({ make, makers }) => make.stream(makers.maker),
   cancelOrders: ({ make, makers }) => make.cancel([make.order(makers.maker)], makers.maker),
   cancelOrdersByPost: () => removing([someItem]),
   cancelAllOrders: ({ make, makers }) => make.exit('cancel-all', makers.canceller),
@@ -833,6 +874,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...listingRows,
   ...findingRows,
   ...historyRows,
+  ...streamRows,
   ...cancellingRows,
   ...cancellingByPost,
   ...exitRows,

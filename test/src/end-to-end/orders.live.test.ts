@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type SignedOrder } from '@makerbook/client';
+import { createClient, type OrderEvent, type SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { info, paths } from '@makerbook/contracts-http';
 import { openPlacementStore, type Postgres } from '@makerbook/postgres';
@@ -181,6 +181,48 @@ describe('an order, from POST to the router', () => {
       [noAllowance, 'ALLOWANCE_CHANGED 90', filling],
       ['ACTIVE', 'ALLOWANCE_CHANGED 100', approval],
     );
+  });
+
+  test('is streamed: the list first, then each change, and what happened while nobody listened', async () => {
+    const maker = await funded();
+    const [first] = (await maker.place({})) as [SignedOrder];
+    const leaving = new AbortController();
+    const seen: string[] = [];
+    let lastEventId: string | undefined;
+    const listen = async (until: (event: OrderEvent) => boolean) => {
+      for await (const event of maker.client.streamOrders({
+        ...(lastEventId && { lastEventId }),
+        signal: leaving.signal,
+      })) {
+        lastEventId = event.id ?? lastEventId;
+        if (event.event === 'snapshot') seen.push(`snapshot ${event.orders.length}`);
+        if (event.event === 'change') {
+          seen.push(`${event.happened} ${event.orderHash === first.orderHash ? 'first' : 'second'}`);
+        }
+        if (until(event)) return;
+      }
+    };
+    await check.both(maker, [first], ['ACTIVE']);
+    await listen(({ event }) => event === 'clock');
+    const [second] = (await maker.place({})) as [SignedOrder];
+    await check.both(maker, [second], ['ACTIVE']);
+    await listen((event) => event.event === 'change' && event.happened === 'CHANGED');
+    const filling = maker.fill(first, 60n);
+    await listen((event) => event.event === 'change' && event.happened === 'CHANGED');
+    await filling;
+    await maker.client.cancelAll();
+    await listen(() => seen.filter((line) => line.startsWith('REMOVED')).length === 2);
+    leaving.abort();
+    expect(seen.slice(0, 5)).toEqual([
+      'snapshot 1',
+      'OPENED second',
+      'CHANGED second',
+      'FILLED first',
+      'CHANGED first',
+    ]);
+    expect(seen.slice(5).sort()).toEqual(['REMOVED first', 'REMOVED second']);
+    const history = await maker.client.readHistory({ cursor: lastEventId });
+    expect(history.entries).toEqual([]);
   });
 
   test('of a token whose orders are all cancelled is gone from the list at once, and one that comes later is not', async () => {

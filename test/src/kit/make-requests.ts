@@ -58,6 +58,7 @@ export interface RequestMaker {
   cancel(items: readonly SignedItem[], signer: BaseWallet): Asked;
   list(maker: BaseWallet, issuedAt?: number): Asked;
   find(maker: BaseWallet, orderHash: string, issuedAt?: number): Asked;
+  stream(maker: BaseWallet, issuedAt?: number): Asked;
   /** GET of the history. */
   history(maker: BaseWallet, issuedAt?: number): Asked;
   /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
@@ -104,6 +105,12 @@ export function requestMaker(stack: StackFile): RequestMaker {
       const signature = sign.signOrderRequest(maker, orderHash, issuedAt, salt);
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
       return { method: 'GET', target: `${ORDERS_PATH}/${orderHash}?${query}` };
+    },
+    stream(maker, issuedAt = nowSeconds() - 1) {
+      const salt = hexlify(randomBytes(32));
+      const signature = sign.signStream(maker, issuedAt, salt);
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+      return { method: 'GET', target: `${ORDERS_PATH}/stream?${query}` };
     },
     history(maker, issuedAt = nowSeconds() - 1) {
       const salt = hexlify(randomBytes(32));

@@ -94,6 +94,8 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
       const types = { [name]: named.map(([fieldType, field]) => ({ name: field, type: fieldType })) };
       return sign(wallet, TypedDataEncoder.hash(domain, types, message));
     },
+    signStream: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
+      signRead(wallet, 'StreamLimitOrdersRequest', issuedAt, salt),
     signHistory: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
       signRead(wallet, 'GetLimitOrderHistoryRequest', issuedAt, salt),
   };

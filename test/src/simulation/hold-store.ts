@@ -155,6 +155,19 @@ export class StoreInMemory {
           const hash = isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN';
           return { entries, hash, isUnsure: !this.#placements.isTrusted };
         }),
+      readPartitionClocks: () =>
+        ask((all) =>
+          all.map(({ projection: { nextOffset, clock } }, partition) => {
+            const block = clock.block < 0 ? undefined : { number: clock.block, timestamp: clock.seconds };
+            return { partition, nextOffset, block };
+          }),
+        ),
+      readTouchedMakers: (partition, from, to) =>
+        ask((all) => {
+          const { history, fills } = all[partition] ?? fail(partition);
+          const rows = [...history, ...fills.values()].filter(({ logOffset }) => logOffset >= from && logOffset < to);
+          return [...new Set(rows.map(({ maker }) => maker))];
+        }),
       readMakerHistory: (asked) =>
         ask((all) => {
           const isUnsure = !this.#placements.isTrusted;

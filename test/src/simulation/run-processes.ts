@@ -7,7 +7,7 @@ import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import type { After } from '@makerbook/postgres';
 import { createTestProjector, type Projector } from '@makerbook/projector/testing';
-import { createMakerRoutes, querySettings as querySpec } from '@makerbook/query';
+import { createMakerRoutes, openStreams, querySettings as querySpec } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/redis/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -121,19 +121,19 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
 export function runQuery(life: Life, draw: number, world: World): Handle {
   const { plan, store, onFatal } = world;
   const { log, redis, requests } = connect(life, draw, world);
-  const routes = createMakerRoutes(
-    { ...querySettings, PARTITIONS: plan.partitions },
-    {
-      log,
-      redis,
-      rows: store.openReadModel(requests.sender),
-      makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
-      nowMs: () => life.nowMs(),
-      after: afterOf(life),
-    },
-  );
+  const settings = { ...querySettings, PARTITIONS: plan.partitions };
+  const rows = store.openReadModel(requests.sender);
+  const routes = createMakerRoutes(settings, {
+    log,
+    redis,
+    rows,
+    streams: openStreams(settings, { log, rows, after: afterOf(life) }),
+    makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
+    nowMs: () => life.nowMs(),
+    after: afterOf(life),
+  });
   return (kind, request) => {
-    const path = { HISTORY: paths.history, ORDER: paths.limitOrder }[kind] ?? paths.limitOrders;
+    const path = { HISTORY: paths.history, ORDER: paths.limitOrder, STREAM: paths.stream }[kind] ?? paths.limitOrders;
     const route = routes.find((each) => each.path === path);
     if (route === undefined) throw new Error(`there is no ${path}`);
     return route.handle(request);

@@ -23,7 +23,7 @@ import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
 import { judgeFills } from './judge/judge-fills.js';
-import { judgeHistories } from './judge/judge-histories.js';
+import { judgeHistories, judgeStreams } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
 import { judgeBook, judgeEnd, judgeFeeds, judgeOrder, judgeRows } from './judge/judge-rows.js';
 import { Replay } from './judge/replay-log.js';
@@ -169,6 +169,7 @@ class Run {
     await this.#mineFor(2_000 * QUIET_BLOCKS);
     await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1))));
     await this.#readHistories();
+    await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.follow(maker, createChance(1))));
     await this.time.wait(5_000);
     for (const { life } of this.#running) life.kill();
   }
@@ -194,6 +195,7 @@ class Run {
         markedAtMs: this.#world.store.markedAtMs,
       }),
       ...judgeHistories(this.#visits, replays),
+      ...judgeStreams(this.#visits, replays),
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;

@@ -1,3 +1,4 @@
+import type { OrdersCancelled } from '@makerbook/contracts-events';
 import {
   bytesToHex,
   cancelAllRequestTypes,
@@ -14,15 +15,18 @@ import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import { type HashOrder, type MakersAtWork, nameOf, PROTOCOL, type SignedOrder } from './chain/act-on-chain.js';
+import { FollowedStream } from './follow-stream.js';
 import { MAKERS } from './plan-run.js';
 import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY';
+  readonly kind: 'POST' | 'DELETE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
+  /** What a cancellation of all orders is about. */
+  readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
   /** When the service had it; when it was sent, where nobody had it. */
   receivedAtMs: number;
   readonly sentAtMs: number;
@@ -93,6 +97,7 @@ export class Visits {
   /** Orders of which the log, or nobody, has confirmed anything. */
   readonly #unconfirmed: SignedOrder[] = [];
   readonly #signatures = new Map<Hex, Hex>();
+  readonly streams = new Map<Address, FollowedStream>();
   readonly histories: ReadonlyMap<Address, ReadHistory> = new Map(
     MAKER_ADDRESSES.map((maker) => [maker, { entries: [], cursor: undefined, asked: undefined }]),
   );
@@ -108,7 +113,9 @@ export class Visits {
     // By the draw itself: so the other visits of a kept run stay as they were.
     if (draw % 10 === 3) {
       const maker = chance.pick(MAKER_ADDRESSES);
-      return void (chance.oneIn(3) ? this.cancelAll(maker, chance) : this.beat(maker, chance));
+      const exit = chance.pick(['all', 'beat', 'beat', 'follow', 'follow'] as const);
+      if (exit === 'follow') return void this.follow(maker, chance);
+      return void (exit === 'all' ? this.cancelAll(maker, chance) : this.beat(maker, chance));
     }
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
@@ -176,7 +183,8 @@ export class Visits {
     const signed = { maker, making: making ?? ZERO_ADDRESS, taking: ZERO_ADDRESS, untilMs: BigInt(untilMs) };
     const signature = this.#signatureOf(maker, bytesToHex(hashCancelAll(signed)));
     const body = { maker, ...(making && { making }), untilMs, signature };
-    return this.#send('ALL', [{ maker } as SignedOrder], { body }, chance);
+    const scope = { ...(making && { making }), untilMs };
+    return this.#send('ALL', [{ maker } as SignedOrder], { body, scope }, chance);
   }
 
   /** Sets the switch some seconds ahead, or turns it off. */
@@ -221,6 +229,21 @@ export class Visits {
     return visit;
   }
 
+  /** Follows the maker's orders from where it was, at whichever process: what streamed before is cut off. */
+  async follow(maker: Address, chance: Chance): Promise<Visit> {
+    const followed = this.streams.get(maker) ?? new FollowedStream();
+    this.streams.set(maker, followed);
+    const open = followed.reconnect();
+    const query = {
+      ...this.#signedQuery(maker, requestHashers.hashStreamRequest),
+      ...(followed.lastId !== undefined && { cursor: followed.lastId }),
+    };
+    const visit = await this.#send('STREAM', [{ maker } as SignedOrder], { query }, chance);
+    const reply = visit.answer?.reply;
+    if (reply !== undefined && !isRefusal(reply) && open.isCurrent()) reply.stream?.(open.response);
+    return visit;
+  }
+
   #signedQuery(
     maker: Address,
     hash: (request: { readonly issuedAt: bigint; readonly salt: Uint8Array }) => Uint8Array,
@@ -250,7 +273,7 @@ export class Visits {
   async #send(
     kind: Visit['kind'],
     orders: readonly SignedOrder[],
-    { body, query }: { readonly body?: unknown; readonly query?: Record<string, string> },
+    { body, query, scope }: Pick<Visit, 'scope'> & { readonly body?: unknown; readonly query?: Record<string, string> },
     chance: Chance,
   ): Promise<Visit> {
     const { nowMs, ends, note, find } = this.#parts;
@@ -258,10 +281,11 @@ export class Visits {
     const hashes = orders.flatMap(({ hash }) => hash ?? []);
     const maker = first?.maker ?? '0x';
     const number = this.all.length;
-    const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAtMs: nowMs(), answer: undefined };
+    const times = { receivedAtMs: nowMs(), sentAtMs: nowMs() };
+    const visit: Visit = { number, kind, maker, hashes, scope, ...times, answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
-    const isRead = kind === 'GET' || kind === 'ORDER' || kind === 'HISTORY';
+    const isRead = ['GET', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);
     const server = find(isRead ? 'query' : 'ingress', chance);
     note(() => (server === undefined ? `${label()}: nobody answers` : label()));
     if (server === undefined) return visit;

@@ -13,6 +13,7 @@ export function checkTraffic(isService: (url: URL) => boolean): () => void {
     const url = new URL(input instanceof Request ? input.url : input);
     if (!isService(url)) return answer;
     const { method = 'GET', headers, body } = init ?? {};
+    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
     const exchange = {
       method,
       url,
@@ -20,7 +21,8 @@ export function checkTraffic(isService: (url: URL) => boolean): () => void {
       requestBody: typeof body === 'string' ? body : undefined,
       status: answer.status,
       answerHeaders: answer.headers,
-      answerBody: await answer.clone().text(),
+      // A stream has no end to wait for.
+      answerBody: isStream ? '' : await answer.clone().text(),
     };
     for (const drift of findDrift(exchange)) drifted.add(`${method} ${url.pathname}: ${drift}`);
     return answer;

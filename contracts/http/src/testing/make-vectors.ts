@@ -244,8 +244,8 @@ function makeOrderRequests() {
   ];
 }
 
-function makeHistoryRequests() {
-  const { issuedAt, salt } = examples.historyQuery;
+/** Requests to read that name nothing but their time. */
+function makeDatedRequests(type: string, { issuedAt, salt }: { readonly issuedAt: number; readonly salt: string }) {
   const data = (primaryType: string, at = issuedAt) =>
     saltedData(primaryType, fields('uint256', 'issuedAt'), { issuedAt: at }, 'bytes32', salt);
   const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
@@ -255,7 +255,7 @@ function makeHistoryRequests() {
     digest: signed.digest,
     expected,
   });
-  const [type, strange] = ['GetLimitOrderHistoryRequest', { code: 'maker_not_whitelisted' }];
+  const strange = { code: 'maker_not_whitelisted' };
   return [
     ...forms.map(([title, spoil, isRight]) => {
       const expected = isRight ? { maker: order.maker } : { code: 'invalid_signature' };
@@ -330,7 +330,8 @@ export function makeVectors() {
     cancellations: makeCancellations(),
     lists: makeLists(),
     orderRequests: makeOrderRequests(),
-    historyRequests: makeHistoryRequests(),
+    historyRequests: makeDatedRequests('GetLimitOrderHistoryRequest', examples.historyQuery),
+    streamRequests: makeDatedRequests('StreamLimitOrdersRequest', examples.streamQuery),
     ...makeExits(),
   };
 }

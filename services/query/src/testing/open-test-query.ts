@@ -4,6 +4,7 @@ import {
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
+  streamLimitOrdersRequestTypes,
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
@@ -121,6 +122,11 @@ export async function signOrderRequest(wallet: TestSigner, orderHash: string): P
 /** The query string of a GET of the history, signed by ethers. */
 export async function signHistoryRequest(wallet: TestSigner): Promise<URLSearchParams> {
   return signRead(wallet, getLimitOrderHistoryRequestTypes, {}, {});
+}
+
+/** Parameters of a stream. */
+export async function signStreamRequest(wallet: TestSigner): Promise<URLSearchParams> {
+  return signRead(wallet, streamLimitOrdersRequestTypes, {}, {});
 }
 
 async function signRead(

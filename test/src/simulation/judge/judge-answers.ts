@@ -72,7 +72,9 @@ class AnswerJudge {
               ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
               : kind === 'DELETE'
                 ? visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index))
-                : this.#judgeExit(visit);
+                : kind === 'STREAM'
+                  ? []
+                  : this.#judgeExit(visit);
     return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
   }
 
@@ -124,15 +126,12 @@ class AnswerJudge {
 
   /** Whether its cancellation was sent by then. */
   #isToGo(hash: Hex, atMs: number): boolean {
-    const isSent = this.#parts.visits.some(
-      ({ kind, hashes, sentAtMs }) => kind === 'DELETE' && sentAtMs <= atMs && hashes.includes(hash),
-    );
-    return isSent || (this.#cutOff.get(hash) ?? []).some(({ fact }) => this.#sentAtMs(fact) <= atMs);
-  }
-
-  #sentAtMs(fact: MakerEvent): number {
-    const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
-    return this.#parts.visits[Number((cause?.requestId ?? '').slice('visit '.length))]?.sentAtMs ?? 0;
+    const [first] = this.#submitted.get(hash) ?? [];
+    return this.#parts.visits.some(({ kind, maker, hashes, scope, sentAtMs }) => {
+      if (sentAtMs > atMs) return false;
+      if (kind === 'DELETE') return hashes.includes(hash);
+      return scope !== undefined && first !== undefined && isMeant(first.fact, { maker, ...scope });
+    });
   }
 
   /** What was answered with 200 is in the log. */
@@ -326,7 +325,7 @@ class AnswerJudge {
 }
 
 /** True if the maker meant the order when it cancelled all of its token. */
-function isMeant(submitted: MakerEvent, { maker, making, untilMs }: OrdersCancelled): boolean {
+function isMeant(submitted: MakerEvent, { maker, making, untilMs }: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
   if (submitted.type !== 'OrderSubmitted') return false;
   const { order, acceptedAtMs } = submitted;
   return submitted.maker === maker && acceptedAtMs <= untilMs && (making ?? order.making.token) === order.making.token;

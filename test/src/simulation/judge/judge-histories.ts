@@ -16,6 +16,27 @@ export function judgeHistories({ histories }: Visits, replays: readonly Replay[]
   });
 }
 
+/** Finds makers whose streams left something out, told something twice, or are not at the end in the end. */
+export function judgeStreams({ streams }: Visits, replays: readonly Replay[]): string[] {
+  return [...streams].flatMap(([maker, { lines, begunAt, wrong, clocks }]) => {
+    const replay = replays[partitionOf(maker, replays.length)];
+    if (begunAt === undefined || replay === undefined) return wrong;
+    const must = historyOf(replay, maker).filter(({ offset }) => offset >= begunAt);
+    const at = Array.from({ length: Math.max(lines.length, must.length) }).findIndex(
+      (_, n) => lines[n] !== must[n]?.line,
+    );
+    // What happened while its maker was in quarantine is told afterwards.
+    const isQuarantined = [...replay.parked].some((place) => place.includes(maker));
+    const early = clocks.find((clock) => must.filter(({ offset }) => offset < clock.offset).length > clock.lines);
+    if (early !== undefined && !isQuarantined) {
+      return [...wrong, `a clock of the stream of ${maker} is at ${early.offset}, and ${early.lines} events were told`];
+    }
+    return at < 0
+      ? wrong
+      : [...wrong, `event ${at} of the stream of ${maker} is ${lines[at]}, and must be ${must[at]?.line}`];
+  });
+}
+
 /** All that happened to the orders of a maker, in the order in which it is told. */
 export function historyOf(replay: Replay, maker: Address) {
   const changes = replay.history.flatMap((line) => {

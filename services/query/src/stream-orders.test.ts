@@ -1,0 +1,140 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal } from '@makerbook/http';
+import type { HistoryEntry } from '@makerbook/postgres';
+import type { EntryReader, ReadEntry } from './read-history.js';
+import { holdStreams, type OrderStreams } from './stream-orders.js';
+import { tailRows } from './tail-rows.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const partition = 0;
+const opened: OrderStreams[] = [];
+afterEach(() => {
+  for (const streams of opened.splice(0)) streams.stop();
+});
+
+/** A client that notes what it gets, and takes it or not. */
+function openClient() {
+  const events: string[] = [];
+  const state = { destroyed: false, writableEnded: false, writableLength: 0, socket: { destroySoon: () => undefined } };
+  const response = Object.assign(new EventEmitter(), state, {
+    write: (text: string) => events.push(text),
+    end(text: string) {
+      events.push(text);
+      response.writableEnded = true;
+      response.emit('close');
+    },
+  });
+  return { response: response as unknown as ServerResponse & { writableLength: number }, events };
+}
+
+function entryAt(offset: number): ReadEntry {
+  const orderHash: Hex = `0x${offset.toString(16).padStart(64, '0')}`;
+  const entry = { partition, logOffset: BigInt(offset), orderHash, happened: 'OPENED' } as HistoryEntry;
+  return { entry, described: { orderHash, happened: 'OPENED' } as ReadEntry['described'] };
+}
+
+/** Streams over a history that grows. */
+function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2 } = {}) {
+  const history: ReadEntry[] = [];
+  let nextOffset = 0n;
+  const readEntries: EntryReader = async (_maker, { after, entriesMax }) => {
+    const behind = history.filter(
+      ({ entry }) => entry.logOffset >= after.offset && entry.orderHash !== after.entry?.orderHash,
+    );
+    const entries = behind.slice(0, entriesMax);
+    const hasMore = behind.length > entriesMax;
+    const last = entries.at(-1)?.entry.logOffset ?? 0n;
+    return { entries, next: { offset: hasMore ? last + 1n : nextOffset }, hasMore, keptFrom, isUnsure: false };
+  };
+  const rows = {
+    readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }],
+    readTouchedMakers: async () => [maker],
+  };
+  const after = (ms: number, work: () => void) => {
+    // Polls follow at once; what a stream waits for otherwise does not come.
+    if (ms > 50) return () => undefined;
+    const timer = setTimeout(work, 1);
+    return () => clearTimeout(timer);
+  };
+  const tail = tailRows(rows, after);
+  const streams = holdStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after });
+  opened.push(streams);
+  return {
+    streams,
+    happen(...offsets: number[]) {
+      for (const offset of offsets) history.push(entryAt(offset));
+      nextOffset = BigInt((offsets.at(-1) ?? 0) + 1);
+    },
+    /** Without a place the stream begins with a snapshot. */
+    open(resumedAt?: bigint, behind = 0n) {
+      const client = openClient();
+      const room = streams.takeRoom(maker);
+      if (isRefusal(room)) throw new Error(room.code);
+      room.open(client.response, { offset: resumedAt ?? behind }, resumedAt === undefined ? '{}' : undefined);
+      return client;
+    },
+  };
+}
+
+const changesOf = (events: readonly string[]) =>
+  events.flatMap((text) => /^id: (\d+):.*\nevent: change/.exec(text)?.[1] ?? []);
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 2_000 && !holds(); tries += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(holds()).toBe(true);
+}
+
+describe('a stream', () => {
+  test('begins with its snapshot, and tells each change once, with the event before it', async () => {
+    const { happen, open, streams } = openStreams();
+    happen(3);
+    const { events } = open(undefined, 4n);
+    expect(events[0]).toBe('id: 4\nevent: snapshot\ndata: {}\n\n');
+    happen(5, 6);
+    await until(() => changesOf(events).length === 2);
+    happen(8);
+    await until(() => changesOf(events).length === 3);
+    expect(changesOf(events)).toEqual(['5', '6', '8']);
+    const chain = events.flatMap(
+      (text) => /^id: (.*)\nevent: change\ndata: \{"after":"(.*?)"/.exec(text)?.slice(1, 3) ?? [],
+    );
+    expect(chain.filter((_, n) => n % 2 === 1)).toEqual(['4', chain[0], chain[2]]);
+    streams.stop();
+    expect(events.at(-1)).toBe('event: end\ndata: {"reason":"stopping"}\n\n');
+    expect(streams.count()).toBe(0);
+  });
+
+  test('tells a history of many pages', async () => {
+    const { happen, open, streams } = openStreams();
+    happen(...Array.from({ length: 250 }, (_, n) => n));
+    const { events } = open(0n);
+    await until(() => changesOf(events).length === 250);
+    expect(events.some((text) => text.includes('snapshot'))).toBe(false);
+    streams.stop();
+  });
+
+  test('ends with the reason where its client does not read, or comes back too late', async () => {
+    const slow = openStreams();
+    const client = slow.open();
+    client.response.writableLength = 2_000_000;
+    slow.happen(1);
+    await until(() => client.events.some((text) => text.includes('"slow"')));
+    const { events } = openStreams({ keptFrom: 9n }).open(3n);
+    await until(() => events.some((text) => text.includes('"gone"')));
+  });
+
+  test('is refused where the maker or the process has as many as it may have', () => {
+    const { open, streams } = openStreams({ streamsMax: 3 });
+    const [first] = [open(), open()];
+    expect(streams.takeRoom(maker)).toMatchObject({ code: 'rate_limited' });
+    first?.response.emit('close');
+    open();
+    const other: Hex = `0x${'b2'.repeat(20)}`;
+    expect(streams.takeRoom(other)).not.toHaveProperty('code');
+    streams.stop();
+    expect(streams.takeRoom(other)).toMatchObject({ code: 'unavailable' });
+  });
+});

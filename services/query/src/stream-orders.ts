@@ -1,0 +1,232 @@
+import type { ServerResponse } from 'node:http';
+import type { RequestHashers } from '@makerbook/contracts-evm';
+import { happenings, type StreamEvent } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
+import { type After, type HistoryPlace, type PartitionClockRow, placeOfEntry, startTimer } from '@makerbook/postgres';
+import { type Asker, answerSigned, type SignedParts } from './answer-signed.js';
+import { parseStreamRequest } from './parse-requests.js';
+import { cursorOf, type EntryReader } from './read-history.js';
+import type { Listing } from './read-list.js';
+import type { RowTail } from './tail-rows.js';
+
+export interface StreamParts extends SignedParts {
+  readonly hashers: Pick<RequestHashers, 'hashStreamRequest'>;
+  readonly readList: (asker: Asker) => Promise<Listing | undefined>;
+  readonly streams: OrderStreams;
+}
+
+/** A client that does not take so many bytes is dropped: it goes on from where it was. */
+const BUFFER_BYTES_MAX = 1024 * 1024;
+const ENTRIES_MAX = 100;
+const CLOCK_MS = 1_000;
+/** What is read again after so long is also what the tail cannot see: the facts of a maker whose quarantine has ended. */
+const READ_AGAIN_MS = 10_000;
+const RETRY_MS = 1_000;
+
+/**
+ * GET …/stream: server-sent events of a maker. First the list, or what has happened since the event that the request names; then
+ * each change, and the clock of the maker's partition every second. What is streamed is the history, so a place in the one is a
+ * place in the other: nothing is left out, and nothing comes twice, whatever restarts.
+ */
+export async function streamOrders(request: ApiRequest, parts: StreamParts): Promise<Reply> {
+  const asked = parseStreamRequest(request, parts.hashers);
+  if (isRefusal(asked)) return asked;
+  return answerSigned(request, asked, parts, async (asker) => {
+    const { maker } = asker;
+    const begun: Begun | Refusal = asked.after === undefined ? await beginAnew(asker, parts) : { place: asked.after };
+    if (isRefusal(begun)) return begun;
+    const room = parts.streams.takeRoom(maker);
+    if (isRefusal(room)) return room;
+    const { open } = room;
+    return {
+      body: '',
+      contentType: 'text/event-stream; charset=utf-8',
+      headers: { 'Cache-Control': 'private, no-store', 'X-Accel-Buffering': 'no' },
+      stream: (response: ServerResponse) => open(response, begun.place, begun.first),
+    };
+  });
+}
+
+interface Begun {
+  readonly place: HistoryPlace;
+  /** The data of the snapshot, where there is one. */
+  readonly first?: string;
+}
+
+/** The list, and the place behind all that it shows. */
+async function beginAnew(asker: Asker, { readList }: StreamParts): Promise<Begun | Refusal> {
+  const listing = await readList(asker);
+  if (listing === undefined) {
+    const detail = 'the store of orders does not answer, and the list is not known without it; try again';
+    return { code: 'unavailable', detail };
+  }
+  const { version, cancelAt } = listing;
+  const place: HistoryPlace = { offset: version === 0n ? 0n : version + 1n };
+  const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > 0 ? `,"cancelAllAt":${cancelAt}` : ''}}`;
+  return { place, first: data };
+}
+
+export interface OrderStreamsParts {
+  readonly readEntries: EntryReader;
+  readonly tail: RowTail;
+  readonly partitions: number;
+  readonly streamsMax: number;
+  readonly streamsPerMakerMax: number;
+  readonly after?: After | undefined;
+}
+
+interface Room {
+  /** @param first the data of a snapshot, where the stream begins with one */
+  readonly open: (response: ServerResponse, place: HistoryPlace, first: string | undefined) => void;
+}
+
+export type OrderStreams = ReturnType<typeof holdStreams>;
+
+/** The streams of this process. */
+export function holdStreams(parts: OrderStreamsParts) {
+  const open = new Set<OrderStream>();
+  const ofMaker = new Map<Hex, number>();
+  let isStopped = false;
+
+  function leave(maker: Hex): void {
+    const rest = (ofMaker.get(maker) ?? 1) - 1;
+    if (rest === 0) ofMaker.delete(maker);
+    else ofMaker.set(maker, rest);
+  }
+
+  return {
+    count: () => open.size,
+
+    /** Refuses a stream that is one too many. */
+    takeRoom(maker: Hex): Room | Refusal {
+      const own = ofMaker.get(maker) ?? 0;
+      if (own >= parts.streamsPerMakerMax) {
+        const detail = `the maker has ${own} streams open: end one first`;
+        return { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } };
+      }
+      if (open.size >= parts.streamsMax || isStopped) {
+        const detail = isStopped ? 'the service stops' : `${open.size} streams are open here; try again`;
+        return { code: 'unavailable', detail };
+      }
+      return {
+        open(response, place, first) {
+          const stream = new OrderStream(maker, response, parts);
+          open.add(stream);
+          ofMaker.set(maker, own + 1);
+          const unfollow = parts.tail.follow();
+          response.once('close', () => {
+            open.delete(stream);
+            leave(maker);
+            unfollow();
+          });
+          void stream.run(place, first).catch(() => response.destroy());
+        },
+      };
+    },
+
+    /** Ends all of them: their clients go on at another process. */
+    stop(): void {
+      isStopped = true;
+      for (const stream of open) stream.end('stopping');
+    },
+  };
+}
+
+class OrderStream {
+  readonly #maker: Hex;
+  readonly #partition: number;
+  readonly #response: ServerResponse;
+  readonly #parts: OrderStreamsParts;
+  readonly #after: After;
+  #lastId: string | undefined;
+  #stopClock: () => void = () => undefined;
+  /** The clock up to which everything is told. */
+  #told: PartitionClockRow | undefined;
+  /** Nothing is known that is not told: what comes would wake this stream first. */
+  #isIdle = false;
+
+  constructor(maker: Hex, response: ServerResponse, parts: OrderStreamsParts) {
+    this.#maker = maker;
+    this.#partition = partitionOf(maker, parts.partitions);
+    this.#response = response;
+    this.#parts = parts;
+    this.#after = parts.after ?? startTimer;
+  }
+
+  async run(from: HistoryPlace, snapshot: string | undefined): Promise<void> {
+    let place = from;
+    this.#lastId = cursorOf(place);
+    if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
+    this.#startClock();
+    while (this.#isOpen()) {
+      const since = this.#parts.tail.clockOf(this.#partition);
+      const page = await this.#parts.readEntries(this.#maker, {
+        happened: happenings,
+        before: undefined,
+        entriesMax: ENTRIES_MAX,
+        after: place,
+      });
+      if (isRefusal(page)) {
+        await this.#wait(RETRY_MS, () => new Promise(() => undefined));
+        continue;
+      }
+      if (place.offset < page.keptFrom && (snapshot === undefined || page.entries.length > 0)) return this.end('gone');
+      for (const { entry, described } of page.entries) {
+        const id = cursorOf(placeOfEntry(entry));
+        this.#write('change', JSON.stringify({ after: this.#lastId, ...described }), id);
+        this.#lastId = id;
+      }
+      place = page.next;
+      if (page.hasMore) continue;
+      this.#told = since;
+      this.#isIdle = true;
+      await this.#wait(READ_AGAIN_MS, (signal) =>
+        this.#parts.tail.changed(this.#maker, this.#partition, since, signal),
+      );
+      this.#isIdle = false;
+    }
+  }
+
+  /** Says why, so that the client knows whether to come back with what it has. */
+  end(reason: StreamEvent<'end'>['reason']): void {
+    if (!this.#isOpen()) return;
+    this.#stopClock();
+    this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
+  }
+
+  #startClock(): void {
+    if (!this.#isOpen()) return;
+    const clock = this.#isIdle ? this.#parts.tail.clockOf(this.#partition) : this.#told;
+    const { nextOffset, block } = clock ?? {};
+    if (nextOffset === undefined) this.#response.write(': waiting\n\n');
+    else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
+    this.#stopClock = this.#after(CLOCK_MS, () => this.#startClock());
+  }
+
+  #write(event: StreamEvent['event'], data: string, id?: string): void {
+    if (!this.#isOpen()) return;
+    this.#response.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
+    if (this.#response.writableLength <= BUFFER_BYTES_MAX) return;
+    this.end('slow');
+    // What the client does not take is not kept for it.
+    this.#response.socket?.destroySoon();
+  }
+
+  #isOpen(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded;
+  }
+
+  /** Waits for so long at most, and no longer than the client stays. */
+  async #wait(ms: number, until: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const waiting = new AbortController();
+    const over = new Promise<void>((resolve) => waiting.signal.addEventListener('abort', () => resolve()));
+    const end = () => waiting.abort();
+    const cancel = this.#after(ms, end);
+    this.#response.once('close', end);
+    await Promise.race([until(waiting.signal), over]);
+    this.#response.off('close', end);
+    cancel();
+  }
+}

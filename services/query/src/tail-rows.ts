@@ -1,0 +1,93 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type After, type PartitionClockRow, type ReadModel, startTimer, unlessAway } from '@makerbook/postgres';
+
+const POLL_MS = 50;
+
+/** Waits for rows of one maker. */
+interface Waiting {
+  readonly maker: Hex;
+  readonly partition: number;
+  readonly wake: () => void;
+}
+
+export type RowTail = ReturnType<typeof tailRows>;
+
+/**
+ * Notices what is committed to the rows, for all streams of the process together: one look at the positions, and one at the new
+ * history of each partition that has moved on. Nothing is asked while nobody follows.
+ */
+export function tailRows(
+  rows: Pick<ReadModel, 'readPartitionClocks' | 'readTouchedMakers'>,
+  after: After = startTimer,
+) {
+  const waiting = new Set<Waiting>();
+  const clocks = new Map<number, PartitionClockRow>();
+  let followers = 0;
+  let isPolling = false;
+
+  async function poll(): Promise<void> {
+    isPolling = true;
+    // What was committed while nobody looked is not known.
+    let isBlind = true;
+    while (followers > 0) {
+      const read = await unlessAway(rows.readPartitionClocks());
+      if (read === undefined) isBlind = true;
+      else if (isBlind) {
+        for (const clock of read) clocks.set(clock.partition, clock);
+        wake(() => true);
+        isBlind = false;
+      } else await Promise.all(read.map(moveTo));
+      await new Promise<void>((resolve) => void after(POLL_MS, resolve));
+    }
+    isPolling = false;
+    clocks.clear();
+  }
+
+  async function moveTo(clock: PartitionClockRow): Promise<void> {
+    const { partition, nextOffset } = clock;
+    const from = clocks.get(partition)?.nextOffset ?? 0n;
+    const isNews = nextOffset > from && [...waiting].some((each) => each.partition === partition);
+    const touched = isNews ? await unlessAway(rows.readTouchedMakers(partition, from, nextOffset)) : [];
+    // The next look begins at the same place.
+    if (touched === undefined) return;
+    clocks.set(partition, clock);
+    const makers = new Set(touched);
+    wake((each) => each.partition === partition && makers.has(each.maker));
+  }
+
+  function wake(isMeant: (each: Waiting) => boolean): void {
+    for (const each of waiting) if (isMeant(each)) each.wake();
+  }
+
+  return {
+    /** Looks at the rows from now on. @returns what ends it */
+    follow(): () => void {
+      followers += 1;
+      if (!isPolling) void poll();
+      return () => {
+        followers -= 1;
+      };
+    },
+
+    /** The clock of a partition as it was seen last; undefined where it was not yet. */
+    clockOf: (partition: number): PartitionClockRow | undefined => clocks.get(partition),
+
+    /**
+     * Resolves when something was done to orders of the maker after `since`, or might have been; or when the signal says so.
+     * @param since `clockOf` from before the rows were read
+     */
+    changed(maker: Hex, partition: number, since: PartitionClockRow | undefined, signal: AbortSignal): Promise<void> {
+      if (signal.aborted || since?.nextOffset !== clocks.get(partition)?.nextOffset) return Promise.resolve();
+      return new Promise((resolve) => {
+        const each = { maker, partition, wake: end };
+        function end(): void {
+          waiting.delete(each);
+          signal.removeEventListener('abort', end);
+          resolve();
+        }
+        signal.addEventListener('abort', end);
+        waiting.add(each);
+      });
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import type { StreamEvent } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { hexlify } from 'ethers';
+import { type CallOptions, openCall } from './call-service.js';
+import { MakerbookError } from './errors.js';
+import type { RequestSigner } from './sign-requests.js';
+
+/** An event of the stream. `id` names a snapshot or a change: the stream can go on behind it. */
+export type OrderEvent = Exclude<StreamEvent, { readonly event: 'end' }> & { readonly id?: string };
+
+export interface StreamOptions {
+  /** The `id` of the last event that was handled. Without it the stream begins with a snapshot. */
+  readonly lastEventId?: string;
+  /** Ends the stream. */
+  readonly signal?: AbortSignal;
+}
+
+interface StreamParts {
+  readonly signing: Pick<RequestSigner, 'signStream'>;
+  readonly calling: CallOptions;
+  readonly now: () => number;
+  readonly randomSalt: () => Uint8Array;
+}
+
+/** A clock comes every second. */
+const SILENCE_MS_MAX = 10_000;
+const RECONNECT_MS = 500;
+
+/**
+ * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot comes first,
+ * and again where the service does not keep what happened since.
+ */
+export function createStream({ signing, calling, now, randomSalt }: StreamParts) {
+  async function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
+    const salt = hexlify(randomSalt()) as Hex;
+    const signature = await signing.signStream({ issuedAt, salt });
+    const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+    const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
+    return openCall({ method: 'GET', path: paths.stream, query, headers }, calling, signal);
+  }
+
+  return async function* streamOrders({ lastEventId, signal }: StreamOptions = {}): AsyncGenerator<OrderEvent> {
+    let lastId = lastEventId;
+    const isOver = () => signal?.aborted === true;
+    while (!isOver()) {
+      const connection = new AbortController();
+      const stop = () => connection.abort();
+      signal?.addEventListener('abort', stop, { once: true });
+      try {
+        const late = setTimeout(stop, calling.timeoutMs);
+        const response = await open(lastId, connection.signal).finally(() => clearTimeout(late));
+        for await (const event of readEvents(response, connection)) {
+          if (event.event === 'end') {
+            if (event.reason === 'gone') lastId = undefined;
+            break;
+          }
+          lastId = event.id ?? lastId;
+          yield event;
+        }
+      } catch (error) {
+        if (error instanceof MakerbookError && !error.retryable) throw error;
+        if (!(error instanceof MakerbookError) && !connection.signal.aborted && !isCut(error)) throw error;
+      } finally {
+        signal?.removeEventListener('abort', stop);
+        connection.abort();
+      }
+      if (!isOver()) await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+    }
+  };
+}
+
+/** A connection that breaks while it is read. */
+function isCut(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof Error && 'code' in error);
+}
+
+/** The events of an answer, until it ends or is silent for too long. */
+async function* readEvents(
+  response: Response,
+  connection: AbortController,
+): AsyncGenerator<StreamEvent & { id?: string }> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  while (reader !== undefined) {
+    const silence = setTimeout(() => connection.abort(), SILENCE_MS_MAX);
+    const { done, value } = await reader.read().finally(() => clearTimeout(silence));
+    if (done) return;
+    text += decoder.decode(value, { stream: true });
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const [, id, event, data] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)$/.exec(block) ?? [];
+      // A comment says that the service is there.
+      if (data !== undefined) yield { ...JSON.parse(data), event, ...(id !== undefined && { id }) };
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { StreamEvent } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { lineOf } from './judge/judge-histories.js';
+
+/** What a client has read of a maker's stream, over all of its connections. */
+export class FollowedStream {
+  /** The changes, as `historyOf` writes them. */
+  readonly lines: string[] = [];
+  /** Where the first snapshot was taken. */
+  begunAt: bigint | undefined;
+  lastId: string | undefined;
+  readonly wrong: string[] = [];
+  /** What each clock said: so many lines had been told by then, and all facts before the offset. */
+  readonly clocks: { readonly offset: bigint; readonly lines: number }[] = [];
+  #open: EventEmitter | undefined;
+
+  /** Ends the connection that there is. What is written to another than the newest one is not read. */
+  reconnect() {
+    this.#open?.emit('close');
+    const emitter = new EventEmitter();
+    const state = { destroyed: false, writableEnded: false, writableLength: 0 };
+    const response = Object.assign(emitter, state, {
+      write: (text: string) => {
+        if (this.#open === emitter) this.#take(text);
+      },
+      end: () => emitter.emit('close'),
+      destroy: () => emitter.emit('close'),
+    });
+    emitter.once('close', () => {
+      response.destroyed = true;
+      response.writableEnded = true;
+    });
+    this.#open = emitter;
+    return { response: response as unknown as ServerResponse, isCurrent: () => this.#open === emitter };
+  }
+
+  #take(text: string): void {
+    const [, id, event = '', data = ''] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)\n\n$/.exec(text) ?? [];
+    if (event === 'snapshot') this.begunAt ??= BigInt(id ?? '0');
+    if (event === 'change') {
+      const { after, ...entry } = JSON.parse(data) as StreamEvent<'change'>;
+      if (after !== this.lastId) this.wrong.push(`${id} comes behind ${this.lastId}, and says behind ${after}`);
+      this.lines.push(lineOf(entry, entry.orderHash as Hex));
+    }
+    if (event === 'clock') {
+      const { position } = JSON.parse(data) as StreamEvent<'clock'>;
+      this.clocks.push({ offset: BigInt(position.split(':')[1] ?? 0), lines: this.lines.length });
+    }
+    if (id !== undefined) this.lastId = id;
+  }
+}
