@@ -109,21 +109,26 @@ describe('cancelling all', () => {
     const marked = await ingress.postgres.query<{ order_hash: Hex }>('select order_hash from cancelling');
     const mark = markOfCutoff({ maker: lower(maker), making: tokenA, untilMs });
     expect(marked.map((row) => row.order_hash).sort()).toEqual([mark, ...orders.map(hashOf)].sort());
+    const again = await cancelAll({ making: tokenA, taking: ZERO_ADDRESS }, untilMs);
+    expect([again.status, again.body, again.headers.get('x-log-position')]).toEqual([200, answer.body, null]);
+    expect(await factsOf('OrdersCancelled')).toHaveLength(1);
     expect(await cancelAll({ making: tokenB, taking: tokenA })).toMatchObject({ status: 200 });
   });
 
   test('is refused where the time is far ahead, or a field is none of its own', async () => {
     expect(await cancelAll({}, Date.now() + 120_000)).toMatchObject(refusal('invalid_request', '/untilMs'));
     const signature = `0x${'00'.repeat(65)}`;
-    const body = { maker: maker.address, untilMs: 1, signature };
+    expect(await cancelAll({}, Date.now() - 600_000)).toMatchObject(refusal('invalid_request', '/untilMs'));
+    const body = { maker: maker.address, untilMs: Date.now(), signature };
     expect(await send(paths.cancelAll, { ...body, token: tokenA })).toMatchObject(refusal('invalid_request'));
     expect(await send(paths.cancelAll, body)).toMatchObject(refusal('invalid_signature', '/signature'));
   });
 
   test('is charged like a hundred cancellations', async () => {
     await openMaker();
-    for (let times = 0; times < 5; times += 1) expect(await cancelAll()).toMatchObject({ status: 200 });
-    const refused = await cancelAll();
+    for (let times = 0; times < 5; times += 1)
+      expect(await cancelAll({}, Date.now() + times)).toMatchObject({ status: 200 });
+    const refused = await cancelAll({}, Date.now() + 100);
     expect(refused).toMatchObject({ status: 429, ...refusal('rate_limited') });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
   });

@@ -1,5 +1,6 @@
 import type { CancelKeysSet, Cause, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
 import {
+  bytesToHex,
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
   createStructHasher,
@@ -47,7 +48,13 @@ const CANCEL_ALL_COST = 100;
 /** How far the clock of a maker may be ahead. */
 const AHEAD_MS_MAX = 60_000;
 
+/** A message that is older is not taken: whoever has seen it could spend the maker's budget with it for ever. */
+const AGE_MS_MAX = 300_000;
+
 const lower = (address: Address) => address.toLowerCase() as Address;
+/** The zero address is signed for a token that is left out, and may be sent for it. */
+const tokenOf = (address: Address | undefined) =>
+  address === undefined || BigInt(address) === 0n ? undefined : lower(address);
 
 /** The readers of the three requests, for one domain. */
 export function createExitReaders(domain: SigningDomain) {
@@ -59,9 +66,9 @@ export function createExitReaders(domain: SigningDomain) {
     const asked = parse(cancelAllInput, body);
     if (isRefusal(asked)) return asked;
     const { untilMs, signature } = asked;
-    if (untilMs > nowMs + AHEAD_MS_MAX) return refuseAhead('untilMs', nowMs);
+    if (isOutside(untilMs, nowMs)) return refuseTime('untilMs', nowMs);
     const maker = lower(asked.maker);
-    const [making, taking] = [asked.making && lower(asked.making), asked.taking && lower(asked.taking)];
+    const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
     const signed = { maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs: BigInt(untilMs) };
     const tokens = { ...(making && { making }), ...(taking && { taking }) };
     return {
@@ -78,7 +85,7 @@ export function createExitReaders(domain: SigningDomain) {
     const asked = parse(heartbeatInput, body);
     if (isRefusal(asked)) return asked;
     const { cancelAt, issuedAtMs, signature } = asked;
-    if (issuedAtMs > nowMs + AHEAD_MS_MAX) return refuseAhead('issuedAtMs', nowMs);
+    if (isOutside(issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
     if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
       const message = `must be after now (${Math.floor(nowMs / 1000)}), or 0`;
       return refuseFields([{ path: ['cancelAt'], message }]);
@@ -97,7 +104,7 @@ export function createExitReaders(domain: SigningDomain) {
     const asked = parse(cancelKeysInput, body);
     if (isRefusal(asked)) return asked;
     const { issuedAtMs, signature } = asked;
-    if (issuedAtMs > nowMs + AHEAD_MS_MAX) return refuseAhead('issuedAtMs', nowMs);
+    if (isOutside(issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
     const [maker, keys] = [lower(asked.maker), asked.keys.map(lower)];
     return {
       fact: { type: 'CancelKeysSet', maker, keys, issuedAtMs },
@@ -113,9 +120,11 @@ export function createExitReaders(domain: SigningDomain) {
 
 /**
  * POST …/cancel-all, …/heartbeat and …/cancel-keys: one fact about all orders of a maker. It needs no store: while Postgres is away
- * it is not charged. 200 means that the log has acknowledged it. Repeating is harmless.
+ * it is not charged. 200 means that the log has acknowledged it. A repeat of an answered one is answered without a charge.
  */
 export function takeExit(read: ReadExit) {
+  /** When the messages that were answered were taken, by their digests. */
+  const answered = new Map<string, number>();
   return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
     const exit = read(request.body, parts.now());
     if (isRefusal(exit)) return exit;
@@ -123,6 +132,10 @@ export function takeExit(read: ReadExit) {
     request.describe({ maker });
     const refusal = refuseSigner(parts, exit);
     if (refusal !== undefined) return refusal;
+    const { type: _, ...answer } = exit.fact;
+    const body = JSON.stringify(answer);
+    const digest = bytesToHex(exit.digest);
+    if (answered.has(digest)) return okJson(body);
     const charged = await charge(parts, exit);
     if (isRefusal(charged)) return charged;
     const { headers, written } = charged;
@@ -134,9 +147,18 @@ export function takeExit(read: ReadExit) {
       return unavailable('the log did not confirm the request: send it again');
     }
     const feed = exit.scope === undefined ? {} : await awaitFeed(parts, request, appended);
-    const { type: _, ...answer } = exit.fact;
-    return okJson(JSON.stringify(answer), { ...headers, ...positionHeader(appended), ...feed });
+    remember(answered, digest, parts.now());
+    return okJson(body, { ...headers, ...positionHeader(appended), ...feed });
   };
+}
+
+/** Forgets those that are too old to be taken again. */
+function remember(answered: Map<string, number>, digest: string, nowMs: number): void {
+  answered.set(digest, nowMs);
+  for (const [old, atMs] of answered) {
+    if (atMs > nowMs - AGE_MS_MAX - AHEAD_MS_MAX) break;
+    answered.delete(old);
+  }
 }
 
 /** The whitelist first: a stranger costs a look-up. */
@@ -179,7 +201,13 @@ function parse<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> | Refu
   return parsed.success ? parsed.data : refuseFields(parsed.error.issues);
 }
 
-function refuseAhead(field: string, nowMs: number): Refusal {
-  const message = `must be at most ${AHEAD_MS_MAX / 1000} s ahead of the clock here (${nowMs}), in milliseconds`;
+function isOutside(timeMs: number, nowMs: number): boolean {
+  return timeMs > nowMs + AHEAD_MS_MAX || timeMs < nowMs - AGE_MS_MAX;
+}
+
+function refuseTime(field: string, nowMs: number): Refusal {
+  const message =
+    `must be at most ${AHEAD_MS_MAX / 1000} s ahead of the clock here (${nowMs}) and ` +
+    `${AGE_MS_MAX / 1000} s behind it, in milliseconds`;
   return refuseFields([{ path: [field], message }]);
 }

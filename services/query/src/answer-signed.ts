@@ -55,7 +55,8 @@ export async function answerSigned(
     return { code: 'rate_limited', detail, headers: limits };
   }
   const reply = await answer({ maker, state, nowSeconds });
-  if (isRefusal(reply) && reply.code === 'unavailable') await parts.replays.releaseSalt(maker, request.salt);
+  if (isRefusal(reply) && ['unavailable', 'rate_limited'].includes(reply.code))
+    await parts.replays.releaseSalt(maker, request.salt);
   return { ...reply, headers: { ...limits, ...reply.headers } };
 }
 

@@ -29,7 +29,13 @@ import { createMetrics } from './metrics.js';
 import { type ReadHistoryParts, readEntriesFrom, readHistory, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
-import { holdStreams, type OrderStreams, type StreamParts, streamOrders } from './stream-orders.js';
+import {
+  holdStreams,
+  type OrderStreams,
+  type OrderStreamsParts,
+  type StreamParts,
+  streamOrders,
+} from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 
 /** The query service as it runs: the API listens on `port`. */
@@ -80,7 +86,8 @@ export function runQuery(
     const nowMs = Date.now;
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
     const rows = openReadModel(postgres);
-    const streams = openStreams(settings, { log, rows });
+    const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
+    const streams = openStreams(settings, { log, rows, onError });
     const routes = [
       ...createMakerRoutes(settings, { log, redis, makers, rows, streams, nowMs }),
       createInfoRoute(settings, { readBlock, nowMs }),
@@ -97,12 +104,13 @@ export function runQuery(
 /** The streams of a process, on whatever it is connected to. */
 export function openStreams(
   settings: QuerySettings,
-  { log, rows, after }: Pick<MakerRouteParts, 'log' | 'rows' | 'after'>,
+  { log, rows, after, onError }: Pick<MakerRouteParts, 'log' | 'rows' | 'after'> & Pick<OrderStreamsParts, 'onError'>,
 ): OrderStreams {
   const { PARTITIONS: partitions, STREAMS_MAX: streamsMax, STREAMS_PER_MAKER_MAX: streamsPerMakerMax } = settings;
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
   const readEntries = readEntriesFrom({ rows, log, topic }, partitions);
-  return holdStreams({ readEntries, tail: tailRows(rows, after), partitions, streamsMax, streamsPerMakerMax, after });
+  const tail = tailRows(rows, { after, onError });
+  return holdStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
 }
 
 /** What makers' requests are answered from, and the clocks. */

@@ -11,14 +11,16 @@ import { tailRows } from './tail-rows.js';
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const partition = 0;
 const opened: OrderStreams[] = [];
+const errors: unknown[] = [];
 afterEach(() => {
   for (const streams of opened.splice(0)) streams.stop();
+  expect(errors.splice(0)).toEqual([]);
 });
 
 /** A client that notes what it gets, and takes it or not. */
 function openClient() {
   const events: string[] = [];
-  const state = { destroyed: false, writableEnded: false, writableLength: 0, socket: { destroySoon: () => undefined } };
+  const state = { destroyed: false, writableEnded: false, writableNeedDrain: false };
   const response = Object.assign(new EventEmitter(), state, {
     write: (text: string) => events.push(text),
     end(text: string) {
@@ -27,7 +29,7 @@ function openClient() {
       response.emit('close');
     },
   });
-  return { response: response as unknown as ServerResponse & { writableLength: number }, events };
+  return { response: response as unknown as ServerResponse & { writableNeedDrain: boolean }, events };
 }
 
 function entryAt(offset: number): ReadEntry {
@@ -51,16 +53,17 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2 } =
   };
   const rows = {
     readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }],
-    readTouchedMakers: async () => [maker],
+    readTouchedMakers: async () => ({ makers: [maker], nextOffset }),
   };
   const after = (ms: number, work: () => void) => {
     // Polls follow at once; what a stream waits for otherwise does not come.
-    if (ms > 50) return () => undefined;
+    if (ms > 50 && ms < 10_000) return () => undefined;
     const timer = setTimeout(work, 1);
     return () => clearTimeout(timer);
   };
-  const tail = tailRows(rows, after);
-  const streams = holdStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after });
+  const onError = (error: unknown) => errors.push(error);
+  const tail = tailRows(rows, { after, onError });
+  const streams = holdStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after, onError });
   opened.push(streams);
   return {
     streams,
@@ -119,7 +122,7 @@ describe('a stream', () => {
   test('ends with the reason where its client does not read, or comes back too late', async () => {
     const slow = openStreams();
     const client = slow.open();
-    client.response.writableLength = 2_000_000;
+    client.response.writableNeedDrain = true;
     slow.happen(1);
     await until(() => client.events.some((text) => text.includes('"slow"')));
     const { events } = openStreams({ keptFrom: 9n }).open(3n);

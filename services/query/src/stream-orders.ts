@@ -17,8 +17,9 @@ export interface StreamParts extends SignedParts {
   readonly streams: OrderStreams;
 }
 
-/** A client that does not take so many bytes is dropped: it goes on from where it was. */
-const BUFFER_BYTES_MAX = 1024 * 1024;
+/** A client that has not taken a page by then is dropped: it goes on from where it was. */
+const SLOW_MS = 10_000;
+const LINGER_MS = 500;
 const ENTRIES_MAX = 100;
 const CLOCK_MS = 1_000;
 /** What is read again after so long is also what the tail cannot see: the facts of a maker whose quarantine has ended. */
@@ -64,7 +65,7 @@ async function beginAnew(asker: Asker, { readList }: StreamParts): Promise<Begun
   }
   const { version, cancelAt } = listing;
   const place: HistoryPlace = { offset: version === 0n ? 0n : version + 1n };
-  const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > 0 ? `,"cancelAllAt":${cancelAt}` : ''}}`;
+  const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > asker.nowSeconds ? `,"cancelAllAt":${cancelAt}` : ''}}`;
   return { place, first: data };
 }
 
@@ -75,6 +76,8 @@ export interface OrderStreamsParts {
   readonly streamsMax: number;
   readonly streamsPerMakerMax: number;
   readonly after?: After | undefined;
+  /** Takes what ends a stream and is no outage. */
+  readonly onError: (error: unknown) => void;
 }
 
 interface Room {
@@ -114,14 +117,17 @@ export function holdStreams(parts: OrderStreamsParts) {
         open(response, place, first) {
           const stream = new OrderStream(maker, response, parts);
           open.add(stream);
-          ofMaker.set(maker, own + 1);
+          ofMaker.set(maker, (ofMaker.get(maker) ?? 0) + 1);
           const unfollow = parts.tail.follow();
           response.once('close', () => {
             open.delete(stream);
             leave(maker);
             unfollow();
           });
-          void stream.run(place, first).catch(() => response.destroy());
+          stream.run(place, first).catch((error: unknown) => {
+            parts.onError(error);
+            response.destroy();
+          });
         },
       };
     },
@@ -161,6 +167,8 @@ class OrderStream {
     if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
     this.#startClock();
     while (this.#isOpen()) {
+      const waiting = new AbortController();
+      const news = this.#parts.tail.changed(this.#maker, this.#partition, waiting.signal);
       const since = this.#parts.tail.clockOf(this.#partition);
       const page = await this.#parts.readEntries(this.#maker, {
         happened: happenings,
@@ -168,24 +176,20 @@ class OrderStream {
         entriesMax: ENTRIES_MAX,
         after: place,
       });
-      if (isRefusal(page)) {
-        await this.#wait(RETRY_MS, () => new Promise(() => undefined));
-        continue;
+      if (isRefusal(page)) await this.#wait(RETRY_MS);
+      // A snapshot shows what came of all that is not kept.
+      else if (snapshot === undefined && place.offset < page.keptFrom) this.end('gone');
+      else {
+        for (const { entry, described } of page.entries) {
+          const id = cursorOf(placeOfEntry(entry));
+          this.#write('change', JSON.stringify({ after: this.#lastId, ...described }), id);
+          this.#lastId = id;
+        }
+        place = page.next;
+        if (this.#response.writableNeedDrain && !(await this.#untilTaken())) this.#drop();
+        else if (!page.hasMore) await this.#idle(since, page.next.offset, news);
       }
-      if (place.offset < page.keptFrom && (snapshot === undefined || page.entries.length > 0)) return this.end('gone');
-      for (const { entry, described } of page.entries) {
-        const id = cursorOf(placeOfEntry(entry));
-        this.#write('change', JSON.stringify({ after: this.#lastId, ...described }), id);
-        this.#lastId = id;
-      }
-      place = page.next;
-      if (page.hasMore) continue;
-      this.#told = since;
-      this.#isIdle = true;
-      await this.#wait(READ_AGAIN_MS, (signal) =>
-        this.#parts.tail.changed(this.#maker, this.#partition, since, signal),
-      );
-      this.#isIdle = false;
+      waiting.abort();
     }
   }
 
@@ -196,22 +200,40 @@ class OrderStream {
     this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
   }
 
+  /** @param end of the rows that were read: before the clock where a crash took some back, and for a maker in quarantine */
+  async #idle(since: PartitionClockRow | undefined, end: bigint, news: Promise<void>): Promise<void> {
+    this.#isIdle = since !== undefined && end >= since.nextOffset;
+    if (this.#isIdle) this.#told = since;
+    await this.#wait(READ_AGAIN_MS, news);
+    this.#isIdle = false;
+  }
+
   #startClock(): void {
     if (!this.#isOpen()) return;
     const clock = this.#isIdle ? this.#parts.tail.clockOf(this.#partition) : this.#told;
     const { nextOffset, block } = clock ?? {};
-    if (nextOffset === undefined) this.#response.write(': waiting\n\n');
-    else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
+    // A client that takes nothing gets no more of it.
+    if (!this.#response.writableNeedDrain) {
+      if (nextOffset === undefined) this.#response.write(': waiting\n\n');
+      else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
+    }
     this.#stopClock = this.#after(CLOCK_MS, () => this.#startClock());
   }
 
   #write(event: StreamEvent['event'], data: string, id?: string): void {
     if (!this.#isOpen()) return;
     this.#response.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
-    if (this.#response.writableLength <= BUFFER_BYTES_MAX) return;
+  }
+
+  /** @returns whether the client has taken what was written, in time */
+  async #untilTaken(): Promise<boolean> {
+    await this.#wait(SLOW_MS, new Promise<void>((resolve) => this.#response.once('drain', resolve)));
+    return !this.#response.writableNeedDrain;
+  }
+
+  #drop(): void {
     this.end('slow');
-    // What the client does not take is not kept for it.
-    this.#response.socket?.destroySoon();
+    this.#after(LINGER_MS, () => this.#response.destroy());
   }
 
   #isOpen(): boolean {
@@ -219,13 +241,14 @@ class OrderStream {
   }
 
   /** Waits for so long at most, and no longer than the client stays. */
-  async #wait(ms: number, until: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const waiting = new AbortController();
-    const over = new Promise<void>((resolve) => waiting.signal.addEventListener('abort', () => resolve()));
-    const end = () => waiting.abort();
+  async #wait(ms: number, until?: Promise<void>): Promise<void> {
+    let end: () => void = () => undefined;
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
     const cancel = this.#after(ms, end);
     this.#response.once('close', end);
-    await Promise.race([until(waiting.signal), over]);
+    await (until === undefined ? over : Promise.race([until, over]));
     this.#response.off('close', end);
     cancel();
   }

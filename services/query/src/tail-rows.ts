@@ -1,5 +1,11 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type After, type PartitionClockRow, type ReadModel, startTimer, unlessAway } from '@makerbook/postgres';
+import {
+  type After,
+  type PartitionClockRow,
+  PostgresUnavailable,
+  type ReadModel,
+  startTimer,
+} from '@makerbook/postgres';
 
 const POLL_MS = 50;
 
@@ -18,7 +24,7 @@ export type RowTail = ReturnType<typeof tailRows>;
  */
 export function tailRows(
   rows: Pick<ReadModel, 'readPartitionClocks' | 'readTouchedMakers'>,
-  after: After = startTimer,
+  { after = startTimer, onError }: { readonly after?: After | undefined; readonly onError: (error: unknown) => void },
 ) {
   const waiting = new Set<Waiting>();
   const clocks = new Map<number, PartitionClockRow>();
@@ -30,13 +36,17 @@ export function tailRows(
     // What was committed while nobody looked is not known.
     let isBlind = true;
     while (followers > 0) {
-      const read = await unlessAway(rows.readPartitionClocks());
-      if (read === undefined) isBlind = true;
-      else if (isBlind) {
-        for (const clock of read) clocks.set(clock.partition, clock);
-        wake(() => true);
-        isBlind = false;
-      } else await Promise.all(read.map(moveTo));
+      try {
+        const read = await rows.readPartitionClocks();
+        if (isBlind) {
+          for (const clock of read) clocks.set(clock.partition, clock);
+          wake(() => true);
+          isBlind = false;
+        } else await Promise.all(read.map(moveTo));
+      } catch (error) {
+        isBlind = true;
+        if (!(error instanceof PostgresUnavailable)) onError(error);
+      }
       await new Promise<void>((resolve) => void after(POLL_MS, resolve));
     }
     isPolling = false;
@@ -47,12 +57,12 @@ export function tailRows(
     const { partition, nextOffset } = clock;
     const from = clocks.get(partition)?.nextOffset ?? 0n;
     const isNews = nextOffset > from && [...waiting].some((each) => each.partition === partition);
-    const touched = isNews ? await unlessAway(rows.readTouchedMakers(partition, from, nextOffset)) : [];
-    // The next look begins at the same place.
-    if (touched === undefined) return;
-    clocks.set(partition, clock);
-    const makers = new Set(touched);
-    wake((each) => each.partition === partition && makers.has(each.maker));
+    const touched = isNews ? await rows.readTouchedMakers(partition, from, nextOffset) : undefined;
+    // A crash of Postgres has taken rows back meanwhile.
+    const isSure = touched === undefined || touched.nextOffset >= nextOffset;
+    if (isSure) clocks.set(partition, clock);
+    const makers = new Set(touched?.makers);
+    wake((each) => each.partition === partition && (!isSure || makers.has(each.maker)));
   }
 
   function wake(isMeant: (each: Waiting) => boolean): void {
@@ -73,11 +83,10 @@ export function tailRows(
     clockOf: (partition: number): PartitionClockRow | undefined => clocks.get(partition),
 
     /**
-     * Resolves when something was done to orders of the maker after `since`, or might have been; or when the signal says so.
-     * @param since `clockOf` from before the rows were read
+     * Resolves when something is done to orders of the maker from now on, or might have been; or when the signal says so. Call it
+     * before the rows are read.
      */
-    changed(maker: Hex, partition: number, since: PartitionClockRow | undefined, signal: AbortSignal): Promise<void> {
-      if (signal.aborted || since?.nextOffset !== clocks.get(partition)?.nextOffset) return Promise.resolve();
+    changed(maker: Hex, partition: number, signal: AbortSignal): Promise<void> {
       return new Promise((resolve) => {
         const each = { maker, partition, wake: end };
         function end(): void {

@@ -17,8 +17,8 @@ export interface CancelAllScope {
   /** The token that they want. */
   readonly taking?: string;
   /**
-   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the clock here or by the newest answer of
-   * the service, whichever is later. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
+   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock as far as an answer
+   * has told it. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
    */
   readonly untilMs?: number;
 }
@@ -26,12 +26,19 @@ export interface CancelAllScope {
 interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
   readonly calling: CallOptions;
   readonly now: () => number;
-  readonly serverTimeMs: () => number;
+  /** The clock of the service, as the newest answer has it. */
+  readonly serverNow: () => number;
   readonly maker: () => Promise<Address>;
 }
 
 /** Messages about all orders of a maker. A repeat is harmless, so each is tried again as it is. */
-export function createExits({ signing, again, calling, now, serverTimeMs, maker }: ExitParts) {
+export function createExits({ signing, again, calling, now, serverNow, maker }: ExitParts) {
+  let lastMs = 0;
+  /** The newest message counts, so each is newer than the one before. */
+  const issuedNow = () => {
+    lastMs = Math.max(now(), lastMs + 1);
+    return lastMs;
+  };
   const send = <T extends object>(path: string, body: object): Promise<T> =>
     again(async () => readObject<T>((await callService({ method: 'POST', path, body }, calling)).text));
   return {
@@ -40,21 +47,21 @@ export function createExits({ signing, again, calling, now, serverTimeMs, maker 
         ...(making !== undefined && { making: lowerHex(making, 20) }),
         ...(taking !== undefined && { taking: lowerHex(taking, 20) }),
       };
-      const named = { maker: await maker(), ...tokens, untilMs: untilMs ?? Math.max(now(), serverTimeMs()) };
+      const named = { maker: await maker(), ...tokens, untilMs: untilMs ?? serverNow() };
       const message = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...named };
       const signature = await signing.signMessage(cancelAllRequestTypes, message);
       return send(paths.cancelAll, { ...named, signature });
     },
 
     async sendHeartbeat(cancelAt: number): Promise<void> {
-      const message = { maker: await maker(), cancelAt, issuedAtMs: now() };
+      const message = { maker: await maker(), cancelAt, issuedAtMs: issuedNow() };
       const signature = await signing.signMessage(heartbeatRequestTypes, message);
       await send(paths.heartbeat, { ...message, signature });
     },
 
     async nameCancelKeys(given: readonly string[]): Promise<void> {
       const keys = given.map((key) => lowerHex(key, 20));
-      const message = { maker: await maker(), keys, issuedAtMs: now() };
+      const message = { maker: await maker(), keys, issuedAtMs: issuedNow() };
       const signature = await signing.signMessage(cancelKeysRequestTypes, message);
       await send(paths.cancelKeys, { ...message, signature });
     },

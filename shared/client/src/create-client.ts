@@ -109,13 +109,15 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const { serviceName, chainId } = options;
   const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
   const signing = createRequestSigner(signer, domain, options.onSign);
-  let serverTimeMs = 0;
+  /** How far the clock of the service is ahead of the one here. */
+  let aheadMs = 0;
   const calling = {
     baseUrl: options.baseUrl.replace(/\/+$/, ''),
     timeoutMs,
     fetch: async (...call: Parameters<typeof fetch>) => {
       const response = await (options.fetch ?? fetch)(...call);
-      serverTimeMs = Math.max(serverTimeMs, Number(response.headers.get('x-server-time') ?? 0));
+      const serverTimeMs = Number(response.headers.get('x-server-time') ?? Number.NaN);
+      if (Number.isFinite(serverTimeMs)) aheadMs = serverTimeMs - now();
       return response;
     },
   };
@@ -149,7 +151,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
 
     cancelOrdersAndWait: cancel,
 
-    ...createExits({ signing, again, calling, now, serverTimeMs: () => serverTimeMs, maker }),
+    ...createExits({ signing, again, calling, now, serverNow: () => Math.round(now() + aheadMs), maker }),
 
     async patchQuote({ data, minOutput }) {
       const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;

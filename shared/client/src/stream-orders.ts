@@ -32,13 +32,11 @@ const RECONNECT_MS = 500;
  * and again where the service does not keep what happened since.
  */
 export function createStream({ signing, calling, now, randomSalt }: StreamParts) {
-  async function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {
+  async function sign(): Promise<URLSearchParams> {
     const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
     const salt = hexlify(randomSalt()) as Hex;
     const signature = await signing.signStream({ issuedAt, salt });
-    const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-    const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
-    return openCall({ method: 'GET', path: paths.stream, query, headers }, calling, signal);
+    return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
   }
 
   return async function* streamOrders({ lastEventId, signal }: StreamOptions = {}): AsyncGenerator<OrderEvent> {
@@ -48,9 +46,13 @@ export function createStream({ signing, calling, now, randomSalt }: StreamParts)
       const connection = new AbortController();
       const stop = () => connection.abort();
       signal?.addEventListener('abort', stop, { once: true });
+      let pauseMs = RECONNECT_MS;
+      const query = await sign();
+      const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
       try {
         const late = setTimeout(stop, calling.timeoutMs);
-        const response = await open(lastId, connection.signal).finally(() => clearTimeout(late));
+        const call = { method: 'GET', path: paths.stream, query, headers } as const;
+        const response = await openCall(call, calling, connection.signal).finally(() => clearTimeout(late));
         for await (const event of readEvents(response, connection)) {
           if (event.event === 'end') {
             if (event.reason === 'gone') lastId = undefined;
@@ -60,20 +62,15 @@ export function createStream({ signing, calling, now, randomSalt }: StreamParts)
           yield event;
         }
       } catch (error) {
-        if (error instanceof MakerbookError && !error.retryable) throw error;
-        if (!(error instanceof MakerbookError) && !connection.signal.aborted && !isCut(error)) throw error;
+        if (!(error instanceof MakerbookError) || !error.retryable) throw error;
+        pauseMs = Math.max(RECONNECT_MS, 1000 * (error.retryAfterSeconds ?? 0));
       } finally {
         signal?.removeEventListener('abort', stop);
         connection.abort();
       }
-      if (!isOver()) await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+      if (!isOver()) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
-}
-
-/** A connection that breaks while it is read. */
-function isCut(error: unknown): boolean {
-  return error instanceof TypeError || (error instanceof Error && 'code' in error);
 }
 
 /** The events of an answer, until it ends or is silent for too long. */
@@ -86,7 +83,11 @@ async function* readEvents(
   let text = '';
   while (reader !== undefined) {
     const silence = setTimeout(() => connection.abort(), SILENCE_MS_MAX);
-    const { done, value } = await reader.read().finally(() => clearTimeout(silence));
+    // A connection that breaks ends like any other: the next one goes on from here.
+    const { done, value } = await reader
+      .read()
+      .catch(() => ({ done: true, value: undefined }))
+      .finally(() => clearTimeout(silence));
     if (done) return;
     text += decoder.decode(value, { stream: true });
     const blocks = text.split('\n\n');

@@ -28,6 +28,8 @@ export const noExits: Exits = { cutoffs: [], cancelAt: 0, switchIssuedAtMs: 0, c
  * for an order that was accepted before a cutoff to be in the log.
  */
 const CUTOFF_SECONDS = 120;
+/** More are not kept while the clock stands; the oldest go. */
+const CUTOFFS_MAX = 1_000;
 
 /** True if the maker has cancelled the order with many others. */
 export function isCutOff(
@@ -56,7 +58,10 @@ export function addCutoff(exits: Exits, added: Cutoff, { seconds }: Pick<LogCloc
   const oldestMs = (seconds - CUTOFF_SECONDS) * 1000;
   const kept = exits.cutoffs.filter((each) => !isSame(each) && each.untilMs >= oldestMs);
   const { making, taking, untilMs } = added;
-  return { ...exits, cutoffs: [...kept, { ...(making && { making }), ...(taking && { taking }), untilMs }] };
+  return {
+    ...exits,
+    cutoffs: [...kept.slice(1 - CUTOFFS_MAX), { ...(making && { making }), ...(taking && { taking }), untilMs }],
+  };
 }
 
 /** Sets the switch. One whose time has passed goes on to hold for orders that come late. */

@@ -463,7 +463,7 @@ end $$;
 
 -- Charges cancellations to the budget of a maker. If a time is given, marks its open orders of these tokens that were accepted by
 -- then, and p_mark, by which a list waits for the fact itself. Null stands for any token. Returns as `mark_cancelling` does, with
--- what is marked.
+-- what is marked. An order that is marked already is not marked again.
 create function mark_all(
   p_now_ms bigint, p_lasts_ms bigint, p_rate double precision, p_burst double precision, p_count integer,
   p_maker bytea, p_partition integer, p_accepted_ms bigint, p_making bytea, p_taking text, p_mark bytea,
@@ -480,12 +480,13 @@ begin
     return;
   end if;
   figure := until_ms(p_now_ms, p_lasts_ms);
+  if p_accepted_ms is null then return; end if;
   with marked as (
     insert into cancelling (maker, order_hash, partition, until_ms)
-    select p_maker, p_mark, p_partition, figure where p_accepted_ms is not null
+    select p_maker, p_mark, p_partition, figure
     union all
-    select maker, order_hash, p_partition, figure from orders
-    where maker = p_maker and accepted_at_ms <= p_accepted_ms and making_token = coalesce(p_making, making_token)
+    select maker, order_hash, p_partition, figure from orders o
+    where not exists (select from cancelling c where c.maker = p_maker and c.order_hash = o.order_hash) and maker = p_maker and accepted_at_ms <= p_accepted_ms and making_token = coalesce(p_making, making_token)
       and (p_taking is null or (record_start || '}')::json -> 'order' -> 'taking' ->> 'token' = p_taking)
     returning order_hash)
   select array_agg('0x' || encode(order_hash, 'hex')) into hashes from marked;

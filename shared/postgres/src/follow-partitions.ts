@@ -31,18 +31,39 @@ interface ClockRow {
   readonly block_timestamp: bigint;
 }
 
-/** The makers to whose orders facts of these offsets did something. @throws PostgresUnavailable */
+/** The makers of a partition to whom something was done, and the offset up to which the rows knew of it. */
+export interface TouchedMakers {
+  readonly makers: readonly Hex[];
+  readonly nextOffset: bigint;
+}
+
+/**
+ * The makers to whose orders facts of these offsets did something, and those in quarantine, to whom they may have.
+ * @throws PostgresUnavailable
+ */
 export async function readTouchedMakers(
   postgres: Postgres,
   partition: number,
   from: bigint,
   to: bigint,
-): Promise<readonly Hex[]> {
-  const rows = await postgres.query<{ maker: Hex }>(touchedSql, [partition, from, to], 'read touched makers');
-  return rows.map(({ maker }) => maker);
+): Promise<TouchedMakers> {
+  const rows = await postgres.query<TouchedRow>(touchedSql, [partition, from, to], 'read touched makers');
+  return {
+    makers: rows.flatMap(({ maker }) => maker ?? []),
+    nextOffset: rows[0]?.next_offset ?? 0n,
+  };
+}
+
+interface TouchedRow {
+  readonly next_offset: bigint;
+  readonly maker: Hex | null;
 }
 
 const touchedSql = `
-  select distinct maker from order_history where partition = $1 and log_offset >= $2 and log_offset < $3
-  union
-  select distinct maker from fills where partition = $1 and log_offset >= $2 and log_offset < $3`;
+  select next_offset, maker from projections left join (
+    select maker from order_history where partition = $1 and log_offset >= $2 and log_offset < $3
+    union
+    select maker from fills where partition = $1 and log_offset >= $2 and log_offset < $3
+    union
+    select maker from makers where partition = $1 and quarantined_offset is not null) as touched on true
+  where partition = $1`;

@@ -129,7 +129,8 @@ export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery):
     hasMore && last !== undefined ? placeOf(last) : { offset: before === undefined || before > end ? end : before };
   return {
     entries: page.map(entryOf),
-    next: next.offset < after.offset ? after : next,
+    // Rows that a crash has taken back end before the place, or at its fact.
+    next: !hasMore && next.offset <= after.offset ? after : next,
     hasMore,
     keptFrom,
     isUnsure,

@@ -13,8 +13,6 @@ export interface Makers {
   nonceOf(maker: Address): bigint | undefined;
   /** The addresses that may cancel for the maker. */
   cancelKeysOf(maker: Address): readonly Address[];
-  /** The one maker for whom the address may cancel; undefined where there is none, or several. */
-  makerOfCancelKey(key: Address): Address | undefined;
   /** True while an operator has the service take no new orders. */
   isCancelOnly(): boolean;
   /** How many makers may use the service. */
@@ -84,10 +82,6 @@ export function followMakers(
     isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
     cancelKeysOf: (maker) => known.get(maker)?.cancelKeys ?? [],
-    makerOfCancelKey(key) {
-      const makers = [...known].filter(([, { cancelKeys }]) => cancelKeys.includes(key));
-      return makers.length === 1 ? (makers[0]?.[0] as Address) : undefined;
-    },
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
     caughtUp,

@@ -686,9 +686,9 @@ const exits = [
 const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
   const row = rowsOf(operation);
   const asking =
-    (more: object, of: keyof Makers = 'canceller', by?: keyof Makers): ErrorRow['ask'] =>
+    (more: object | (() => object), of: keyof Makers = 'canceller', by?: keyof Makers): ErrorRow['ask'] =>
     ({ make, makers }) =>
-      make.exit(kind, makers[of], more, by && makers[by]);
+      make.exit(kind, makers[of], more instanceof Function ? more() : more, by && makers[by]);
   const other =
     (change: Partial<Asked>): ErrorRow['ask'] =>
     ({ make, makers }) => ({ ...make.exit(kind, makers.canceller), ...change });
@@ -698,13 +698,21 @@ const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
     row('invalid_request', 'the body is an array', other({ body: '[]' }), { pointers: [''] }),
     row('invalid_request', 'a field is unknown', asking({ more: 1 }), { pointers: ['/more'] }),
     row('invalid_request', 'the maker is no address', asking({ maker: '0x1' }), { pointers: ['/maker'] }),
-    row('invalid_request', 'the time is far ahead', asking({ [time]: Date.now() + 3_600_000 }), {
+    row('invalid_request', 'the time is far ahead', asking({ [time]: Date.now() + 36_000_000 }), {
       pointers: [`/${time}`],
     }),
     row('invalid_signature', 'a stranger has signed', asking({}, 'canceller', 'stranger'), {
       pointers: ['/signature'],
     }),
-    row('invalid_signature', 'another time was signed', asking({ [time]: 7 }), { pointers: ['/signature'] }),
+    row('invalid_request', 'the time is long ago', asking({ [time]: 7 }), { pointers: [`/${time}`] }),
+    row(
+      'invalid_signature',
+      'another time was signed',
+      asking(() => ({ [time]: Date.now() - 1_000 })),
+      {
+        pointers: ['/signature'],
+      },
+    ),
     row('invalid_signature', 'it is none', asking({ signature: '0x12' }), { pointers: ['/signature'] }),
     row('maker_not_whitelisted', 'the maker was never on the whitelist', asking({}, 'stranger'), {
       pointers: ['/maker'],

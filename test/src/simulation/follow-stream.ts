@@ -20,7 +20,7 @@ export class FollowedStream {
   reconnect() {
     this.#open?.emit('close');
     const emitter = new EventEmitter();
-    const state = { destroyed: false, writableEnded: false, writableLength: 0 };
+    const state = { destroyed: false, writableEnded: false, writableNeedDrain: false };
     const response = Object.assign(emitter, state, {
       write: (text: string) => {
         if (this.#open === emitter) this.#take(text);

@@ -164,11 +164,12 @@ export class PlacementsInMemory {
   }
 
   #markAll({ maker, partition, nowMs, lastsMs, budget, scope }: MarkAllRequest) {
-    const { orders } = this.#of(partition).tables;
-    const isMarked = ({ maker: whose, acceptedAtMs, makingToken, recordStart }: OrderRow) => {
+    const { orders, cancelling } = this.#of(partition).tables;
+    const isMarked = ({ orderHash, maker: whose, acceptedAtMs, makingToken, recordStart }: OrderRow) => {
       const { taking } = JSON.parse(`${recordStart}}`).order;
       return (
         whose === maker &&
+        !cancelling.some((row) => row.maker === maker && row.orderHash === orderHash) &&
         scope !== undefined &&
         acceptedAtMs <= scope.untilMs &&
         makingToken === (scope.making ?? makingToken) &&

@@ -129,7 +129,11 @@ async function readAll(rows: ReadModel) {
     const { records } = await rows.readMakerList(maker);
     return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records };
   });
-  return { position: (await rows.projectedPositions()).get(partition), lists: await Promise.all(lists) };
+  const [clock] = (await rows.readPartitionClocks()).filter((each) => each.partition === partition);
+  const { makers: some, nextOffset } = await rows.readTouchedMakers(partition, 20n, 90n);
+  const touched = [[...some].sort(), nextOffset];
+  const position = (await rows.projectedPositions()).get(partition);
+  return { position, clock, touched, lists: await Promise.all(lists) };
 }
 
 test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {

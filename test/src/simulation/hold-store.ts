@@ -12,6 +12,7 @@ import {
   type ProjectedPartition,
   type ProjectionStore,
   type ReadModel,
+  type TouchedMakers,
 } from '@makerbook/postgres';
 import { noTables, RowsInMemory, type Tables } from '@makerbook/projector/testing';
 import { PlacementsInMemory } from './hold-placements.js';
@@ -162,12 +163,7 @@ export class StoreInMemory {
             return { partition, nextOffset, block };
           }),
         ),
-      readTouchedMakers: (partition, from, to) =>
-        ask((all) => {
-          const { history, fills } = all[partition] ?? fail(partition);
-          const rows = [...history, ...fills.values()].filter(({ logOffset }) => logOffset >= from && logOffset < to);
-          return [...new Set(rows.map(({ maker }) => maker))];
-        }),
+      readTouchedMakers: (partition, from, to) => ask((all) => touchedOf(all[partition] ?? fail(partition), from, to)),
       readMakerHistory: (asked) =>
         ask((all) => {
           const isUnsure = !this.#placements.isTrusted;
@@ -230,6 +226,13 @@ function versionOf(tables: readonly Tables[], maker: Hex): bigint {
   }, 0n);
 }
 
+function touchedOf({ history, fills, makers, projection }: Tables, from: bigint, to: bigint): TouchedMakers {
+  const rows = [...history, ...fills.values()].filter(({ logOffset }) => logOffset >= from && logOffset < to);
+  const quarantined = [...makers.values()].filter(({ quarantinedOffset }) => quarantinedOffset !== null);
+  const touched = new Set([...rows, ...quarantined].map(({ maker }) => maker));
+  return { makers: [...touched], nextOffset: projection.nextOffset };
+}
+
 function cancelAtOf(tables: readonly Tables[], maker: Hex): number {
   const row = tables.map(({ makers }) => makers.get(maker)).find((each) => each !== undefined);
   return (row?.exits as Partial<Exits> | undefined)?.cancelAt ?? 0;
@@ -252,7 +255,7 @@ function pageOf(tables: Tables, { maker, partition, after, before, happened, ent
   const last = page.at(-1)?.place;
   const hasMore = left.length > page.length;
   const behind = { offset: before === undefined || before > end ? end : before };
-  const next = hasMore && last !== undefined ? last : behind.offset < after.offset ? after : behind;
+  const next = hasMore && last !== undefined ? last : behind.offset <= after.offset ? after : behind;
   return { entries: page.map(({ entry }) => entry), next, hasMore };
 }
 

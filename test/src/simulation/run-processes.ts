@@ -127,7 +127,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
     log,
     redis,
     rows,
-    streams: openStreams(settings, { log, rows, after: afterOf(life) }),
+    streams: openStreams(settings, { log, rows, after: afterOf(life), onError: (error) => onFatal(error as Error) }),
     makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
     nowMs: () => life.nowMs(),
     after: afterOf(life),
