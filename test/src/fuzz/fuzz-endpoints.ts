@@ -80,7 +80,8 @@ export async function fuzzEndpoints(
     started.rounds = () => load.tookMs.cancel.length;
     started.failures = () => load.failures;
     const timer = setInterval(() => onProgress?.(report()), PROGRESS_EVERY_MS);
-    const isOver = () => run.counted().requests >= requests || report().seconds > secondsMax;
+    const sendsFrom = performance.now();
+    const isOver = () => run.counted().requests >= requests || performance.now() - sendsFrom > secondsMax * 1000;
     await run.sendUntil(isOver).finally(() => clearInterval(timer));
     await load.stop();
     return report();
