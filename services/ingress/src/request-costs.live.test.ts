@@ -124,7 +124,11 @@ test.each(Object.keys(kinds))('%s costs its valid signatures and little more', a
   const [sent, status, valid = 0] = kinds[kind]?.() ?? [post([]), 0];
   expect(await send(sent)).toBe(status);
   // Beside it: other work on the machine makes both dearer.
-  const plainMs = await cpuMsOf(() => send(plain));
-  const beyondMs = (await cpuMsOf(() => send(sent))) - valid * signatureMs;
-  expect(beyondMs).toBeLessThan(Math.max(CPU_MS_MAX, PLAIN_MAX * plainMs));
+  const measure = async () => {
+    const plainMs = await cpuMsOf(() => send(plain));
+    const beyondMs = (await cpuMsOf(() => send(sent))) - valid * signatureMs;
+    return beyondMs / Math.max(CPU_MS_MAX, PLAIN_MAX * plainMs);
+  };
+  // What a neighbour costs here and there is not measured three times.
+  expect(Math.min(await measure(), await measure(), await measure())).toBeLessThan(1);
 });
