@@ -187,6 +187,8 @@ function serverProperties(
     'num.partitions': 1,
     'default.replication.factor': replicas,
     'min.insync.replicas': 1,
+    // Among brokers. The end of a transaction waits so long for a broker that hangs, and its readers with it.
+    'request.timeout.ms': 3000,
     // Few partitions of the internal topics, as each costs files and start time.
     'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': 4,
