@@ -29,7 +29,11 @@ function openClient() {
       response.emit('close');
     },
   });
-  return { response: response as unknown as ServerResponse & { writableNeedDrain: boolean }, events };
+  const leave = () => {
+    response.destroyed = true;
+    response.emit('close');
+  };
+  return { response: response as unknown as ServerResponse & { writableNeedDrain: boolean }, events, leave };
 }
 
 function entryAt(offset: number): ReadEntry {
@@ -133,7 +137,7 @@ describe('a stream', () => {
     const { open, streams } = openStreams({ streamsMax: 3 });
     const [first] = [open(), open()];
     expect(streams.takeRoom(maker)).toMatchObject({ code: 'rate_limited' });
-    first?.response.emit('close');
+    first?.leave();
     open();
     const other: Hex = `0x${'b2'.repeat(20)}`;
     expect(streams.takeRoom(other)).not.toHaveProperty('code');
