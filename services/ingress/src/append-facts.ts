@@ -7,6 +7,7 @@ import {
   type SwitchSet,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { nameOfCutoff } from '@makerbook/domain';
 import type { ReplyHeaders } from '@makerbook/http';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
@@ -106,7 +107,7 @@ function idOf(fact: Fact): string {
     case 'OrderCancelled':
       return `${fact.orderHash}:cancelled`;
     case 'OrdersCancelled':
-      return `${fact.maker}:${fact.making ?? 'any'}:${fact.taking ?? 'any'}:${fact.untilMs}`;
+      return nameOfCutoff(fact);
     case 'SwitchSet':
     case 'CancelKeysSet':
       return `${fact.maker}:${fact.type === 'SwitchSet' ? 'switch' : 'keys'}:${fact.issuedAtMs}`;

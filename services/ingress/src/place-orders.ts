@@ -82,7 +82,7 @@ async function store(
     return { ...refused, headers: { ...headers, ...refused.headers } };
   }
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const written = { orderHashes: facts.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
+  const written = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
   const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, written });
   if (appended instanceof LogUnavailable) {
     return unavailable(

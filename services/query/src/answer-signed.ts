@@ -60,6 +60,10 @@ export async function answerSigned(
   return { ...reply, headers: { ...limits, ...reply.headers } };
 }
 
+export const listUnknown = unavailable(
+  'the store of orders does not answer, and the list is not known without it; try again',
+);
+
 /** How many of the maker's own writes an answer may not show yet; undefined where that is not known. */
 export function lagHeader(lag: number | undefined): ReplyHeaders {
   return lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) };

@@ -1,6 +1,6 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
-import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
-import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
+import { type ApiRequest, isRefusal, okJson, type Reply } from '@makerbook/http';
+import { type Asker, answerSigned, lagHeader, listUnknown, type SignedParts } from './answer-signed.js';
 import { parseListRequest } from './parse-requests.js';
 import type { Listing } from './read-list.js';
 import type { Page } from './take-page.js';
@@ -19,8 +19,7 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
     const listing = await parts.readList(asker, asked.page);
-    if (listing === undefined)
-      return unavailable('the store of orders does not answer, and the list is not known without it; try again');
+    if (listing === undefined) return listUnknown;
     parts.listed(listing);
     const { body, etag, version, nextCursor, lag, cancelAt } = listing;
     return okJson(body, {

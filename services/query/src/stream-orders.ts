@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { happenings, type StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { type After, type HistoryPlace, type PartitionClockRow, placeOfEntry, startTimer } from '@makerbook/postgres';
-import { type Asker, answerSigned, type SignedParts } from './answer-signed.js';
+import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
 import { parseStreamRequest } from './parse-requests.js';
 import { cursorOf, type EntryReader } from './read-history.js';
 import type { Listing } from './read-list.js';
@@ -59,10 +59,7 @@ interface Begun {
 /** The list, and the place behind all that it shows. */
 async function beginAnew(asker: Asker, { readList }: StreamParts): Promise<Begun | Refusal> {
   const listing = await readList(asker);
-  if (listing === undefined) {
-    const detail = 'the store of orders does not answer, and the list is not known without it; try again';
-    return { code: 'unavailable', detail };
-  }
+  if (listing === undefined) return listUnknown;
   const { version, cancelAt } = listing;
   const place: HistoryPlace = { offset: version === 0n ? 0n : version + 1n };
   const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > asker.nowSeconds ? `,"cancelAllAt":${cancelAt}` : ''}}`;
@@ -109,10 +106,8 @@ export function holdStreams(parts: OrderStreamsParts) {
         const detail = `the maker has ${own} streams open: end one first`;
         return { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } };
       }
-      if (open.size >= parts.streamsMax || isStopped) {
-        const detail = isStopped ? 'the service stops' : `${open.size} streams are open here; try again`;
-        return { code: 'unavailable', detail };
-      }
+      if (isStopped) return unavailable('the service stops');
+      if (open.size >= parts.streamsMax) return unavailable(`${open.size} streams are open here; try again`);
       return {
         open(response, place, first) {
           const stream = new OrderStream(maker, response, parts);

@@ -44,10 +44,16 @@ export function isCutOff(
   );
 }
 
-/** Names a cancellation of all orders, as a hash names an order, while it is on its way into the log: 32 bytes. */
-export function markOfCutoff({ maker, making, taking, untilMs }: Omit<OrdersCancelled, 'type' | 'cause'>): Hex {
-  const name = `${maker}:${making ?? 'any'}:${taking ?? 'any'}:${untilMs}`;
-  return bytesToHex(keccak256(new TextEncoder().encode(name)));
+type CancelAll = Omit<OrdersCancelled, 'type' | 'cause'>;
+
+/** Names a cancellation of all orders. */
+export function nameOfCutoff({ maker, making, taking, untilMs }: CancelAll): string {
+  return `${maker}:${making ?? 'any'}:${taking ?? 'any'}:${untilMs}`;
+}
+
+/** Names it as a hash names an order, in 32 bytes, while it is on its way into the log. */
+export function markOfCutoff(cancelAll: CancelAll): Hex {
+  return bytesToHex(keccak256(new TextEncoder().encode(nameOfCutoff(cancelAll))));
 }
 
 /** Adds a cutoff, and forgets those of long ago. */

@@ -1,3 +1,4 @@
+import type { MakerFact } from '@makerbook/contracts-events';
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { replaceMethod } from '@makerbook/parts';
@@ -44,28 +45,26 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'a switch that was signed before another replaces it',
-    plant: () =>
-      replaceMethod(
-        MakerDraft.prototype,
-        'apply',
-        (apply) =>
-          function (this: MakerDraft, fact, ...rest) {
-            if (fact.type === 'SwitchSet') this.exits = { ...this.exits, switchIssuedAtMs: 0 };
-            return apply.call(this, fact, ...rest);
-          },
-      ),
+    plant: foldBefore((draft, fact) => {
+      if (fact.type === 'SwitchSet') draft.exits = { ...draft.exits, switchIssuedAtMs: 0 };
+      return true;
+    }),
   },
   {
     name: 'a cancellation before its order is forgotten',
-    plant: () =>
-      replaceMethod(
-        MakerDraft.prototype,
-        'apply',
-        (apply) =>
-          function (this: MakerDraft, fact, ...rest) {
-            if (fact.type === 'OrderCancelled' && !this.orders.has(fact.orderHash)) return [];
-            return apply.call(this, fact, ...rest);
-          },
-      ),
+    plant: foldBefore(({ orders }, fact) => fact.type !== 'OrderCancelled' || orders.has(fact.orderHash)),
   },
 ];
+
+/** @param before runs ahead of the fold of each fact; false leaves the fact out */
+function foldBefore(before: (draft: MakerDraft, fact: MakerFact) => boolean): Defect['plant'] {
+  return () =>
+    replaceMethod(
+      MakerDraft.prototype,
+      'apply',
+      (apply) =>
+        function (this: MakerDraft, fact, ...rest) {
+          return before(this, fact) ? apply.call(this, fact, ...rest) : [];
+        },
+    );
+}

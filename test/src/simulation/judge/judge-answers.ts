@@ -5,6 +5,7 @@ import { isRefusal } from '@makerbook/http';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import type { MakersAtWork } from '../chain/act-on-chain.js';
 import type { Visit } from '../visit-service.js';
+import { isIn } from './judge-exits.js';
 import { historyOf, lineOf } from './judge-histories.js';
 import type { Replay } from './replay-log.js';
 
@@ -325,10 +326,8 @@ class AnswerJudge {
 }
 
 /** True if the maker meant the order when it cancelled all of its token. */
-function isMeant(submitted: MakerEvent, { maker, making, untilMs }: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
-  if (submitted.type !== 'OrderSubmitted') return false;
-  const { order, acceptedAtMs } = submitted;
-  return submitted.maker === maker && acceptedAtMs <= untilMs && (making ?? order.making.token) === order.making.token;
+function isMeant(submitted: MakerEvent, scope: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
+  return submitted.type === 'OrderSubmitted' && submitted.maker === scope.maker && isIn(submitted, scope);
 }
 
 /** The body of a list, of a maker as a replay describes it. */

@@ -53,6 +53,10 @@ export class CutOffOrders {
   }
 }
 
-function isIn({ order, acceptedAtMs }: OrderSubmitted, { making = order.making.token, untilMs }: Scope): boolean {
+/** True if the order is one of those that a cancellation names by its scope. */
+export function isIn(
+  { order, acceptedAtMs }: OrderSubmitted,
+  { making = order.making.token, untilMs }: Scope,
+): boolean {
   return acceptedAtMs <= untilMs && making === order.making.token;
 }
