@@ -88,3 +88,73 @@ describe('small requests that arrive while another is decided', () => {
     await statements[1]?.answer();
   });
 });
+
+/** A Postgres that answers when it is told to, of each hash what it is. */
+function heldHashes() {
+  const statements: {
+    readonly name: string;
+    readonly values: readonly unknown[];
+    answer(rows: unknown): Promise<void>;
+  }[] = [];
+  const query = (_text: string, values: readonly unknown[], name: string) =>
+    new Promise<never>((resolve) => {
+      const answer = async (rows: unknown) => {
+        resolve(rows as never);
+        await new Promise(setImmediate);
+      };
+      statements.push({ name, values, answer });
+    });
+  return { statements, store: openPlacementStore({ query: query as never }) };
+}
+
+const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
+
+describe('small cancellations that arrive while others are decided', () => {
+  test('are looked up by one statement at the newest time, and each gets its own', async () => {
+    const { statements, store } = heldHashes();
+    const found = [[1], [2, 3], [4]].map((hashes, n) => store.findOrders(hashes.map(hashOf), 10 - n, true));
+    const unnoted = store.findOrders([hashOf(5)], 20, false);
+    await statements[0]?.answer([{ state: 'GONE' }]);
+    expect(statements[1]?.values.slice(0, 2)).toEqual([9, true]);
+    await statements[1]?.answer([{ state: 'GONE' }, { state: 'UNKNOWN' }, { state: 'UNSURE' }]);
+    expect(await Promise.all(found)).toEqual([
+      [{ state: 'GONE' }],
+      [{ state: 'GONE' }, { state: 'UNKNOWN' }],
+      [{ state: 'UNSURE' }],
+    ]);
+    expect(statements[2]?.values.slice(0, 2)).toEqual([20, false]);
+    await statements[2]?.answer([{ state: 'UNSURE' }]);
+    expect(await unnoted).toEqual([{ state: 'UNSURE' }]);
+  });
+
+  test('leave a look-up of many hashes to the next statement', async () => {
+    const { statements, store } = heldHashes();
+    for (const count of [1, 60, 5, 100])
+      void store.findOrders(
+        Array.from({ length: count }, (_, n) => hashOf(n)),
+        0,
+        true,
+      );
+    for (const [index, count] of [1, 60, 5, 100].entries())
+      await statements[index]?.answer(Array(count).fill({ state: 'GONE' }));
+    expect(statements).toHaveLength(4);
+  });
+
+  test('are marked by one statement, each as its budget allows', async () => {
+    const { statements, store } = heldHashes();
+    const mark = (maker: number) =>
+      store.markCancelling({ ...requestOf(maker), budget: { ratePerSecond: 1, burst: 1 }, hashes: [] });
+    const marked = [5, 9, 7].map(mark);
+    await statements[0]?.answer([{ refused: 0, figure: 8n, remaining: [3] }]);
+    await statements[1]?.answer([
+      { refused: 1, figure: 400n, remaining: [0] },
+      { refused: 0, figure: 9n, remaining: [2] },
+    ]);
+    expect(statements.map(({ name }) => name)).toEqual(['mark_cancelling 1', 'mark_cancelling 2']);
+    expect(await Promise.all(marked)).toEqual([
+      { kind: 'marked', untilMs: 8, remaining: [3] },
+      { kind: 'marked', untilMs: 9, remaining: [2] },
+      { kind: 'rate_limited', makerIndex: 0, retryAfterMs: 400, remaining: [0] },
+    ]);
+  });
+});

@@ -4,6 +4,7 @@ import { encodeArray } from './binary-array.js';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
 import { gatherCalls } from './gather-calls.js';
+import { type Decision, shareStatements } from './share-statements.js';
 
 /** A maker of a request with the limits that count for it. */
 export interface PlacingMaker {
@@ -149,13 +150,14 @@ export interface PlacementStore {
 }
 
 export function openPlacementStore(postgres: Pick<Postgres, 'query'>): PlacementStore {
+  const find = findTogether(postgres);
   return {
-    place: placeTogether(postgres),
+    place: shareStatements(postgres, placing),
     async release(orderHashes, untilMs) {
       await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), untilMs]);
     },
-    findOrders: (orderHashes, nowMs, mayNote) => findOrders(postgres, orderHashes, nowMs, mayNote),
-    markCancelling: (request) => markCancelling(postgres, request),
+    findOrders: (orderHashes, nowMs, mayNote) => find({ orderHashes, nowMs, mayNote }),
+    markCancelling: shareStatements(postgres, marking),
     markAll: (request) => markAll(postgres, request),
     async forgetNotes(beforeMs) {
       await postgres.query('delete from in_flight where partition is null and until_ms < $1', [beforeMs]);
@@ -192,41 +194,13 @@ const beginTrustSql = `
   select since_ms, is_trusted from trust
   where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;
 
-/** Powers of two, so that a connection prepares few statements. */
-const REQUESTS_PER_STATEMENT = [64, 32, 16, 8, 4, 2, 1];
-const SMALL_ORDERS_MAX = 10;
-
-/**
- * Small requests share a statement, and what is decided together is appended together. Each is decided for itself, in the order
- * of makers. A large request, or one of several makers, has its own statement.
- */
-function placeTogether(postgres: Pick<Postgres, 'query'>): PlacementStore['place'] {
-  const decide = (requests: readonly PlaceRequest[]) => place(postgres, requests);
-  const makerOf = ({ makers }: PlaceRequest) => makers[0]?.maker ?? '';
-  const shared = {
-    count: (waiting: readonly PlaceRequest[]) => REQUESTS_PER_STATEMENT.find((count) => count <= waiting.length) ?? 1,
-    compare: (a: PlaceRequest, b: PlaceRequest) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b))),
-    decide,
-    isOfOne: isRace,
-  };
-  const placeSmall = gatherCalls({ ...shared, atOnceMax: 1 });
-  const placeAlone = gatherCalls({ ...shared, atOnceMax: Number.POSITIVE_INFINITY });
-  return (request) => {
-    const isSmall = request.makers.length <= 1 && request.orders.length <= SMALL_ORDERS_MAX;
-    return isSmall ? placeSmall(request) : placeAlone(request);
-  };
-}
-
-/** @returns an outcome for each request, in their order */
-async function place(
-  postgres: Pick<Postgres, 'query'>,
-  requests: readonly PlaceRequest[],
-): Promise<readonly PlaceOutcome[]> {
-  const sql = placeSql(requests.length);
-  const rows = await postgres.query<PlacedRow>(sql, requests.flatMap(placeValues), `place ${requests.length}`);
-  if (rows.length !== requests.length) throw new Error('place returned another number of rows');
-  return rows.map(outcomeOf);
-}
+const placing: Decision<PlaceRequest, PlacedRow, PlaceOutcome> = {
+  name: 'place',
+  columns: 'outcome, at, figure, remaining',
+  sizeOf: ({ orders }) => orders.length,
+  valuesOf: placeValues,
+  outcomeOf,
+};
 
 function placeValues(request: PlaceRequest): unknown[] {
   const { makers, orders } = request;
@@ -247,22 +221,6 @@ function placeValues(request: PlaceRequest): unknown[] {
     orders.map(({ expiresAtSeconds }) => expiresAtSeconds),
     orders.map(({ nonce }) => nonce),
   ];
-}
-
-const PLACE_VALUES = 16;
-const placeSqls = new Map<number, string>();
-
-/** One request after the other: an Append reads its parts in their order. */
-function placeSql(requests: number): string {
-  const known = placeSqls.get(requests);
-  if (known !== undefined) return known;
-  const calls = Array.from({ length: requests }, (_, request) => {
-    const places = Array.from({ length: PLACE_VALUES }, (_, value) => `$${request * PLACE_VALUES + value + 1}`);
-    return `select outcome, at, figure, remaining from place(${places.join(', ')})`;
-  });
-  const sql = calls.join(' union all ');
-  placeSqls.set(requests, sql);
-  return sql;
 }
 
 interface PlacedRow {
@@ -297,10 +255,40 @@ function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOu
   }
 }
 
-/** The statement has met another one that decides about the same hash. */
-function isRace(error: unknown): boolean {
-  const code = error instanceof PostgresUnavailable ? (error.cause as { code?: string } | undefined)?.code : undefined;
-  return code === '40001' || code === '40P01';
+interface Lookup {
+  readonly orderHashes: readonly Hex[];
+  readonly nowMs: number;
+  readonly mayNote: boolean;
+}
+
+/** Hashes in a statement that several look-ups share. */
+const FOUND_TOGETHER_MAX = 64;
+
+/** Look-ups that arrive while one runs share the next statement. The newest time holds for all: none of them is answered yet. */
+function findTogether(postgres: Pick<Postgres, 'query'>): (lookup: Lookup) => Promise<readonly FoundHash[]> {
+  return gatherCalls({
+    atOnceMax: 1,
+    count(waiting) {
+      let hashes = 0;
+      const end = waiting.findIndex(({ orderHashes, mayNote }) => {
+        hashes += orderHashes.length;
+        return hashes > FOUND_TOGETHER_MAX || mayNote !== waiting[0]?.mayNote;
+      });
+      return end === -1 ? waiting.length : Math.max(1, end);
+    },
+    compare: () => 0,
+    async decide(lookups: readonly Lookup[]) {
+      const hashes = lookups.flatMap(({ orderHashes }) => orderHashes);
+      const nowMs = Math.max(...lookups.map((lookup) => lookup.nowMs));
+      const found = await findOrders(postgres, hashes, nowMs, lookups[0]?.mayNote === true);
+      let end = 0;
+      return lookups.map(({ orderHashes }) => {
+        end += orderHashes.length;
+        return found.slice(end - orderHashes.length, end);
+      });
+    },
+    isOfOne: () => false,
+  });
 }
 
 async function findOrders(
@@ -323,23 +311,18 @@ interface FoundRow {
   readonly expires_at_seconds: bigint;
 }
 
-async function markCancelling(postgres: Pick<Postgres, 'query'>, request: MarkRequest): Promise<MarkOutcome> {
-  const { nowMs, lastsMs, budget, makers, hashes } = request;
-  const [row] = await postgres.query<MarkedRow>(
-    'select * from mark_cancelling($1, $2, $3, $4, $5, $6, $7, $8)',
-    [
-      nowMs,
-      lastsMs,
-      budget.ratePerSecond,
-      budget.burst,
-      ...makersOf(makers),
-      hashes.map(({ makerIndex }) => makerIndex + 1),
-      encodeArray('bytea', hashesOf(hashes)),
-    ],
-    'mark cancelling',
-  );
-  return markOutcome(row);
-}
+const marking: Decision<MarkRequest, MarkedRow, MarkOutcome> = {
+  name: 'mark_cancelling',
+  columns: 'refused, figure, remaining',
+  sizeOf: ({ hashes }) => hashes.length,
+  valuesOf: ({ nowMs, lastsMs, budget, makers, hashes }) => [
+    ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst],
+    ...makersOf(makers),
+    hashes.map(({ makerIndex }) => makerIndex + 1),
+    encodeArray('bytea', hashesOf(hashes)),
+  ],
+  outcomeOf: markOutcome,
+};
 
 async function markAll(
   postgres: Pick<Postgres, 'query'>,
@@ -355,7 +338,8 @@ async function markAll(
     ],
     'mark all',
   );
-  return { ...markOutcome(row), orderHashes: row?.hashes ?? [] };
+  if (row === undefined) throw new Error('mark_all returned no row');
+  return { ...markOutcome(row), orderHashes: row.hashes ?? [] };
 }
 
 interface MarkedRow {
@@ -364,9 +348,7 @@ interface MarkedRow {
   readonly remaining: readonly number[];
 }
 
-function markOutcome(row: MarkedRow | undefined): MarkOutcome {
-  if (row === undefined) throw new Error('Postgres returned no row of what it has marked');
-  const { refused, remaining } = row;
+function markOutcome({ refused, remaining, ...row }: MarkedRow): MarkOutcome {
   const figure = Number(row.figure);
   if (refused === 0) return { kind: 'marked', untilMs: figure, remaining };
   return { kind: 'rate_limited', makerIndex: refused - 1, retryAfterMs: figure, remaining };
