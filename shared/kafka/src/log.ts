@@ -125,6 +125,8 @@ export interface FollowOptions {
   readonly onFatal?: (error: Error) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
+  /** Pause between two fetches once the topic has caught up, for a reader that need not know at once. Default 0. */
+  readonly pauseMs?: number;
 }
 
 export interface Following {

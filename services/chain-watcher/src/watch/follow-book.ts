@@ -16,6 +16,8 @@ export interface FollowBookOptions extends Pick<FollowLogOptions, 'log' | 'watch
 export const staysWatched = new Set<string>(['GRACE_PERIOD', 'QUARANTINED', 'SUSPENDED'] satisfies WithholdingReason[]);
 /** The book is ahead of the rows of which the snapshot is made: read again from so many records before its end. */
 const TAIL_RECORDS = 5000n;
+/** An order that is gone may be watched a moment longer. */
+const PAUSE_MS = 100;
 
 /**
  * Follows the feed for the orders that are gone: they leave the watched set. A tombstone is applied after the fact that led to
@@ -35,6 +37,7 @@ export function followBook({ log, topics, watched, followed, ends, signal, onFat
         watched.remove(key as Hex);
       }
     },
+    pauseMs: PAUSE_MS,
     onFatal,
   });
 }

@@ -26,6 +26,8 @@ export interface FetcherOptions {
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
   readonly recordsMax: number;
+  /** Between two polls of a broker. */
+  readonly pauseMs?: () => number;
   readonly logger: Logger;
   /** Handles one range; the partition's next one waits for it. A rejection stops everything through `onFatal`. */
   readonly handle: (partition: number, range: RecordRange) => Promise<void>;
@@ -142,6 +144,8 @@ export class Fetcher {
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
       const failed = accepted.find((outcome) => outcome.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
+      const pauseMs = this.#options.pauseMs?.() ?? 0;
+      if (pauseMs > 0) await pause(pauseMs, this.#closing.signal);
     } catch (error) {
       if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.#fail(error as Error);
       if (this.#closing.signal.aborted) return;

@@ -43,6 +43,25 @@ describe('following a topic', () => {
     await following.stop();
   });
 
+  test('with a pause it fetches what has come meanwhile at once, and never pauses before it has caught up', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender({ lingerMs: 0 });
+    const handled: number[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      pauseMs: 400,
+      onRecords: (_, records) => void handled.push(records.length),
+    });
+    await following.caughtUp;
+    for (let n = 0; n < 30; n += 1) await appender.append([recordOf(topic, 0, `${n}`)]);
+    await until('all are handled', () => handled.reduce((sum, count) => sum + count, 0) === 30);
+    expect(handled.length).toBeLessThan(15);
+    const from = performance.now();
+    await following.stop();
+    expect(performance.now() - from).toBeLessThan(8_000);
+  });
+
   test('control records and aborted transactions do not hold it up', async () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();

@@ -37,6 +37,7 @@ export class TopicFollower implements Following {
       logger: parts.logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
       recordsMax: RECORDS_MAX,
+      pauseMs: () => (this.#ends === undefined && this.#positions.length > 0 ? (options.pauseMs ?? 0) : 0),
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: async (partition, offset) => {
         const first = await readOffsets(parts.cluster, options.topic, EARLIEST, ASK_TIMEOUT_MS);
