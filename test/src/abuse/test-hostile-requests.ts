@@ -16,10 +16,6 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
 
   const open = (port: number) => openRaw('127.0.0.1', port);
   const gatewayPort = () => Number(new URL(bedOf().stack.addresses.baseUrl).port);
-  const portOf = (service: string) =>
-    bedOf()
-      .stack.processes()
-      .find(({ name }) => name === service)?.port ?? 0;
 
   async function outcomeOf({ bytes, answered }: HostileRow, port: number): Promise<readonly string[]> {
     clients += 1;
@@ -45,7 +41,7 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
 
   describe.each(['gateway', 'service'] as const)('to the %s', (where) => {
     test.each(hostileRows.map((row) => [row.sends, row] as const))('%s', async (_sends, row) => {
-      const port = where === 'gateway' ? gatewayPort() : portOf(row.service);
+      const port = where === 'gateway' ? gatewayPort() : bedOf().stack.portOf(row.service);
       expect(await outcomeOf(row, port)).toEqual((where === 'service' && row.direct) || row.answered);
     });
   });

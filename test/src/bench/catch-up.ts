@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readCpu, readPeakMb } from '../kit/read-processes.js';
+import { readCpu } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
 import { median } from '../kit/summarise.js';
@@ -9,7 +9,7 @@ import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
 import { measureRebuild } from './rebuild.js';
-import { AGAINST_GOAL, type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure, type Sample, state } from './report.js';
 
 const FACTS = 100_000;
 const REBUILT_FACTS = 1_000_000;
@@ -20,10 +20,8 @@ const BEFORE = 'before';
 
 interface Round {
   readonly rate: Sample;
-  /** Of each process, in microseconds per fact. */
-  readonly cpu: ReadonlyMap<string, number>;
-  readonly rowsPerFact: number;
-  readonly peakMb: number;
+  /** Of all processes, in microseconds per fact. */
+  readonly cpu: number;
 }
 
 /**
@@ -43,32 +41,20 @@ export async function benchCatchUp({ isQuick, against }: BenchOptions): Promise<
       for (const { name, checkout } of inTurn(variants, round)) {
         const measured = await measure(parts, services, facts, checkout);
         if (name === PROJECTOR) rounds.push(measured);
-        cpuPerFact.add(name, sum([...measured.cpu.values()]));
+        cpuPerFact.add(name, measured.cpu);
       }
     }
+    const rates = rounds.map(({ rate }) => rate);
     const byBefore = cpuPerFact.compare(PROJECTOR, BEFORE);
     return [
-      ...describe(rounds),
+      compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.7 }),
+      state('CPU of all processes', 'µs per fact', median(rounds.map(({ cpu }) => cpu)), { valueMax: 55 }),
       ...(against === undefined
         ? []
         : [compare(`CPU of all processes, by ${BEFORE}`, 'µs per fact', byBefore, AGAINST_GOAL)]),
       ...(await measureRebuild(parts, REBUILT_FACTS / (isQuick ? 50 : 1))),
     ];
   });
-}
-
-function describe(rounds: readonly Round[]): Figure[] {
-  const one = (name: string, unit: string, figureOf: (round: Round) => number, goal?: Goal) =>
-    state(name, unit, median(rounds.map(figureOf)), goal);
-  const rates = rounds.map(({ rate }) => rate);
-  const names = [...(rounds[0]?.cpu.keys() ?? [])];
-  return [
-    compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.7 }),
-    one('CPU of all processes', 'µs per fact', ({ cpu }) => sum([...cpu.values()]), { valueMax: 55 }),
-    ...names.map((name) => one(`CPU of ${name}`, 'µs per fact', ({ cpu }) => cpu.get(name) ?? 0)),
-    one('rows inserted', 'per fact', ({ rowsPerFact }) => rowsPerFact),
-    one('RSS of the projector, at most', 'MB', ({ peakMb }) => peakMb),
-  ];
 }
 
 /** @param checkout the root of another checkout, whose projector catches up */
@@ -85,8 +71,7 @@ async function measure(
   const total = Number(ends.reduce((all, end) => all + end, 0n));
   await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix }, checkout);
   const { pid } = services.processOf(PROJECTOR);
-  const processes = new Map([[PROJECTOR, pid], ...pids]);
-  const cpu = () => readCpu([...processes.values()]);
+  const cpu = () => readCpu([pid, ...pids]).reduce((sum, each) => sum + each, 0);
   // Starting and getting the partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();
@@ -94,18 +79,11 @@ async function measure(
   await foldedBeyond(total - 1, postgres, services);
   const seconds = (performance.now() - startedAtMs) / 1000;
   const done = total - first;
-  const used = cpu().map((after, index) => (after - (before[index] ?? 0)) / done);
-  const peakMb = readPeakMb(pid);
+  const used = cpu() - before;
   await services.end(PROJECTOR, 'SIGTERM');
-  const floor = await insertRows(postgres, databaseUrl, mixed, ends);
+  const floorSeconds = await insertRows(postgres, databaseUrl, mixed, ends);
   return {
-    rate: { value: done / seconds, floor: total / floor.seconds },
-    cpu: new Map([...processes.keys()].map((name, index) => [name, used[index] ?? 0])),
-    rowsPerFact: floor.rows / total,
-    peakMb,
+    rate: { value: done / seconds, floor: total / floorSeconds },
+    cpu: used / done,
   };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

@@ -1,7 +1,5 @@
-import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
-import { readBusyMs } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest } from '../kit/send-requests.js';
 import { type MakerKey, postOf } from '../kit/sign-orders.js';
 import { median, percentile } from '../kit/summarise.js';
@@ -9,15 +7,7 @@ import { followSteps } from './follow-steps.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
 import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
-import {
-  type Flip,
-  type Latency,
-  openFlip,
-  type SampleParts,
-  sampleCancel,
-  sampleFlip,
-  samplePost,
-} from './sample-latency.js';
+import { type Flip, openFlip, type SampleParts, sampleCancel, sampleFlip, samplePost } from './sample-latency.js';
 
 /** As a deployment has by default. */
 const PARTITIONS = 12;
@@ -54,7 +44,7 @@ interface Size {
 }
 
 /** Of one kind, by rounds. */
-type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
+type Rounds = readonly { readonly takenMs: readonly number[]; readonly floorsMs: readonly number[] }[];
 
 /**
  * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that saturates
@@ -77,7 +67,7 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
     const flips: Flip[] = [];
     for (const maker of await bench.openMakers(FLIPPED_MAKERS, 1)) flips.push(await openFlip(parts, [maker], 1));
     const wide = await openFlip(parts, await bench.openMakers(WIDE_FLIP.makers, 1), WIDE_FLIP.ordersEach);
-    const post = (index: number) => samplePost(parts, itemAt(posting, index));
+    const post = async (index: number) => (await samplePost(parts, itemAt(posting, index))).totalMs;
     const flip = (index: number) => sampleFlip(parts, itemAt(flips, index));
     const cancel = (index: number) => sampleCancel(parts, itemAt(posting, index));
     for (const kind of [post, flip, cancel]) await takeSamples(WARMING_SAMPLES, kind);
@@ -98,19 +88,16 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
 
 interface Measured {
   readonly idle: Readonly<Record<'post' | 'cancel' | 'flip', Rounds>>;
-  readonly widely: readonly Latency[];
+  readonly widely: readonly number[];
   readonly saturating: number;
-  readonly loaded: { readonly posts: readonly Latency[]; readonly flips: readonly Latency[]; readonly busy: number };
+  readonly loaded: { readonly posts: readonly number[]; readonly flips: readonly number[] };
 }
 
 function describe({ idle, widely, saturating, loaded }: Measured): readonly Figure[] {
   const atHalf = `at ${Math.round(saturating / 2)} orders per s`;
-  const posts = [{ taken: loaded.posts, floorsMs: idle.post.flatMap(({ floorsMs }) => floorsMs) }];
-  const flips = [{ taken: loaded.flips, floorsMs: [] }];
-  const wide = [{ taken: widely, floorsMs: [] }];
-  const kinds = { 'POST, idle': idle.post, [`POST, ${atHalf}`]: posts, 'DELETE, idle': idle.cancel };
-  const blocks = { 'block, idle': idle.flip, [`block, ${atHalf}`]: flips, 'block of 1,000 orders, idle': wide };
-  for (const [name, rounds] of Object.entries({ ...kinds, ...blocks })) console.log(describeSteps(name, rounds));
+  const posts = [{ takenMs: loaded.posts, floorsMs: idle.post.flatMap(({ floorsMs }) => floorsMs) }];
+  const flips = [{ takenMs: loaded.flips, floorsMs: [] }];
+  const wide = [{ takenMs: widely, floorsMs: [] }];
   return [
     ...quantiles('POST → ACTIVE, idle', idle.post, goals.idlePost),
     ...quantiles(`POST → ACTIVE, ${atHalf}`, posts, goals.loadedPost),
@@ -118,13 +105,11 @@ function describe({ idle, widely, saturating, loaded }: Measured): readonly Figu
     ...quantiles('block → status of one order, idle', idle.flip, {}),
     ...quantiles(`block → status of one order, ${atHalf}`, flips, goals.loadedBlock),
     ...quantiles('block → status of 1,000 orders, idle', wide, goals.wideBlock),
-    ...Object.entries(kinds).flatMap(([name, rounds]) => answers(name, rounds)),
     state('orders that saturate the stack', 'orders per s', saturating, goals.saturating),
-    state(`cores that are busy ${atHalf}, of ${availableParallelism()}`, 'cores', loaded.busy),
   ];
 }
 
-type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<Latency>>>;
+type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<number>>>;
 
 /** Floors and samples in turn. */
 async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds: Kinds) {
@@ -132,10 +117,10 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
   for (let round = 0; round < rounds; round += 1) {
     console.log(`idle, round ${round + 1} of ${rounds}`);
     const posts = await takeSamples(samples, floor.post);
-    taken.post.push({ floorsMs: posts, taken: await takeSamples(samples, kinds.post) });
+    taken.post.push({ floorsMs: posts, takenMs: await takeSamples(samples, kinds.post) });
     const hops = await takeSamples(samples, floor.cancel);
-    taken.cancel.push({ floorsMs: hops, taken: await takeSamples(samples, kinds.cancel) });
-    taken.flip.push({ floorsMs: [], taken: await takeSamples(samples, kinds.flip) });
+    taken.cancel.push({ floorsMs: hops, takenMs: await takeSamples(samples, kinds.cancel) });
+    taken.flip.push({ floorsMs: [], takenMs: await takeSamples(samples, kinds.flip) });
   }
   return taken;
 }
@@ -160,22 +145,20 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
   const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
   const signed = await openLoad(bench, load, Math.ceil(perSecond * size.loadSeconds));
   const sending = load.send(bench.portOf('ingress'), signed, { perSecond });
-  const posts: Latency[] = [];
-  const flips: Latency[] = [];
+  const posts: number[] = [];
+  const flips: number[] = [];
   let hasEnded = false;
   const ended = sending.finally(() => {
     hasEnded = true;
   });
   ended.catch(() => undefined);
   await pause(LOAD_WARM_MS);
-  const [busyMs, startedAtMs] = [readBusyMs(), performance.now()];
   for (let index = 0; !hasEnded; index += 1) {
     posts.push(...(await takeSamples(1, () => post(index))));
     flips.push(...(await takeSamples(1, () => flip(index))));
   }
-  const busy = (readBusyMs() - busyMs) / (performance.now() - startedAtMs);
   await ended;
-  return { posts, flips, busy };
+  return { posts, flips };
 }
 
 /**
@@ -208,7 +191,9 @@ async function takeSamples<T>(count: number, take: (index: number) => Promise<T>
 
 /** The median by rounds; the slowest hundredth of all rounds together, for one of them has too few samples. */
 function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<'p50' | 'p99', Goal>>>): Figure[] {
-  const all = [{ taken: rounds.flatMap(({ taken }) => taken), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) }];
+  const all = [
+    { takenMs: rounds.flatMap(({ takenMs }) => takenMs), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) },
+  ];
   return [
     figureOf(`${name}, p50`, atShare(rounds, 0.5), goals.p50),
     figureOf(`${name}, p99`, atShare(all, 0.99), goals.p99),
@@ -216,11 +201,8 @@ function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<
 }
 
 function atShare(rounds: Rounds, share: number): readonly Sample[] {
-  return rounds.map(({ taken, floorsMs }) => ({
-    value: percentile(
-      taken.map(({ totalMs }) => totalMs),
-      share,
-    ),
+  return rounds.map(({ takenMs, floorsMs }) => ({
+    value: percentile(takenMs, share),
     floor: percentile(floorsMs, share),
   }));
 }
@@ -231,23 +213,6 @@ function figureOf(name: string, samples: readonly Sample[], goal: Goal | undefin
     return state(name, 'ms', median(values), goal !== undefined && 'valueMax' in goal ? goal : undefined);
   }
   return compare(name, 'ms', samples, goal);
-}
-
-function answers(name: string, rounds: Rounds): Figure[] {
-  const answered = rounds.flatMap(({ taken }) => taken.flatMap(({ answeredMs }) => answeredMs ?? []));
-  return [0.5, 0.99].map((share) =>
-    state(`${name}, until the answer, p${share * 100}`, 'ms', percentile(answered, share)),
-  );
-}
-
-/** Where the time goes: the mean of each step in milliseconds, for means add up. */
-function describeSteps(name: string, rounds: Rounds): string {
-  const taken = rounds.flatMap((round) => round.taken);
-  const means = Object.keys(taken[0]?.steps ?? {}).map((step) => {
-    const sum = taken.reduce((total, { steps }) => total + (steps[step] ?? 0), 0);
-    return `${step} ${(sum / taken.length).toFixed(1)}`;
-  });
-  return `${name}, means in ms: ${means.join(', ')}`;
 }
 
 function itemAt<T>(items: readonly T[], index: number): T {

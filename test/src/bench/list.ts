@@ -108,7 +108,7 @@ async function measureChanged(
   changing: Changing,
 ): Promise<number> {
   const { placed, lists } = changing;
-  const steps = await followSteps(bench.stack, { withLog: false });
+  const steps = await followSteps(bench.stack);
   const ingress = bench.portOf('ingress');
   let us = 0;
   for (let time = 1; time <= REPLACED_TIMES; time += 1) {

@@ -113,11 +113,7 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
       LOG_LEVEL: 'warn',
       ...UNBOUNDED,
     },
-    portOf(name) {
-      const port = stack.processes().find((process) => process.name === name)?.port;
-      if (port === undefined) throw new Error(`the stack runs no ${name} with a port`);
-      return port;
-    },
+    portOf: stack.portOf,
     cpu() {
       const processes = stack.processes();
       const used = readCpu(processes.map(({ pid }) => pid));

@@ -18,8 +18,8 @@ export interface OwnParts {
   /** Of all that the parts store, and of the services' logs. */
   readonly folder: string;
   readonly databaseUrl: string;
-  /** The parts' processes, by name. */
-  readonly pids: ReadonlyMap<string, number>;
+  /** The parts' processes. */
+  readonly pids: readonly number[];
   /** Of a process that uses them. */
   readonly environment: Readonly<Record<string, string>>;
   /** Services on these parts, with more settings. */
@@ -58,7 +58,7 @@ export async function withOwnParts<T>(work: (parts: OwnParts) => Promise<T>): Pr
       closing.push(() => started.stop());
       return started;
     };
-    const pids = new Map(Object.entries({ Kafka: kafka.pid, Postgres: database.pid }));
+    const pids = [kafka.pid, database.pid];
     return await work({ log, postgres, databaseUrl: database.url, environment, folder, pids, services, closing });
   } finally {
     await close();

@@ -17,7 +17,7 @@ export async function placeOrders(
   makers: readonly MakerKey[],
   perMaker: number,
 ): Promise<Map<MakerKey, OrderToPost[]>> {
-  const steps = await followSteps(bench.stack, { withLog: false });
+  const steps = await followSteps(bench.stack);
   const placed = new Map<MakerKey, OrderToPost[]>();
   for (const maker of makers) {
     const orders = Array.from({ length: perMaker }, () => bench.signOrder(maker));

@@ -57,7 +57,7 @@ export async function benchPost({ isQuick, against }: BenchOptions): Promise<rea
     const idle = await measureIdle(bench, isQuick ? IDLE_MS / 4 : IDLE_MS);
     const ofOrders = await withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
       const makers = await bench.openMakers(MAKERS, ORDERS_EACH);
-      const steps = await followSteps(bench.stack, { withLog: false });
+      const steps = await followSteps(bench.stack);
       const load = openLoadGenerator();
       const floor = await openFloor({
         kafkaBrokers: bench.stack.addresses.kafkaBrokers,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeMakerEvent, topicNames } from '@makerbook/contracts-events';
 import { orderToBody } from '@makerbook/domain';
@@ -6,13 +5,12 @@ import { type Appender, connectLog, type LogRecord, partitionOf } from '@makerbo
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { openLoadGenerator } from '../kit/generate-load.js';
-import { readMemory } from '../kit/read-processes.js';
+import { readPssMb } from '../kit/read-processes.js';
 import type { PreparedRequest } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { median } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
-import { bytesUnder } from './read-disk.js';
 import { type BenchOptions, compare, type Figure, type Goal } from './report.js';
 
 const MAKERS = 1_000;
@@ -30,7 +28,7 @@ const READ_MS_MAX = 1_800_000;
 const PARTITIONS = 12;
 const TIME_GOAL = { ratioMax: 1.2 };
 const START_GOAL = { valueMax: 10 };
-const WATCHER_GOAL = { valueMax: 800 };
+const WATCHER = 'chain-watcher';
 
 /** One thing that was measured at one size. */
 type Measured = Pick<Figure, 'name' | 'unit' | 'value'> & { readonly goal?: Goal | undefined };
@@ -98,9 +96,14 @@ async function measure(scaled: Scaled): Promise<readonly Measured[]> {
     { name: 'block to book, p50', unit: 'ms', value: await measureBlocks(scaled), goal: TIME_GOAL },
     ...(await measureIdle(bench, 'idle', () => pause(IDLE_MS))),
     ...(await measureIdle(bench, `${STRANGERS_TRANSFERS} transfers of strangers a block`, () => moveStrangers(bench))),
-    ...(await measureStorage(scaled)),
+    {
+      name: `PSS of ${WATCHER}`,
+      unit: 'MB',
+      value: readPssMb(bench.stack.processOf(WATCHER).pid),
+      goal: { valueMax: 800 },
+    },
   ];
-  for (const name of ['projector', 'chain-watcher']) {
+  for (const name of ['projector', WATCHER]) {
     measured.push({ name: `start of ${name}`, unit: 's', value: await measureStart(bench, name), goal: START_GOAL });
   }
   return measured;
@@ -132,7 +135,7 @@ async function measureIdle(bench: Bench, what: string, wait: () => Promise<unkno
   await wait();
   const tookMs = performance.now() - startedAtMs;
   const after = bench.cpu();
-  return ['projector', 'chain-watcher'].map((name) => {
+  return ['projector', WATCHER].map((name) => {
     const value = ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / tookMs;
     return { name: `${what}: ${name}`, unit: 'ms of CPU per s', value, goal: TIME_GOAL };
   });
@@ -149,19 +152,6 @@ async function moveStrangers({ chain, token }: Bench): Promise<void> {
     await pause(BLOCK_MS);
   }
   await chain.blockOf(last);
-}
-
-async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Measured[]> {
-  const [row] = await postgres.query<{ bytes: string }>('select pg_database_size(current_database())::text as bytes');
-  const logBytes = bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log'));
-  return [
-    ...bench.stack.processes().map(({ name, pid }) => {
-      const goal = name === 'chain-watcher' ? WATCHER_GOAL : undefined;
-      return { name: `PSS of ${name}`, unit: 'MB', value: readMemory(pid).pssMb, goal };
-    }),
-    { name: 'Postgres on disk', unit: 'MB', value: Number(row?.bytes) / 1e6 },
-    { name: 'Kafka on disk', unit: 'MB', value: logBytes / 1e6 },
-  ];
 }
 
 /** From the block that takes the maker's tokens, or gives them back, until the book says so of the order posted here. */

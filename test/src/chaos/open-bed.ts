@@ -154,17 +154,12 @@ function describeBed(parts: {
 }): ChaosBed {
   const { folder, stack, supervised, rpcUrl, links, clockFile } = parts;
   const partOf = (name: string) => supervised.find((part) => part.name === name)?.current();
-  const pid = (name: string) => {
-    const found = partOf(name)?.pid ?? stack.processes().find((entry) => entry.name === name)?.pid;
-    if (found === undefined) throw new Error(`nothing runs under the name ${name}`);
-    return found;
-  };
   return {
     ...parts,
     baseUrl: links.get('clients')?.[0]?.url ?? '',
     names: [...supervised.map(({ name }) => name), ...stack.processes().map(({ name }) => name)],
     brokers: supervised.map(({ name }) => name).filter((name) => name.startsWith('Kafka')),
-    pid,
+    pid: (name) => partOf(name)?.pid ?? stack.processOf(name).pid,
     async signal(name, signal) {
       const part = partOf(name);
       // Postgres freezes as a whole only where each of its processes does.

@@ -187,9 +187,8 @@ function createRun(bases: Bases, senders: Senders, seed: number, clients: Client
 type Senders = ReturnType<typeof openSenders>;
 
 function openSenders(stack: OpenStack) {
-  const portOf = (name: string) => stack.processes().find((entry) => entry.name === name)?.port ?? 0;
   const gateway = openWireSender(Number(new URL(stack.addresses.baseUrl).port));
-  const [ingress, query] = [openWireSender(portOf('ingress')), openWireSender(portOf('query'))];
+  const [ingress, query] = [openWireSender(stack.portOf('ingress')), openWireSender(stack.portOf('query'))];
   return {
     gateway,
     serviceOf: ({ method }: Asked) => (method === 'GET' || method === 'HEAD' ? query : ingress),

@@ -24,6 +24,10 @@ export interface OpenStack {
   readonly operatorEnvironment: Record<string, string>;
   /** Every process that runs now, with its pid and ports. */
   processes(): readonly ProcessEntry[];
+  /** @throws Error where no process of that name runs */
+  processOf(name: string): ProcessEntry;
+  /** The port of a service's API. */
+  portOf(name: string): number;
   /** Where `/readyz` and `/metrics` of a service are. */
   opsUrl(name: string): string;
   /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
@@ -114,6 +118,8 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
     topicPrefix: shared['TOPIC_PREFIX'] ?? '',
     operatorEnvironment: { ...shared, KAFKA_BROKERS: addresses.kafkaBrokers, LOG_LEVEL: 'error' },
     processes,
+    processOf,
+    portOf: (wanted) => processOf(wanted).port ?? 0,
     opsUrl: (wanted) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
     signal(signal, ...names) {
       const pids = names.map((wanted) => processOf(wanted).pid);

@@ -4,13 +4,6 @@ import { cpus } from 'node:os';
 /** Ticks per second in `/proc`: 100 on every Linux. */
 const TICKS_PER_SECOND = 100;
 
-/** Memory of a process with all its descendants, in megabytes (10^6 bytes). PSS shares out what several map. */
-export interface MemoryUse {
-  readonly rssMb: number;
-  readonly pssMb: number;
-  readonly processes: number;
-}
-
 /**
  * CPU (user and system) that processes and their descendants have taken since their start, in microseconds, in steps of
  * 10,000. Descendants that have ended count once their parent has taken note of it.
@@ -29,22 +22,19 @@ export function readBusyMs(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
 }
 
-/** @throws Error where there is no `/proc`, or the process may not be looked into */
-export function readMemory(pid: number): MemoryUse {
-  let [rss, pss, processes] = [0, 0, 0];
-  for (const each of withDescendants(pid, readStats())) {
-    const rollup = readIfThere(`/proc/${each.pid}/smaps_rollup`);
-    if (rollup === undefined) continue;
-    rss += kilobytes(rollup, 'Rss');
-    pss += kilobytes(rollup, 'Pss');
-    processes += 1;
-  }
-  return { rssMb: (rss * 1024) / 1e6, pssMb: (pss * 1024) / 1e6, processes };
+/**
+ * Memory (PSS, which shares out what several map) of a process with all its descendants, in megabytes (10^6 bytes).
+ * @throws Error where there is no `/proc`, or the process may not be looked into
+ */
+export function readPssMb(pid: number): number {
+  return withDescendants(pid, readStats()).reduce((sum, { pid: each }) => {
+    return sum + megabytes(`/proc/${each}/smaps_rollup`, 'Pss');
+  }, 0);
 }
 
 /** The most memory (RSS) that a process has had so far, in megabytes (10^6 bytes). */
 export function readPeakMb(pid: number): number {
-  return (kilobytes(readIfThere(`/proc/${pid}/status`) ?? '', 'VmHWM') * 1024) / 1e6;
+  return megabytes(`/proc/${pid}/status`, 'VmHWM');
 }
 
 interface Stat {
@@ -81,6 +71,7 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-function kilobytes(rollup: string, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+([0-9]+) kB`, 'm').exec(rollup)?.[1] ?? 0);
+function megabytes(file: string, name: string): number {
+  const kilobytes = new RegExp(`^${name}:\\s+([0-9]+) kB`, 'm').exec(readIfThere(file) ?? '')?.[1] ?? 0;
+  return (Number(kilobytes) * 1024) / 1e6;
 }
