@@ -574,6 +574,7 @@ const roads = rowsOf('any', {
     ['the root is posted to', to('POST', '/'), allowing('GET')],
     ['PUT of orders', to('PUT', ORDERS_PATH), ofOrders],
     ['PATCH of orders', to('PATCH', ORDERS_PATH), ofOrders],
+    ['GET of cancellations', to('GET', CANCELLATIONS_PATH), allowing('POST', 'OPTIONS')],
     ['GET of a quote', to('GET', QUOTE_PATH), allowing('PATCH', 'OPTIONS')],
     ['POST of a quote', to('POST', QUOTE_PATH), allowing('PATCH', 'OPTIONS')],
   ],

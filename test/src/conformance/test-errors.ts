@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { errorsOfAnyRequest, type OperationId, operations, problemKinds } from '@makerbook/contracts-http';
 import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
+import { ORDERS_PATH } from '../kit/make-requests.js';
 import type { RawAnswer } from '../kit/raw-http.js';
 import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenElsewhere } from './error-rows.js';
 import { findRoot } from './find-root.js';
@@ -93,6 +94,9 @@ export function testErrors(bedOf: () => OpenBed): void {
       await send(make.cancel([item], makers.maker)),
     ];
     expect(patched.body.toString()).toMatch(/^0x/);
+    expect(codeOf(await send(make.list(makers.removed)))).toBe('200');
+    const { status, headers } = await send({ method: 'OPTIONS', target: ORDERS_PATH });
+    expect([status, headers.get('allow')]).toEqual([200, 'GET, HEAD, POST, DELETE, OPTIONS']);
     expect(JSON.parse(cancelled.body.toString())).toEqual([{ orderHash: item.orderHash, status: 'CANCELLED' }]);
   });
 

@@ -150,8 +150,12 @@ describe('an order, from POST to the router', () => {
     const filling = await maker.fill(first, 60n);
     // Of the first one 40 are left to fill, for which the allowance of 90 does.
     await check.both(maker, orders, ['ACTIVE', noAllowance]);
-    const { records } = await maker.client.listOrders();
-    expect(records.map(({ remainingMakingAmount }) => remainingMakingAmount)).toEqual(['0x28', undefined]);
+    const recordOf = ({ order, orderHash, signature }: SignedOrder) => ({ order, orderHash, signature });
+    expect((await maker.client.listOrders()).records).toEqual([
+      { ...recordOf(first), status: 'ACTIVE', remainingMakingAmount: '0x28' },
+      { ...recordOf(second), status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' },
+    ]);
+    expect(feed.entry(first.orderHash)).toMatchObject({ ...recordOf(first), remainingMakingAmount: '0x28' });
     const receipt = await chain.provider.getTransactionReceipt(filling);
     expect(receipt?.logs.map(({ topics }) => topics[0])).not.toContain(eventTopics.approval);
     expect(await maker.client.findOrder(first.orderHash)).toMatchObject({
@@ -160,6 +164,7 @@ describe('an order, from POST to the router', () => {
     });
     const rest = await maker.fill(first, 40n);
     await check.both(maker, orders, ['gone', noAllowance], ['gone FILLED', noAllowance]);
+    await check.remembered(orders, ['FILLED', 'open']);
     expect(await maker.client.findOrder(first.orderHash)).toMatchObject({
       status: 'FILLED',
       filledMakingAmount: '0x64',
@@ -262,21 +267,6 @@ describe('an order, from POST to the router', () => {
     await check.told(maker, orders[0], ['VALIDATING', 'request'], ['ACTIVE', 'ORDER'], ['CANCELLED', 'block']);
   });
 
-  test('cancelled by DELETE is gone from the list at once, and from the feed', async () => {
-    const maker = await funded();
-    const [first, second] = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
-    const ask = { orderHash: first.orderHash, salt: first.order.salt };
-    expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
-    expect((await maker.statuses(first, second))[0]).toBe('gone');
-    await check.both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED', 'ACTIVE']);
-    await check.remembered([first, second], ['CANCELLED', 'open']);
-    const last = { status: 'gone CANCELLED', changes: ['OrderCancelled'], cause: 'request' };
-    await eventually(async () => feed.steps(first).at(-1), last);
-    // CANCELLED again until the first one is folded.
-    await eventually(() => maker.client.cancelOrders([ask]), [{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
-    await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
-  });
-
   test('cancelled by a DELETE that waits for the feed is in no book that is read from then on', async () => {
     const maker = await funded();
     const orders = await maker.place({}, {});
@@ -284,6 +274,7 @@ describe('an order, from POST to the router', () => {
     const asks = orders.map(({ orderHash, order }) => ({ orderHash, salt: order.salt }));
     const answer = await maker.client.cancelOrdersAndWait(asks, 20);
     expect(answer.cancellations.map(({ status }) => status)).toEqual(['CANCELLED', 'CANCELLED']);
+    expect(await maker.statuses(...orders)).toEqual(['gone', 'gone']);
     expect(answer.isOutOfFeed).toBe(true);
     const late = followOrders(stack);
     try {
@@ -297,6 +288,9 @@ describe('an order, from POST to the router', () => {
     } finally {
       await late.close();
     }
+    // CANCELLED again until they are folded.
+    const unknown = asks.map(({ orderHash }) => ({ orderHash, status: 'NOT_FOUND' }));
+    await eventually<unknown>(() => maker.client.cancelOrders(asks), unknown);
   });
 
   test('cancelled on the chain, one and all, is gone', async () => {
@@ -375,41 +369,6 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
   });
 
-  test('partly filled needs less, its record stays as it was signed, and filled it is gone', async () => {
-    const maker = await funded(100n);
-    const orders = await maker.place({ amount: 100n });
-    const [order] = orders as [SignedOrder];
-    const record = { order: order.order, orderHash: order.orderHash, signature: order.signature };
-    const entry = () => feed.entry(order.orderHash);
-    await check.both(maker, orders, ['ACTIVE']);
-    const part = await maker.fill(order, 60n);
-    await eventually(async () => entry()?.remainingMakingAmount, '0x28');
-    await check.both(maker, orders, ['ACTIVE']);
-    expect((await maker.client.listOrders()).records).toEqual([
-      { ...record, status: 'ACTIVE', remainingMakingAmount: '0x28' },
-    ]);
-    expect(entry()).toMatchObject(record);
-    const spending = await maker.spend(1n);
-    await check.both(maker, orders, [noBalance]);
-    expect((await maker.client.listOrders()).records).toEqual([
-      { ...record, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE', remainingMakingAmount: '0x28' },
-    ]);
-    const minting = await maker.mint(1n);
-    await check.both(maker, orders, ['ACTIVE']);
-    const rest = await maker.fill(order, 40n);
-    await check.both(maker, orders, ['gone'], ['gone FILLED']);
-    await check.remembered(orders, ['FILLED']);
-    await check.story(
-      order,
-      submitted,
-      found('ACTIVE'),
-      ['ACTIVE', 'FILLED 60', part],
-      [noBalance, 'BALANCE_CHANGED 39', spending],
-      ['ACTIVE', 'BALANCE_CHANGED 40', minting],
-      ['gone FILLED', 'MakerObserved', rest],
-    );
-  });
-
   test('that was cancelled or filled on the chain before it was posted is never ACTIVE for the router', async () => {
     const maker = await funded();
     // The maker's funds are known, so that the order itself is all that has to be looked at.
@@ -446,40 +405,6 @@ describe('an order, from POST to the router', () => {
     await check.story(poor, submitted, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
     await check.story(late, submitted, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
     await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
-  });
-
-  test('in a wrapped-native token follows deposits and withdrawals', async () => {
-    const native = stack.addresses.tokens.findIndex(({ symbol }) => symbol === 'WKAIA');
-    expect(native).toBeGreaterThanOrEqual(0);
-    const maker = freshMaker();
-    await maker.approve(1000n, native);
-    const orders = await maker.place({ token: native });
-    await check.both(maker, orders, [noBalance]);
-    const deposit = await maker.deposit(100n, native);
-    await check.both(maker, orders, ['ACTIVE']);
-    const withdrawal = await maker.withdraw(1n, native);
-    await check.both(maker, orders, [noBalance]);
-    const another = await maker.deposit(1n, native);
-    await check.both(maker, orders, ['ACTIVE']);
-    await check.story(
-      orders[0],
-      submitted,
-      found(noBalance),
-      ['ACTIVE', 'BALANCE_CHANGED 100', deposit],
-      [noBalance, 'BALANCE_CHANGED 99', withdrawal],
-      ['ACTIVE', 'BALANCE_CHANGED 100', another],
-    );
-  });
-
-  test('of a maker who is not on the whitelist is refused, and one who was taken off is refused again', async () => {
-    const maker = freshMaker();
-
-    const stranger = await maker.sign();
-    await operate('remove', maker.wallet.address);
-    await eventually(() => codeOf(maker.client.placeOrders([stranger])), 'maker_not_whitelisted');
-    expect((await maker.client.listOrders()).records).toEqual([]);
-    const unknown = createClient({ ...stack.addresses, signer: Wallet.createRandom(), timeoutMs: 60_000 });
-    expect(await codeOf(unknown.listOrders())).toBe('maker_not_whitelisted');
   });
 
   test('of a maker who is suspended leaves the feed, is listed and can be cancelled, and comes back as it is on the chain', async () => {
@@ -536,22 +461,6 @@ describe('an order, from POST to the router', () => {
     await eventually(async () => codeOf(maker.place({}).then((placed) => orders.push(...placed))), 'none');
     await check.both(maker, orders, ['ACTIVE']);
   });
-});
-
-test('the base URL has each method of a path, and names them to any other, whichever service answers', async () => {
-  const url = `${stack.addresses.baseUrl}/v0alpha/limit-orders`;
-  const ask = async (method: string, path = '') => {
-    const response = await fetch(`${url}${path}`, { method });
-    await response.arrayBuffer();
-    return [response.status, response.headers.get('allow')];
-  };
-  const methods = 'GET, HEAD, POST, DELETE, OPTIONS';
-  expect(await ask('PUT')).toEqual([405, methods]);
-  expect(await ask('OPTIONS')).toEqual([200, methods]);
-  for (const method of ['GET', 'HEAD', 'DELETE']) expect(await ask(method)).toEqual([400, null]);
-  expect(await ask('POST')).toEqual([415, null]);
-  expect(await ask('GET', '/cancellations')).toEqual([405, 'POST, OPTIONS']);
-  expect(await ask('POST', '/cancellations')).toEqual([415, null]);
 });
 
 (isOwnStack ? test : test.skip)(

@@ -84,12 +84,12 @@ export function testRestores(whole: () => WholeStack): void {
       const [first] = makers as [TestMaker];
       await placeAtLast(restless, 1, 1000n);
       await trade();
-      const saved = what === 'nothing' ? undefined : await saveRows(postgres);
+      const lose = what === 'nothing' ? () => deleteRows(postgres) : await saveRows(postgres);
       const [poor] = (await placeAtLast(first, 1)) as [SignedOrder];
       await trade();
       await first.lists([poor], ['ACTIVE']);
       await whileFundsChange(async () => {
-        await whileStopped(() => (saved === undefined ? deleteRows(postgres) : saved.restore()));
+        await whileStopped(lose);
         await trade();
       });
       await expect(first.client.placeOrders([poor])).rejects.toMatchObject({ code: 'duplicate' });
@@ -106,13 +106,8 @@ export function testRestores(whole: () => WholeStack): void {
 
 async function tradeOne(maker: TestMaker): Promise<void> {
   const orders = await placeAtLast(maker, 5);
-  const [kept, deleted, cancelled, filled, partly] = orders as [
-    SignedOrder,
-    SignedOrder,
-    SignedOrder,
-    SignedOrder,
-    SignedOrder,
-  ];
+  type Five = [SignedOrder, SignedOrder, SignedOrder, SignedOrder, SignedOrder];
+  const [kept, deleted, cancelled, filled, partly] = orders as Five;
   await maker.lists([kept, partly], ['ACTIVE', 'ACTIVE']);
   await maker.client.cancelOrders([{ orderHash: deleted.orderHash, salt: deleted.order.salt }]);
   await maker.cancelOnChain(cancelled);

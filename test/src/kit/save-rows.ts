@@ -1,25 +1,20 @@
 import type { Postgres } from '@makerbook/postgres';
 
-/** Rows of all tables as they were, in the same database. */
-export interface SavedRows {
-  /** Puts them back in one transaction, as the restore of a backup does. */
-  restore(): Promise<void>;
-}
-
-/** Keeps a copy of all rows that a backup has: unlogged tables are empty after its restore. Once for each database. */
-export async function saveRows(postgres: Postgres): Promise<SavedRows> {
+/**
+ * Keeps a copy of all rows that a backup has: unlogged tables are empty after its restore. Once for each database.
+ * @returns puts them back in one transaction, as the restore of a backup does
+ */
+export async function saveRows(postgres: Postgres): Promise<() => Promise<void>> {
   const [all, tables] = [await tablesOf(postgres), await tablesOf(postgres, ['p'])];
   await postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read');
     for (const table of tables) await query(`create table ${SAVED}${table} as table ${table}`);
   });
-  return {
-    restore: () =>
-      postgres.transaction(async (query) => {
-        await query(`truncate ${all.join(', ')}`);
-        for (const table of tables) await query(`insert into ${table} table ${SAVED}${table}`);
-      }),
-  };
+  return () =>
+    postgres.transaction(async (query) => {
+      await query(`truncate ${all.join(', ')}`);
+      for (const table of tables) await query(`insert into ${table} table ${SAVED}${table}`);
+    });
 }
 
 /** Deletes all rows but the record of the schema, as where a new database is given. */
