@@ -28,7 +28,6 @@ const USAGE = `npm run bench [-- <name>] [--quick] [--check] [--record]
   --quick: a tenth of the samples, to see that it works
   --check: exits with 3 where a goal is missed
   --record: puts the figures into test/src/bench/RESULTS.md
-  --against <folder>: another checkout, built; post, list and catch-up measure its services in turn with these
   --minutes <count>: how long sustained goes on, 30 by default`;
 const { values, name } = readOptions(
   USAGE,
@@ -36,7 +35,6 @@ const { values, name } = readOptions(
     quick: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
-    against: { type: 'string' },
     minutes: { type: 'string', default: '30' },
   },
   Object.keys(benches),
@@ -51,7 +49,7 @@ async function runOne(
   bench: (options: BenchOptions) => Promise<readonly Figure[]>,
 ): Promise<readonly Figure[]> {
   const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
-  const measured = await bench({ isQuick: values.quick, against: values.against, minutes });
+  const measured = await bench({ isQuick: values.quick, minutes });
   const report = writeReport(wanted, values.quick, measured);
   if (values.record) recordReport(report);
   console.log(`\n${formatFigures(measured)}`);

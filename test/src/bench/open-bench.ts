@@ -2,17 +2,14 @@ import type { SigningDomain } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { admitMaker } from '../kit/admit-maker.js';
 import { type DrivenChain, driveChain } from '../kit/drive-chain.js';
-import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { type OpenStack, openStack, UNBOUNDED } from '../kit/open-stack.js';
 import { readCpu } from '../kit/read-processes.js';
-import type { Environment } from '../kit/run-services.js';
-import type { PreparedRequest } from '../kit/send-requests.js';
 import {
   createMakers,
   createOrderSigner,
   createRequestSigner,
   MAKING_AMOUNT,
   type MakerKey,
-  type OrderToPost,
 } from '../kit/sign-orders.js';
 
 const DAY_SECONDS = 86_400;
@@ -21,37 +18,8 @@ const ADMITTED_AT_ONCE = 100;
 /** Makers whose transactions a block has room for. */
 const FUNDED_AT_ONCE = 40;
 
-/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
-export interface Bench {
-  readonly stack: OpenStack;
-  readonly chain: DrivenChain;
-  readonly domain: SigningDomain;
-  readonly token: Address;
-  /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
-  openMakers(count: number, orders: number): Promise<MakerKey[]>;
-  signOrder(maker: MakerKey): OrderToPost;
-  /** The GET of the maker's list, good for one use within half a minute. */
-  signList(maker: MakerKey): PreparedRequest;
-  /** The DELETE of orders. */
-  signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
-  /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
-  readonly serviceEnvironment: Environment;
-  /** The port of a service's API. */
-  portOf(name: string): number;
-  /** CPU of every process of the stack since its start, in microseconds, by name. */
-  cpu(): ReadonlyMap<string, number>;
-}
-
-/** No budget and no bound stands in the way of a bench: it measures what work costs, not when it is refused. */
-const UNBOUNDED = {
-  ORDER_BUDGET_PER_SECOND: '1000000',
-  ORDER_BUDGET_BURST: '1000000',
-  LIST_BUDGET_PER_SECOND: '1000000',
-  LIST_BUDGET_BURST: '1000000',
-  CANCEL_BUDGET_PER_SECOND: '1000000',
-  CANCEL_BUDGET_BURST: '1000000',
-  CLIENT_REQUESTS_MAX: '10000000',
-  CANCEL_REQUESTS_MAX: '10000000',
+/** A bench measures what work costs, not when it is given up. */
+const PATIENT = {
   PROJECTION_LAG_SECONDS_MAX: '86400',
   POSTGRES_TIMEOUT_MS: '60000',
   APPEND_TIMEOUT_MS: '60000',
@@ -66,7 +34,8 @@ export async function withBench<T>(
   settings: Readonly<Record<string, string>> = {},
   { isBounded = false }: { readonly isBounded?: boolean } = {},
 ): Promise<T> {
-  const stack = await openStack({ ownParts: true, settings: { ...(isBounded ? {} : UNBOUNDED), ...settings } });
+  const unbounded = isBounded ? {} : { ...UNBOUNDED, ...PATIENT };
+  const stack = await openStack({ ownParts: true, settings: { ...unbounded, ...settings } });
   let chain: DrivenChain | undefined;
   const stop = async () => {
     chain?.stop();
@@ -82,7 +51,10 @@ export async function withBench<T>(
   }
 }
 
-function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
+/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
+export type Bench = ReturnType<typeof describeBench>;
+
+function describeBench(stack: OpenStack, chain: DrivenChain) {
   const { addresses } = stack;
   const [token = '', otherToken = ''] = addresses.tokens.map(({ address }) => address);
   const domain: SigningDomain = {
@@ -95,13 +67,15 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
     chain,
     domain,
     token: token as Address,
-    openMakers: (count, orders) => openMakers(stack, chain, count, orders),
+    /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
+    openMakers: (count: number, orders: number) => openMakers(stack, chain, count, orders),
     signOrder: createOrderSigner(domain, {
       makingToken: token as Address,
       takingToken: otherToken as Address,
       expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
     }),
     ...createRequestSigner(domain),
+    /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
     serviceEnvironment: {
       ...stack.operatorEnvironment,
       DATABASE_URL: addresses.databaseUrl,
@@ -112,9 +86,11 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
       NAVIGATOR_ADDRESS: addresses.navigator,
       LOG_LEVEL: 'warn',
       ...UNBOUNDED,
+      ...PATIENT,
     },
     portOf: stack.portOf,
-    cpu() {
+    /** CPU of every process of the stack since its start, in microseconds, by name. */
+    cpu(): ReadonlyMap<string, number> {
       const processes = stack.processes();
       const used = readCpu(processes.map(({ pid }) => pid));
       return new Map(processes.map(({ name }, index) => [name, used[index] ?? 0]));

@@ -9,8 +9,6 @@ import { median, round } from '../kit/summarise.js';
 export interface BenchOptions {
   /** A tenth of the samples or so, to see that it works. */
   readonly isQuick: boolean;
-  /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
-  readonly against?: string | undefined;
   /** Of sustained load. */
   readonly minutes: number;
 }
@@ -53,9 +51,6 @@ export interface Report {
   readonly load: number;
   readonly figures: readonly Figure[];
 }
-
-/** A change may cost this much more than the checkout that it is compared with: ratios differ by a few hundredths between runs. */
-export const AGAINST_GOAL: Goal = { ratioMax: 1.1 };
 
 /** Two things measured in turn, once in each round. */
 export function compare(name: string, unit: string, rounds: readonly Sample[], goal?: Goal): Figure {

@@ -1,4 +1,4 @@
-import type { Chance } from '@makerbook/parts';
+import type { Chance, TcpGate } from '@makerbook/parts';
 import { canFillDisk, fillDisk } from '../kit/fill-disk.js';
 import { type ChaosBed, SERVICES } from './open-bed.js';
 
@@ -10,12 +10,7 @@ export interface Fault {
   /** How long it lasts is drawn between these, in milliseconds; 0: it is over at once. */
   readonly holdMs: readonly [least: number, most: number];
   /** @returns ends it; and what exactly was harmed */
-  begin(chance: Chance): Promise<Begun>;
-}
-
-export interface Begun {
-  readonly detail: string;
-  end(): Promise<void>;
+  begin(chance: Chance): Promise<{ readonly detail: string; end(): Promise<void> }>;
 }
 
 const JUMPS_SECONDS = [-3600, -40, 40, 3600] as const;
@@ -45,11 +40,7 @@ export function listFaults(
       bed.names.filter((name) => !isChain(name)),
     ),
     ...bed.names.map((name) => freeze(bed, name)),
-    ...[...partsCalled(bed)].flatMap(([part, links]) => [
-      breakLinks(bed, part, links),
-      loseBytes(bed, part, links),
-      delayBytes(bed, part, links),
-    ]),
+    ...[...partsCalled(bed)].flatMap(([part, links]) => harmLinks(bed, part, links)),
     ...SERVICES.map((service) => jumpClock(bed, service)),
     jumpChain(bed),
     ...limited.map((name) => fillDiskOf(bed, name)),
@@ -66,143 +57,106 @@ export function listFaults(
   return { faults: bounded, skipped };
 }
 
-function signalOnce(bed: ChaosBed, signal: 'SIGKILL' | 'SIGTERM', part: string, names = [part]): Fault {
-  return {
-    kind: signal,
-    part,
-    holdMs: AT_ONCE,
-    async begin() {
-      await Promise.all(names.map((name) => bed.signal(name, signal)));
-      return { detail: part, end: async () => undefined };
-    },
+const nothing = async () => undefined;
+
+function signalOnce(bed: ChaosBed, kind: 'SIGKILL' | 'SIGTERM', part: string, names = [part]): Fault {
+  const begin = async () => {
+    await Promise.all(names.map((name) => bed.signal(name, kind)));
+    return { detail: part, end: nothing };
   };
+  return { kind, part, holdMs: AT_ONCE, begin };
 }
 
 /** The process stands still. */
-export function freeze(bed: ChaosBed, name: string): Fault {
-  return {
-    kind: 'SIGSTOP, SIGCONT',
-    part: name,
-    holdMs: LONG,
-    async begin() {
-      await bed.signal(name, 'SIGSTOP');
-      return { detail: name, end: () => bed.signal(name, 'SIGCONT') };
-    },
+export function freeze(bed: ChaosBed, part: string): Fault {
+  const begin = async () => {
+    await bed.signal(part, 'SIGSTOP');
+    return { detail: part, end: () => bed.signal(part, 'SIGCONT') };
   };
+  return { kind: 'SIGSTOP, SIGCONT', part, holdMs: LONG, begin };
 }
 
 /** Every connection to the part is broken, and new ones are refused. */
 export function refuseAll(bed: ChaosBed, part: string): Fault {
-  return {
-    kind: 'connections refused',
-    part,
-    holdMs: LONG,
-    async begin() {
-      const gates = [...bed.links].flatMap(([link, own]) => (link.endsWith(` ${part}`) ? own : []));
-      await Promise.all(gates.map((gate) => gate.shut()));
-      return { detail: part, end: async () => void (await Promise.all(gates.map((gate) => gate.open()))) };
-    },
+  const begin = async () => {
+    const gates = [...bed.links].flatMap(([link, own]) => (link.endsWith(` ${part}`) ? own : []));
+    await Promise.all(gates.map((gate) => gate.shut()));
+    return { detail: part, end: () => openAll(gates) };
   };
+  return { kind: 'connections refused', part, holdMs: LONG, begin };
 }
 
+async function openAll(gates: readonly TcpGate[]): Promise<void> {
+  await Promise.all(gates.map((gate) => gate.open()));
+}
+
+/** The links to each part. */
 function partsCalled({ links }: ChaosBed): ReadonlyMap<string, readonly string[]> {
-  const called = new Map<string, string[]>();
-  for (const link of links.keys()) {
-    const part = link.split(' ')[1] ?? 'gateway';
-    called.set(part, [...(called.get(part) ?? []), link]);
-  }
-  return called;
+  return Map.groupBy(links.keys(), (link) => link.split(' ')[1] ?? 'gateway');
 }
 
-/** One caller's connections to a part; of several addresses (brokers, HTTP and WebSocket) those to all or to one. */
-function drawGates(bed: ChaosBed, links: readonly string[], chance: Chance) {
-  const link = chance.pickAny(links) ?? '';
-  const gates = bed.links.get(link) ?? [];
-  const one = chance.pickAny(gates);
-  const isOne = gates.length > 1 && chance.oneIn(2);
-  return { link: isOne ? `${link}, one address` : link, gates: isOne && one !== undefined ? [one] : gates };
-}
-
-function breakLinks(bed: ChaosBed, part: string, links: readonly string[]): Fault {
-  return {
-    kind: 'connections cut',
+/** Harms of one caller's connections to a part; of several addresses (brokers, HTTP and WebSocket) of those to all or to one. */
+function harmLinks(bed: ChaosBed, part: string, links: readonly string[]): readonly Fault[] {
+  const fault = (
+    kind: string,
+    holdMs: Fault['holdMs'],
+    harm: (gates: readonly TcpGate[], chance: Chance) => Promise<{ readonly by?: string; end(): Promise<void> }>,
+  ): Fault => ({
+    kind,
     part,
-    holdMs: [0, 3_000],
+    holdMs,
     async begin(chance) {
-      const { link, gates } = drawGates(bed, links, chance);
+      const link = chance.pickAny(links) ?? '';
+      const all = bed.links.get(link) ?? [];
+      const one = chance.pickAny(all);
+      const isOne = all.length > 1 && chance.oneIn(2);
+      const { by = '', end } = await harm(isOne && one !== undefined ? [one] : all, chance);
+      return { detail: `${link}${isOne ? ', one address' : ''}${by}`, end };
+    },
+  });
+  return [
+    fault('connections cut', [0, 3_000], async (gates) => {
       await Promise.all(gates.map((gate) => gate.shut()));
-      return { detail: link, end: async () => void (await Promise.all(gates.map((gate) => gate.open()))) };
-    },
-  };
-}
-
-function loseBytes(bed: ChaosBed, part: string, links: readonly string[]): Fault {
-  return {
-    kind: 'packets lost',
-    part,
-    holdMs: LONG,
-    async begin(chance) {
-      const { link, gates } = drawGates(bed, links, chance);
+      return { end: () => openAll(gates) };
+    }),
+    fault('packets lost', LONG, async (gates) => {
       for (const gate of gates) gate.cut();
-      return { detail: link, end: async () => void (await Promise.all(gates.map((gate) => gate.open()))) };
-    },
-  };
-}
-
-function delayBytes(bed: ChaosBed, part: string, links: readonly string[]): Fault {
-  return {
-    kind: 'delays',
-    part,
-    holdMs: SHORT,
-    async begin(chance) {
-      const { link, gates } = drawGates(bed, links, chance);
+      return { end: () => openAll(gates) };
+    }),
+    fault('delays', SHORT, async (gates, chance) => {
       const delayMs = chance.between(...DELAY_MS);
-      for (const gate of gates) gate.slow(delayMs);
-      return {
-        detail: `${link} by ${delayMs} ms`,
-        end: async () => {
-          for (const gate of gates) gate.slow(0);
-        },
+      const slow = async (ms: number) => {
+        for (const gate of gates) gate.slow(ms);
       };
-    },
-  };
+      await slow(delayMs);
+      return { by: ` by ${delayMs} ms`, end: () => slow(0) };
+    }),
+  ];
 }
 
-function jumpClock(bed: ChaosBed, service: string): Fault {
-  return {
-    kind: 'clock jump',
-    part: service,
-    holdMs: SHORT,
-    async begin(chance) {
-      const seconds = chance.pick(JUMPS_SECONDS);
-      bed.setClock(service, seconds * 1000);
-      return { detail: `${service} by ${seconds} s`, end: async () => bed.setClock(service, 0) };
-    },
+function jumpClock(bed: ChaosBed, part: string): Fault {
+  const begin = async (chance: Chance) => {
+    const seconds = chance.pick(JUMPS_SECONDS);
+    bed.setClock(part, seconds * 1000);
+    return { detail: `${part} by ${seconds} s`, end: async () => bed.setClock(part, 0) };
   };
+  return { kind: 'clock jump', part, holdMs: SHORT, begin };
 }
 
 function jumpChain(bed: ChaosBed): Fault {
-  return {
-    kind: 'clock jump',
-    part: 'anvil',
-    holdMs: AT_ONCE,
-    async begin(chance) {
-      const seconds = chance.between(2, CHAIN_JUMP_SECONDS_MAX);
-      await bed.askChain('evm_increaseTime', [`0x${seconds.toString(16)}`]);
-      return { detail: `anvil by ${seconds} s`, end: async () => undefined };
-    },
+  const begin = async (chance: Chance) => {
+    const seconds = chance.between(2, CHAIN_JUMP_SECONDS_MAX);
+    await bed.askChain('evm_increaseTime', [`0x${seconds.toString(16)}`]);
+    return { detail: `anvil by ${seconds} s`, end: nothing };
   };
+  return { kind: 'clock jump', part: 'anvil', holdMs: AT_ONCE, begin };
 }
 
 /** No file of the process can be written any more. It may end by that, and is started again with room. */
-function fillDiskOf(bed: ChaosBed, name: string): Fault {
-  return {
-    kind: 'disk full',
-    part: name,
-    holdMs: SHORT,
-    async begin() {
-      const empty = fillDisk(bed.pid(name));
-      return { detail: name, end: async () => empty() };
-    },
+function fillDiskOf(bed: ChaosBed, part: string): Fault {
+  const begin = async () => {
+    const empty = fillDisk(bed.pid(part));
+    return { detail: part, end: async () => empty() };
   };
+  return { kind: 'disk full', part, holdMs: SHORT, begin };
 }

@@ -5,7 +5,7 @@ import { Interface } from 'ethers';
 import { type JudgedBlock, keyOf } from '../simulation/chain/keep-chain.js';
 
 /** Whose funds and nonces are noted. */
-export interface Subjects {
+interface Subjects {
   readonly protocol: Address;
   readonly makers: readonly Address[];
   readonly tokens: readonly Address[];
@@ -22,28 +22,13 @@ export interface KeptFill {
   readonly taking: bigint;
 }
 
-/** The chain of a run: a block each second, and what its contracts said after each. */
-export interface KeptBlocks {
-  /** Notes what the contracts say of these after each block from now on. */
-  note(subjects: Subjects): Promise<void>;
-  /** @throws Error where the block is not noted */
-  at(number: number): JudgedBlock;
-  readonly head: JudgedBlock;
-  /** The fills of a maker's orders in the blocks that are noted. */
-  fillsOf(maker: string): readonly KeptFill[];
-  /** Makes no more blocks. @throws Error where what was noted of these orders is not what the contracts say now */
-  stop(orders: readonly Hex[]): Promise<void>;
-  /** Makes no more blocks, and asks for nothing. */
-  end(): Promise<void>;
-}
-
 export interface Question {
   readonly method: string;
   readonly params: readonly unknown[];
 }
 
 /** Asks the chain some questions at once. @throws Error where it does not answer each of them */
-export type AskAll = (questions: readonly Question[]) => Promise<unknown[]>;
+type AskAll = (questions: readonly Question[]) => Promise<unknown[]>;
 
 const BLOCK_MS = 1_000;
 const PAUSE_MS_MIN = 100;
@@ -60,102 +45,92 @@ const abi = new Interface([
 ]);
 
 /**
- * Makes a block each second, and asks the contracts by `eth_call` before the next one is made: a chain that is killed keeps no
- * older state. While the chain is away no block is made.
- * @param askAll asks a node that makes no block while somebody reads
+ * The chain of a run: makes a block each second, and asks the contracts by `eth_call` before the next one is made: a chain that is
+ * killed keeps no older state. While the chain is away no block is made.
  */
-export function keepBlocks(askAll: AskAll): KeptBlocks {
-  const notes = new Notes(askAll);
-  let isOn = true;
-  let failure: unknown;
-  const making = (async () => {
-    while (isOn) {
-      const dueAtMs = performance.now() + BLOCK_MS;
-      try {
-        await notes.catchUp();
-        await askAll([{ method: 'evm_mine', params: [] }]);
-        await notes.catchUp();
-        failure = undefined;
-      } catch (error) {
-        failure = error;
-      }
-      await pause(Math.max(PAUSE_MS_MIN, dueAtMs - performance.now()));
-    }
-  })();
-  const end = async () => {
-    isOn = false;
-    await making;
-  };
-  return {
-    at: (number) => notes.at(number),
-    get head() {
-      return notes.head;
-    },
-    fillsOf: (maker) => notes.fills.filter((fill) => fill.maker === maker),
-    async note(subjects) {
-      notes.begin(subjects);
-      const deadline = performance.now() + NOTED_MS_MAX;
-      while (notes.isEmpty) {
-        if (performance.now() > deadline) throw new Error('no block is noted', { cause: failure });
-        await pause(PAUSE_MS_MIN);
-      }
-    },
-    async stop(orders) {
-      await end();
-      await notes.catchUp();
-      await notes.compare(orders);
-    },
-    end,
-  };
-}
-
-/** What the contracts said after each block. */
-class Notes {
+export class KeptBlocks {
   readonly #askAll: AskAll;
   readonly #blocks = new Map<number, JudgedBlock>();
   /** Each value of a call, with the block since which it is so. */
   readonly #values = new Map<string, { readonly since: number; readonly value: bigint }[]>();
-  readonly fills: KeptFill[] = [];
+  readonly #fills: KeptFill[] = [];
+  readonly #making: Promise<void>;
   #subjects: Subjects | undefined;
   #last = -1;
+  #isOn = true;
+  #failure: unknown;
 
+  /** @param askAll asks a node that makes no block while somebody reads */
   constructor(askAll: AskAll) {
     this.#askAll = askAll;
+    this.#making = this.#make();
   }
 
-  get isEmpty(): boolean {
-    return this.#blocks.size === 0;
+  /** Notes what the contracts say of these after each block from now on. */
+  async note(subjects: Subjects): Promise<void> {
+    this.#subjects = subjects;
+    const deadline = performance.now() + NOTED_MS_MAX;
+    while (this.#blocks.size === 0) {
+      if (performance.now() > deadline) throw new Error('no block is noted', { cause: this.#failure });
+      await pause(PAUSE_MS_MIN);
+    }
   }
 
   get head(): JudgedBlock {
     return this.at(this.#last);
   }
 
+  /** @throws Error where the block is not noted */
   at(number: number): JudgedBlock {
     const block = this.#blocks.get(number);
     if (block === undefined) throw new Error(`block ${number} is not noted`);
     return block;
   }
 
-  begin(subjects: Subjects): void {
-    this.#subjects = subjects;
+  /** The fills of a maker's orders in the blocks that are noted. */
+  fillsOf(maker: string): readonly KeptFill[] {
+    return this.#fills.filter((fill) => fill.maker === maker);
   }
 
-  async catchUp(): Promise<void> {
-    const subjects = this.#subjects;
-    if (subjects === undefined) return;
-    const [head] = await this.#askAll([{ method: 'eth_blockNumber', params: [] }]);
-    if (this.#last < 0) this.#last = Number(head) - 1;
-    while (this.#last < Number(head)) await this.#take(this.#last + 1, subjects);
-  }
-
-  async compare(orders: readonly Hex[]): Promise<void> {
+  /** Makes no more blocks. @throws Error where what was noted of these orders is not what the contracts say now */
+  async stop(orders: readonly Hex[]): Promise<void> {
+    await this.end();
+    await this.#catchUp();
     const { header, values } = this.head;
     const reads = orders.flatMap((hash) => readsOfOrder(hash, this.#subjects?.protocol ?? '0x'));
     const answers = await this.#read(reads, header.number);
     for (const [index, { key }] of reads.entries())
       if ((values.get(key) ?? 0n) !== answers[index])
         throw new Error(`the call ${key} returns ${answers[index]}, and ${values.get(key)} was noted`);
+  }
+
+  /** Makes no more blocks, and asks for nothing. */
+  async end(): Promise<void> {
+    this.#isOn = false;
+    await this.#making;
+  }
+
+  async #make(): Promise<void> {
+    while (this.#isOn) {
+      const dueAtMs = performance.now() + BLOCK_MS;
+      try {
+        await this.#catchUp();
+        await this.#askAll([{ method: 'evm_mine', params: [] }]);
+        await this.#catchUp();
+        this.#failure = undefined;
+      } catch (error) {
+        this.#failure = error;
+      }
+      await pause(Math.max(PAUSE_MS_MIN, dueAtMs - performance.now()));
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const subjects = this.#subjects;
+    if (subjects === undefined) return;
+    const [head] = await this.#askAll([{ method: 'eth_blockNumber', params: [] }]);
+    if (this.#last < 0) this.#last = Number(head) - 1;
+    while (this.#last < Number(head)) await this.#take(this.#last + 1, subjects);
   }
 
   async #take(number: number, subjects: Subjects): Promise<void> {
@@ -172,7 +147,7 @@ class Notes {
       if (filled?.name !== 'OrderFilled') continue;
       const { maker, orderHash, taker, making, taking } = filled.args.toObject();
       const who = { maker: maker.toLowerCase(), taker: taker.toLowerCase() };
-      this.fills.push({ ...who, orderHash, blockNumber: number, logIndex: Number(log.logIndex), making, taking });
+      this.#fills.push({ ...who, orderHash, blockNumber: number, logIndex: Number(log.logIndex), making, taking });
     }
     const reads = [...readsOf(subjects), ...[...orders].flatMap((hash) => readsOfOrder(hash, protocol))];
     const answers = await this.#read(reads, number);

@@ -6,35 +6,7 @@ import { readStackEnvironment, type Supervised, type Supervision, startParts, su
 import { findFreePort, openTcpGate, startAnvil, type TcpGate } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
-import { type KeptBlocks, keepBlocks, type Question } from './keep-blocks.js';
-
-/** A whole Makerbook in which each process, and each connection between two of them, can be harmed alone. */
-export interface ChaosBed {
-  readonly stack: OpenStack;
-  /** Where makers call, through the gate `clients`. */
-  readonly baseUrl: string;
-  /** Names of what can be killed and frozen: services, gateway, Kafka or its brokers, Postgres, Redis, anvil. */
-  readonly names: readonly string[];
-  readonly brokers: readonly string[];
-  /** Sends a signal to the process of that name, and those that it has started. What ends is started again. */
-  signal(name: string, signal: NodeJS.Signals): Promise<void>;
-  pid(name: string): number;
-  /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
-  readonly links: ReadonlyMap<string, readonly TcpGate[]>;
-  /** The blocks, and what the contracts said after each. */
-  readonly chain: KeptBlocks;
-  /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
-  askChain(method: string, params?: readonly unknown[]): Promise<unknown>;
-  /** Waits until everything that was harmed runs again and is ready. @returns what it waited for last; empty: nothing */
-  ready(): Promise<string>;
-  /** Sets the clock of a service. */
-  setClock(service: string, aheadMs: number): void;
-  /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
-  readonly restarts: readonly string[];
-  /** Copies the logs of all processes. */
-  keepLogs(to: string): void;
-  stop(): Promise<void>;
-}
+import { KeptBlocks, type Question } from './keep-blocks.js';
 
 /** Which parts each service calls. */
 const CALLS = {
@@ -88,8 +60,8 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
     const askExactly = (questions: readonly Question[]) => askAll(node.url, questions);
     // So that the gate does not wait for a block after each transaction.
     await askExactly([{ method: 'evm_setAutomine', params: [false] }]);
-    const chain = keepBlocks(askExactly);
-    closing.push(chain.end);
+    const chain = new KeptBlocks(askExactly);
+    closing.push(() => chain.end());
     const environment = readStackEnvironment({ KAFKA_NODES: String(brokers), RPC_URL: rpcUrl });
     const addresses = await startParts(environment, folders, supervision, (part) => supervised.push(part));
     restarts.length = 0;
@@ -141,44 +113,56 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
   }
 }
 
-function describeBed(parts: {
+/** A whole Makerbook in which each process, and each connection between two of them, can be harmed alone. */
+export type ChaosBed = ReturnType<typeof describeBed>;
+
+interface BedParts {
   readonly folder: string;
   readonly stack: OpenStack;
   readonly supervised: readonly Supervised[];
+  /** The blocks, and what the contracts said after each. */
   readonly chain: KeptBlocks;
   readonly rpcUrl: string;
+  /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
+  /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
   readonly restarts: readonly string[];
   readonly clockFile: (service: string) => string;
   readonly stop: () => Promise<void>;
-}): ChaosBed {
+}
+
+function describeBed(parts: BedParts) {
   const { folder, stack, supervised, rpcUrl, links, clockFile } = parts;
   const partOf = (name: string) => supervised.find((part) => part.name === name)?.current();
   return {
     ...parts,
+    /** Where makers call, through the gate `clients`. */
     baseUrl: links.get('clients')?.[0]?.url ?? '',
+    /** Names of what can be killed and frozen: services, gateway, Kafka or its brokers, Postgres, Redis, anvil. */
     names: [...supervised.map(({ name }) => name), ...stack.processes().map(({ name }) => name)],
     brokers: supervised.map(({ name }) => name).filter((name) => name.startsWith('Kafka')),
-    pid: (name) => partOf(name)?.pid ?? stack.processOf(name).pid,
-    async signal(name, signal) {
+    pid: (name: string) => partOf(name)?.pid ?? stack.processOf(name).pid,
+    /** Sends a signal to the process of that name, and those that it has started. What ends is started again. */
+    async signal(name: string, signal: NodeJS.Signals) {
       const part = partOf(name);
       // Postgres freezes as a whole only where each of its processes does.
       if (part === undefined) stack.signal(signal, name);
       else if (signal === 'SIGSTOP') await part.freeze();
       else part.kill(signal);
     },
-    askChain: async (method, params = []) => (await askAll(rpcUrl, [{ method, params }]))[0],
+    /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
+    askChain: async (method: string, params: readonly unknown[] = []) =>
+      (await askAll(rpcUrl, [{ method, params }]))[0],
+    /** Waits until everything that was harmed runs again and is ready. @returns what it waited for last; empty: nothing */
     async ready() {
-      await eventually(
-        async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name),
-        [],
-      );
+      const dead = async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name);
+      await eventually(dead, []);
       return stack.ready();
     },
-    keepLogs(to) {
+    keepLogs(to: string) {
       for (const each of [folder, stack.folder]) cpSync(join(each, 'logs'), to, { recursive: true });
     },
-    setClock: (service, aheadMs) => writeFileSync(clockFile(service), String(aheadMs)),
+    setClock: (service: string, aheadMs: number) => writeFileSync(clockFile(service), String(aheadMs)),
   };
 }
 

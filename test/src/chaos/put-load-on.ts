@@ -10,19 +10,7 @@ import { drawTerms, type LoadMaker, type LoadState, openRequests, TOKENS } from 
 import type { Finding, OrderHistory } from './judge-orders.js';
 import type { ChaosBed } from './open-bed.js';
 
-/** Requests and chain moves of many makers, whatever is answered; each begins at its time, though others hang. */
-export interface Load {
-  readonly orders: readonly OrderHistory[];
-  readonly makers: readonly LoadMaker[];
-  /** What a list that does not say that it is behind lacked, or held too much. */
-  readonly findings: readonly Finding[];
-  /** How often each action had each outcome. */
-  readonly tally: Readonly<Record<string, number>>;
-  /** The last-begun request of the kind that was answered with 200, by `performance.now()`. */
-  answered(kind: 'POST' | 'GET'): { readonly beganAtMs: number; readonly endedAtMs: number };
-  /** Begins nothing more, and waits until every request has ended. @throws what a request threw that is no answer */
-  stop(): Promise<void>;
-}
+export type Load = Awaited<ReturnType<typeof putLoadOn>>;
 
 const ACTIONS_PER_SECOND = 16;
 /** A client gives up by then. */
@@ -43,12 +31,13 @@ const moves = {
 };
 const WRAPPED = TOKENS[1];
 
+/** Requests and chain moves of many makers, whatever is answered; each begins at its time, though others hang. */
 export async function putLoadOn(
   bed: ChaosBed,
   makerCount: number,
   chance: Chance,
   actionsPerSecond = ACTIONS_PER_SECOND,
-): Promise<Load> {
+) {
   const chain = openChain(bed.stack, false);
   const makers = await Promise.all(
     (await openMakers(bed.stack, chain, makerCount)).map((maker) => openLoadMaker(bed, maker)),
@@ -82,12 +71,16 @@ export async function putLoadOn(
     actions[chance.pickWeighted(weights)](chance.pickAny(makers) as LoadMaker),
   );
   return {
-    orders: state.orders,
+    orders: state.orders as readonly OrderHistory[],
     makers,
-    findings: state.findings,
+    /** What a list that does not say that it is behind lacked, or held too much. */
+    findings: state.findings as readonly Finding[],
+    /** How often each action had each outcome. */
     tally,
-    answered: (kind) => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
-    async stop() {
+    /** The last-begun request of the kind that was answered with 200, by `performance.now()`. */
+    answered: (kind: 'POST' | 'GET') => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
+    /** Begins nothing more, and waits until every request has ended. @throws what a request threw that is no answer */
+    async stop(): Promise<void> {
       await pace.stop().finally(() => chain.stop());
     },
   };

@@ -1,5 +1,4 @@
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { type BaseWallet, Wallet } from 'ethers';
@@ -11,11 +10,10 @@ import {
   CANCELLATIONS_PATH,
   json,
   ORDERS_PATH,
-  type RequestMaker,
   requestMaker,
   type SignedItem,
 } from '../kit/make-requests.js';
-import { type ChaosBed, openBed, SERVICES } from './open-bed.js';
+import { type ChaosBed, openBed } from './open-bed.js';
 import { runChaos } from './run-chaos.js';
 
 /** One of each sort, and everything at once. `npm run chaos` draws from all of them. */
@@ -32,12 +30,9 @@ const handful = [
 /** The time limits of a cancellation add up: two statements, and an append. */
 const ANSWER_MS_MAX = 20_000;
 const ROUNDS = 2;
-/** As the local Postgres is started. */
-const POSTGRES_CONNECTIONS = 100;
-const OCCUPANT = 'occupant';
 
 let bed: ChaosBed;
-let make: RequestMaker;
+let make: ReturnType<typeof requestMaker>;
 /** Its connections take no part in the services'. */
 let postgres: Postgres;
 const wallet = () => new Wallet(Wallet.createRandom().privateKey);
@@ -48,7 +43,13 @@ beforeAll(async () => {
   bed = await openBed(1);
   const { addresses, operatorEnvironment } = bed.stack;
   make = requestMaker(addresses);
-  postgres = openPostgres('test', 1);
+  postgres = connectPostgres({
+    url: addresses.databaseUrl,
+    poolMax: 1,
+    connectTimeoutMs: 60_000,
+    statementTimeoutMs: 600_000,
+    onConnectionLost() {},
+  });
   await admitMaker(
     makers.map(({ address }) => address),
     operatorEnvironment,
@@ -60,16 +61,9 @@ afterAll(async () => {
   await bed?.stop();
 });
 
-function openPostgres(applicationName: string, poolMax: number): Postgres {
-  const url = bed.stack.addresses.databaseUrl;
-  const timeouts = { connectTimeoutMs: 60_000, statementTimeoutMs: 600_000 };
-  return connectPostgres({ url, applicationName, poolMax, ...timeouts, onConnectionLost() {} });
-}
-
 /** A request of each endpoint; of POST and of cancellations in each form. */
 function requestsOf(open: readonly SignedItem[]): Readonly<Record<string, Asked>> {
   const [first, second, ...unknown] = [...open, make.order(maker), make.order(maker)] as [SignedItem, SignedItem];
-  const get = (target: string): Asked => ({ method: 'GET', target });
   return {
     'a POST': make.post([make.order(maker)]),
     'a POST of two makers': make.post([make.order(maker), make.order(other)]),
@@ -78,10 +72,10 @@ function requestsOf(open: readonly SignedItem[]): Readonly<Record<string, Asked>
     'a cancellation with its salt': cancelWithSalt(second),
     'a list': make.list(maker),
     'a patch': make.patch(make.quote(), '2'),
-    info: get(`${ORDERS_PATH}/info`),
-    'openapi.json': get('/openapi.json'),
-    'asyncapi.json': get('/asyncapi.json'),
-    docs: get('/docs'),
+    info: { method: 'GET', target: `${ORDERS_PATH}/info` },
+    'openapi.json': { method: 'GET', target: '/openapi.json' },
+    'asyncapi.json': { method: 'GET', target: '/asyncapi.json' },
+    docs: { method: 'GET', target: '/docs' },
   };
 }
 
@@ -143,12 +137,6 @@ const cancellations = ['a DELETE', 'a cancellation with its salt'];
 
 const outages: readonly Outage[] = [
   {
-    what: 'Postgres has no connection left',
-    works: [...unstored, 'a cancellation with its salt'],
-    fails: [...posts, 'a DELETE', 'a DELETE of unknown hashes'],
-    begin: occupyConnections,
-  },
-  {
     what: 'Postgres takes no writes',
     works: [...unstored, 'a cancellation with its salt'],
     fails: posts,
@@ -205,15 +193,6 @@ const outages: readonly Outage[] = [
     },
   },
   {
-    what: 'Redis takes no writes',
-    works: [...unstored, ...posts, ...cancellations, 'a DELETE of unknown hashes', 'a list', 'info'],
-    fails: [],
-    async begin() {
-      await askRedis('REPLICAOF 127.0.0.1 1');
-      return () => askRedis('REPLICAOF NO ONE');
-    },
-  },
-  {
     what: 'Kafka hangs',
     works: [...unstored, 'a list', 'info'],
     fails: [...posts, ...cancellations],
@@ -236,56 +215,6 @@ async function fillDiskOf(part: string): Promise<() => void> {
   const pid = bed.pid(part);
   if (!canFillDisk(pid)) throw new Error('needs `prlimit` (util-linux), and the right to use it');
   return fillDisk(pid);
-}
-
-/** Takes every connection that there is, but one for the test itself. */
-async function occupyConnections(): Promise<() => Promise<void>> {
-  const occupant = openPostgres(OCCUPANT, POSTGRES_CONNECTIONS);
-  // The test's own connection comes first.
-  await postgres.check();
-  let isOver = false;
-  const hold = async () => {
-    while (!isOver) {
-      await occupant.query('select pg_sleep(600)').catch(() => undefined);
-      await pause(20);
-    }
-  };
-  const holding = Promise.all(Array.from({ length: POSTGRES_CONNECTIONS - 1 }, hold));
-  const end = async () => {
-    isOver = true;
-    let isReleased = false;
-    const released = holding.then(() => {
-      isReleased = true;
-    });
-    // One that was still connecting sleeps from then on.
-    while (!isReleased) {
-      await postgres.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
-        OCCUPANT,
-      ]);
-      await Promise.race([released, pause(200)]);
-    }
-    await occupant.close();
-  };
-  // Frozen services open no connection in the place of one that they lose.
-  for (const service of SERVICES) await bed.stack.freeze(service);
-  try {
-    await eventually(async () => {
-      await postgres.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
-         where backend_type = 'client backend' and application_name <> all($1)
-           -- One that is being opened has no name yet.
-           and (application_name <> '' or backend_start < now() - interval '5 seconds')`,
-        [[OCCUPANT, 'test']],
-      );
-      return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
-    }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
-    return end;
-  } catch (error) {
-    await end();
-    throw error;
-  } finally {
-    bed.stack.signal('SIGCONT', ...SERVICES);
-  }
 }
 
 /** Sends commands to Redis, one after the other. @throws Error where one is refused */

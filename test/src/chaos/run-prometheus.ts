@@ -12,13 +12,7 @@ export interface Firing {
   readonly runbook: string;
 }
 
-export interface Prometheus {
-  readonly url: string;
-  firing(): Promise<Firing[]>;
-  /** How many series an expression has now. @throws Error where Prometheus does not take it */
-  count(expr: string): Promise<number>;
-  stop(): Promise<void>;
-}
+export type Prometheus = Awaited<ReturnType<typeof runPrometheus>>;
 
 const START_MS_MAX = 60_000;
 
@@ -31,7 +25,7 @@ export async function runPrometheus(
   folder: string,
   groups: readonly RuleGroup[],
   targets: Readonly<Record<string, readonly string[]>>,
-): Promise<Prometheus> {
+) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'rules.json'), JSON.stringify({ groups }));
   const config = {
@@ -63,7 +57,12 @@ export async function runPrometheus(
     process.off('exit', kill);
   };
   await Promise.race([ended.then((reason) => Promise.reject(new Error(reason))), untilReady(url)]);
-  return { url, stop, firing: () => readFiring(url), count: (expr) => countSeries(url, expr) };
+  return {
+    stop,
+    firing: () => readFiring(url),
+    /** How many series an expression has now. @throws Error where Prometheus does not take it */
+    count: (expr: string) => countSeries(url, expr),
+  };
 }
 
 async function untilReady(url: string): Promise<void> {

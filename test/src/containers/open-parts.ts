@@ -1,28 +1,17 @@
-import { type DeployedContracts, deployContracts } from '@makerbook/local-stack';
+import { deployContracts } from '@makerbook/local-stack';
 import { type AnvilPart, startAnvil, startTestParts, stopTestParts, testParts } from '@makerbook/parts';
 import { Wallet } from 'ethers';
 
 const SERVICE_NAME = 'Makerbook';
 const CHAIN_ID = 8217;
 
-/** Kafka, Postgres, Redis and a chain with the contracts, as processes of this machine: what containers are run against. */
-export interface Parts {
-  /** As a file of addresses has them, but for the base URL. */
-  readonly addresses: {
-    readonly kafkaBrokers: string;
-    readonly databaseUrl: string;
-    readonly redisUrl: string;
-    readonly rpcUrl: string;
-    readonly chainId: number;
-    readonly serviceName: string;
-  } & DeployedContracts;
-  /** The same as settings of the services. */
-  readonly environment: Readonly<Record<string, string>>;
-  stop(): Promise<void>;
-}
+export type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** Starts them on free ports. Jest runs that are started by this process use the same ones. */
-export async function openParts(): Promise<Parts> {
+/**
+ * Kafka, Postgres, Redis and a chain with the contracts, as processes of this machine: what containers are run against. Jest runs
+ * that are started by this process use the same ones.
+ */
+export async function openParts() {
   await startTestParts();
   let chain: AnvilPart | undefined;
   const stop = async () => {
@@ -53,7 +42,9 @@ export async function openParts(): Promise<Parts> {
       QUOTE_SIGNER_KEY: signer.privateKey,
     };
     return {
+      /** As a file of addresses has them, but for the base URL. */
       addresses: { ...addresses, chainId: CHAIN_ID, serviceName: SERVICE_NAME, ...contracts },
+      /** The same as settings of the services. */
       environment,
       stop,
     };

@@ -12,24 +12,10 @@ export interface RunningPod {
   readonly opsPort: number;
 }
 
-export interface Pods {
-  /** Pods that run, oldest first. */
-  running(): readonly RunningPod[];
-  /** Starts one more pod of a Deployment. It becomes ready later. */
-  start(service: string): Promise<RunningPod>;
-  ready(pod: RunningPod): Promise<void>;
-  /** Runs a Job to its end. @returns what it printed */
-  runJob(job: string): Promise<string>;
-  /** Ends a pod as Kubernetes does. */
-  end(pod: RunningPod): Promise<{ seconds: number; exitCode: number }>;
-  /** How many pods more than wanted a Deployment may have while it is rolled out. */
-  surgeOf(service: string): number;
-  /** Removes all. */
-  stop(): Promise<void>;
-}
+export type Pods = ReturnType<typeof runPods>;
 
 /** The pods of the small overlay, as `podman kube play` runs them. @param name is put before the name of each */
-export function runPods(name: string, tag: string, environment: Readonly<Record<string, string>>): Pods {
+export function runPods(name: string, tag: string, environment: Readonly<Record<string, string>>) {
   const manifests = renderOverlay('small');
   const templates = readPods(manifests);
   const names = new Set<string>();
@@ -46,28 +32,33 @@ export function runPods(name: string, tag: string, environment: Readonly<Record<
     return { name: plan.name, service: template.service, container: `${plan.name}-main`, port, opsPort };
   }
   return {
-    running: () => running,
-    async start(service) {
+    /** Pods that run, oldest first. */
+    running: (): readonly RunningPod[] => running,
+    /** Starts one more pod of a Deployment. It becomes ready later. */
+    async start(service: string): Promise<RunningPod> {
       const pod = await create(`Deployment ${service}`, `${service}-${++number}`);
       running.push(pod);
       return pod;
     },
-    ready: (pod) => waitUntilReady(`http://127.0.0.1:${pod.opsPort}/readyz`),
-    async runJob(job) {
+    ready: (pod: RunningPod) => waitUntilReady(`http://127.0.0.1:${pod.opsPort}/readyz`),
+    /** Runs a Job to its end. @returns what it printed */
+    async runJob(job: string): Promise<string> {
       return waitForEnd((await create(`Job ${job}`, job)).container);
     },
-    async end(pod) {
+    /** Ends a pod as Kubernetes does. */
+    async end(pod: RunningPod) {
       running.splice(running.indexOf(pod), 1);
       const ended = await stopContainer(pod.container);
       await podman('pod', 'rm', '--force', pod.name);
       names.delete(pod.name);
       return ended;
     },
-    surgeOf(service) {
+    /** How many pods more than wanted a Deployment may have while it is rolled out. */
+    surgeOf(service: string): number {
       const deployment = manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === service);
       return (deployment as Deployment).spec.strategy.rollingUpdate.maxSurge;
     },
-    async stop() {
+    async stop(): Promise<void> {
       for (const pod of names) await podman('pod', 'rm', '--force', '--time', '5', '--ignore', pod);
     },
   };

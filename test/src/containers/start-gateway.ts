@@ -11,17 +11,13 @@ export interface Upstreams {
   readonly query: readonly number[];
 }
 
-export interface Gateway {
-  readonly url: string;
-  route(next: Upstreams): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 /**
  * nginx with the configuration of deploy/compose, before services on ports of this machine. Needs `nginx` on the PATH.
  * `route` gives it other services and returns when it has taken them; requests under way end where they are.
  */
-export async function startGateway(port: number, upstreams: Upstreams): Promise<Gateway> {
+export async function startGateway(port: number, upstreams: Upstreams) {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-gateway-'));
   const file = join(folder, 'nginx.conf');
   const words = ['-e', 'stderr', '-p', folder, '-c', file];

@@ -7,20 +7,7 @@ import type { TestMaker } from '../kit/open-maker.js';
 /** A message to the router: its status, one of the changes that it names, and the cause of the fact: see `Step`. */
 export type ExpectedStep = readonly [status: string, change: string, cause: string];
 
-/** What is known of orders in several places, held against each other. Each waits until it is so. */
-export interface OrderChecks {
-  /**
-   * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of those
-   * that are listed.
-   */
-  both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed?: string[]): Promise<void>;
-  /** These are all messages about the order, each with the fact that it names. */
-  story(order: SignedOrder | undefined, ...expected: ExpectedStep[]): Promise<void>;
-  /** The maker is told this of the order: each status that it had, and the cause. */
-  told(maker: TestMaker, order: SignedOrder, ...expected: (readonly [status: string, cause: string])[]): Promise<void>;
-  /** The history says why each was removed, by a fact that can be the reason; `open` for one that was not. */
-  remembered(orders: readonly SignedOrder[], expected: string[]): Promise<void>;
-}
+export type OrderChecks = ReturnType<typeof checkOrders>;
 
 /** The facts that remove an order, by the reason that is given. */
 const removals: Readonly<Record<string, readonly string[]>> = {
@@ -32,7 +19,8 @@ const removals: Readonly<Record<string, readonly string[]>> = {
   EXPIRED: ['BlockProcessed'],
 };
 
-export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChecks {
+/** What is known of orders in several places, held against each other. Each waits until it is so. */
+export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
   const removalsOf = async (orders: readonly SignedOrder[]) => {
     const rows = await postgres.query<{ order_hash: string; reason: string; partition: number; log_offset: string }>(
       `select order_hash, reason, partition, log_offset::text from order_history
@@ -49,13 +37,18 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
     });
   };
   return {
-    async both(maker, orders, expected, inFeed = expected) {
+    /**
+     * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of those
+     * that are listed.
+     */
+    async both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed = expected) {
       await maker.lists(orders, expected);
       await eventually(async () => orders.map(({ orderHash }) => feed.last(orderHash)), inFeed);
       const listed = orders.filter((_, n) => expected[n] !== 'gone');
       await eventually(async () => listed.every(({ orderHash }) => feed.isObserved(orderHash)), true);
     },
-    async story(order, ...expected) {
+    /** These are all messages about the order, each with the fact that it names. */
+    async story(order: SignedOrder | undefined, ...expected: ExpectedStep[]) {
       if (order === undefined) throw new Error('there is no such order');
       const ask = async () =>
         feed.steps(order).map(({ status, changes, cause }, n) => {
@@ -64,7 +57,12 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
         });
       await eventually<unknown>(ask, expected);
     },
-    async told(maker, { orderHash }, ...expected) {
+    /** The maker is told this of the order: each status that it had, and the cause. */
+    async told(
+      maker: TestMaker,
+      { orderHash }: SignedOrder,
+      ...expected: (readonly [status: string, cause: string])[]
+    ) {
       const ask = async () => {
         const { timeline: all, ...last } = await maker.client.findOrder(orderHash);
         const timeline = all.flatMap((entry) => (entry.happened === 'FILLED' ? [] : [entry]));
@@ -82,7 +80,8 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
       };
       await eventually<unknown>(ask, expected);
     },
-    remembered: (orders, expected) => eventually(() => removalsOf(orders), expected),
+    /** The history says why each was removed, by a fact that can be the reason; `open` for one that was not. */
+    remembered: (orders: readonly SignedOrder[], expected: string[]) => eventually(() => removalsOf(orders), expected),
   };
 }
 

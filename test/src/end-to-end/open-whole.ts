@@ -1,23 +1,16 @@
-import { connectPostgres, type Postgres } from '@makerbook/postgres';
-import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
-import { openChain, type TestChain } from '../kit/open-maker.js';
-import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
-import { receiveSpans, type SpanReceiver } from '../kit/receive-spans.js';
+import { connectPostgres } from '@makerbook/postgres';
+import { followOrders } from '../kit/follow-orders.js';
+import { openChain } from '../kit/open-maker.js';
+import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { receiveSpans } from '../kit/receive-spans.js';
 
 /** One stack for many tests, on the parts of the run, and what they look at it with. */
-export interface WholeStack {
-  readonly stack: OpenStack;
-  readonly chain: TestChain;
-  readonly postgres: Postgres;
-  readonly feed: FollowedOrders;
-  readonly spans: SpanReceiver;
-  stop(): Promise<void>;
-}
+export type WholeStack = Awaited<ReturnType<typeof openWhole>>;
 
 /** False where the tests run on a stack that something else has started: its settings and processes are not theirs. */
 export const isOwnStack = process.env[TEST_STACK_VARIABLE] === undefined;
 
-export async function openWhole(): Promise<WholeStack> {
+export async function openWhole() {
   const spans = await receiveSpans();
   const settings = {
     // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
@@ -43,7 +36,7 @@ export async function openWhole(): Promise<WholeStack> {
     postgres,
     feed,
     spans,
-    async stop() {
+    async stop(): Promise<void> {
       chain.stop();
       await feed.close();
       await postgres.close();

@@ -19,17 +19,12 @@ export const programs = [
 const STAND_IN = join(findRoot(), 'examples/testing/python');
 
 /** The page /docs, as a maker's browser has it. */
-export interface DocumentPage {
-  readonly html: string;
-  /** Runs a program that the page shows, with its variables. @returns its lines */
-  runProgram(command: string, file: string, environment: Readonly<Record<string, string>>): Promise<string>;
-}
-
-export async function readDocumentPage(baseUrl: string): Promise<DocumentPage> {
+export async function readDocumentPage(baseUrl: string) {
   const html = await (await fetch(`${baseUrl}/docs`)).text();
   return {
     html,
-    async runProgram(command, file, environment) {
+    /** Runs a program that the page shows, with its variables. @returns its lines */
+    async runProgram(command: string, file: string, environment: Readonly<Record<string, string>>): Promise<string> {
       const figure = html.split(`<figcaption>${file}</figcaption>`)[1] ?? '';
       const [, code = ''] = /<code>(.*?)<\/code>/s.exec(figure) ?? [];
       // Where the package that it imports is found.

@@ -3,19 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { paths, problemBody } from '@makerbook/contracts-http';
 
-/** What a maker meets on a bad day, in front of the service. */
-export interface BadGateway {
-  readonly url: string;
-  /** Method and status of each answer, in order; `lost` where the service answered and the maker heard nothing. */
-  readonly answers: readonly string[];
-  close(): Promise<void>;
-}
-
 /**
- * Passes requests on, but loses the answer of the first POST of orders, and refuses the first GET with 429, the first
+ * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders, and refuses the first GET with 429, the first
  * cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
  */
-export async function openBadGateway(baseUrl: string): Promise<BadGateway> {
+export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '' } = request;
@@ -47,8 +39,9 @@ export async function openBadGateway(baseUrl: string): Promise<BadGateway> {
   const address = server.address();
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    answers,
-    async close() {
+    /** Method and status of each answer, in order; `lost` where the service answered and the maker heard nothing. */
+    answers: answers as readonly string[],
+    async close(): Promise<void> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');

@@ -38,14 +38,10 @@ export async function outputOf(command: string, env: Environment): Promise<strin
   return stdout;
 }
 
-/** A command that runs until it is stopped. */
-export interface RunningCommand {
-  /** What it has printed so far. @throws Error where it has ended by itself */
-  lines(): string[];
-  stop(): Promise<void>;
-}
+export type RunningCommand = ReturnType<typeof startCommand>;
 
-export function startCommand(command: string, env: Environment): RunningCommand {
+/** A command that runs until it is stopped. */
+export function startCommand(command: string, env: Environment) {
   const child: ChildProcess = spawn('sh', ['-c', `exec ${withoutNpm(command)}`], {
     cwd: root,
     env: { ...process.env, ...env },
@@ -57,11 +53,12 @@ export function startCommand(command: string, env: Environment): RunningCommand 
       output += data;
     });
   return {
-    lines() {
+    /** What it has printed so far. @throws Error where it has ended by itself */
+    lines(): string[] {
       if (child.exitCode !== null) throw new Error(`${command} has ended: ${output}`);
       return output.split('\n');
     },
-    async stop() {
+    async stop(): Promise<void> {
       child.kill('SIGKILL');
       await exited;
     },

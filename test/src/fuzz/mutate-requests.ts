@@ -53,7 +53,6 @@ const ODD_KEYS = [
   '__proto__',
   'constructor',
   'prototype',
-  'toString',
   '',
   '0',
   'a/b~c',
@@ -164,7 +163,7 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
     at.set(value);
   }),
   'two values exchanged': inJson((at, random, all) => {
-    const other = random.pick(all);
+    const other = random.pickAny(all) ?? at;
     const { value } = at;
     if (isWithin(other.value, value) || isWithin(value, other.value)) return;
     at.set(other.value);
@@ -252,15 +251,15 @@ interface Place {
   rename(key: string): void;
 }
 
-function inJson(change: (at: Place, random: Chance, all: readonly [Place, ...Place[]]) => void): RequestMutation {
+function inJson(change: (at: Place, random: Chance, all: readonly Place[]) => void): RequestMutation {
   return {
     fits: hasJson,
     change: (asked, random) => {
       const root = { body: parse(asked.body as string) as Json };
-      const [first, ...rest] = placesIn(root);
-      if (first === undefined) return asked;
-      const all = [first, ...rest] as const;
-      change(random.pick([...all]), random, [...all]);
+      const all = placesIn(root);
+      const place = random.pickAny(all);
+      if (place === undefined) return asked;
+      change(place, random, all);
       return { ...asked, body: JSON.stringify(root.body) ?? '' };
     },
   };
@@ -337,60 +336,35 @@ function oddText(value: Json, random: Chance): Json {
 
 function spliceText(text: string, random: Chance): string {
   const at = random.below(text.length);
-  const odd = random.pick([
-    '0',
-    'f',
-    'F',
-    'g',
-    '',
-    '00',
-    'x',
-    '-',
-    ' ',
-    '"',
-    '\\',
-    ',',
-    '\u0000',
-    '😀',
-    text.slice(0, 70),
-  ]);
+  const odd = random.pick(['', '00', text.slice(0, 70), ...'0fFgx- "\\,\u0000😀']);
   return text.slice(0, at) + odd + text.slice(at + random.below(3));
 }
 
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+
 /** What is no longer one whole request. */
+const breakages: Readonly<Record<string, (bytes: Buffer, random: Chance) => Buffer>> = {
+  'bytes of the head replaced': (bytes, random) => {
+    const changed = Buffer.from(bytes);
+    const headEnd = bytes.indexOf('\r\n\r\n');
+    changed.set(drawBytes(random, 1 + random.below(3)), random.below(Math.max(1, headEnd - 2)));
+    return changed;
+  },
+  cut: (bytes, random) => Buffer.from(bytes.subarray(0, random.below(bytes.length))),
+  'another length': (bytes, random) => {
+    const length = random.pick(['0', '1', '-1', '99999', '1e3', '0x10', '', '4294967296', '1, 1']);
+    return latin1(bytes.toString('latin1').replace(/Content-Length: \d+/, `Content-Length: ${length}`));
+  },
+  doubled: (bytes) => Buffer.concat([bytes, bytes]),
+  'line ends': (bytes, random) =>
+    latin1(bytes.toString('latin1').replace('\r\n', random.pick(['\n', '\r', '\r\n ', '\0']))),
+  noise: (_, random) => drawBytes(random, 1 + random.below(400)),
+};
+
 function breakBytes(bytes: Buffer, random: Chance, names: string[]): Buffer {
-  const headEnd = bytes.indexOf('\r\n\r\n');
-  const how = random.pick([
-    'bytes of the head replaced',
-    'cut',
-    'another length',
-    'doubled',
-    'line ends',
-    'noise',
-  ] as const);
+  const [how, broken] = random.pickAny(Object.entries(breakages)) ?? ['', () => bytes];
   names.push(how);
-  switch (how) {
-    case 'bytes of the head replaced': {
-      const changed = Buffer.from(bytes);
-      changed.set(drawBytes(random, 1 + random.below(3)), random.below(Math.max(1, headEnd - 2)));
-      return changed;
-    }
-    case 'cut':
-      return Buffer.from(bytes.subarray(0, random.below(bytes.length)));
-    case 'another length': {
-      const length = random.pick(['0', '1', '-1', '99999', '1e3', '0x10', '', '4294967296', '1, 1']);
-      return Buffer.from(
-        bytes.toString('latin1').replace(/Content-Length: \d+/, `Content-Length: ${length}`),
-        'latin1',
-      );
-    }
-    case 'doubled':
-      return Buffer.concat([bytes, bytes]);
-    case 'line ends':
-      return Buffer.from(bytes.toString('latin1').replace('\r\n', random.pick(['\n', '\r', '\r\n ', '\0'])), 'latin1');
-    case 'noise':
-      return drawBytes(random, 1 + random.below(400));
-  }
+  return broken(bytes, random);
 }
 
 function drawBytes(random: Chance, length: number): Buffer {

@@ -1,6 +1,6 @@
 import { errorsOfAnyRequest, type OperationId, operations } from '@makerbook/contracts-http';
 import { readOptions } from '@makerbook/settings';
-import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { openStack, TEST_STACK_VARIABLE, UNBOUNDED } from '../kit/open-stack.js';
 import { readWhole } from '../kit/read-values.js';
 import { type FuzzReport, fuzzEndpoints } from './fuzz-endpoints.js';
 
@@ -14,19 +14,14 @@ const { values } = readOptions(USAGE, {
 });
 
 /** No limit stands in the way: what is fuzzed is behind them. */
-const UNBOUNDED = {
+const settings = {
+  ...UNBOUNDED,
   TRUSTED_PROXY_HOPS: '2',
   GATEWAY_REQUESTS_MAX: '100000000',
-  CLIENT_REQUESTS_MAX: '100000000',
-  CANCEL_REQUESTS_MAX: '100000000',
   PATCH_REQUESTS_MAX: '100000000',
-  LIST_BUDGET_PER_SECOND: '1000000',
-  LIST_BUDGET_BURST: '1000000',
-  ORDER_BUDGET_PER_SECOND: '1000000',
-  ORDER_BUDGET_BURST: '1000000',
 };
 
-const stack = await openStack({ ownParts: process.env[TEST_STACK_VARIABLE] === undefined, settings: UNBOUNDED });
+const stack = await openStack({ ownParts: process.env[TEST_STACK_VARIABLE] === undefined, settings });
 const stopEarly = () => void stack.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopEarly);
 let report: FuzzReport;

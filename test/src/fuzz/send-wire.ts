@@ -7,15 +7,10 @@ const HANG_MS = 120_000;
 const ANSWERS_MAX = 8;
 
 /** Sends requests to one port; connections whose requests are whole are used again. */
-export interface WireSender {
-  send(request: Pick<WireRequest, 'bytes' | 'isFramed'>, isHead: boolean): Promise<Exchange>;
-  close(): void;
-}
-
-export function openWireSender(port: number): WireSender {
+export function openWireSender(port: number) {
   const idle: RawConnection[] = [];
   return {
-    async send({ bytes, isFramed }, isHead) {
+    async send({ bytes, isFramed }: Pick<WireRequest, 'bytes' | 'isFramed'>, isHead: boolean): Promise<Exchange> {
       const kept = isFramed ? idle.pop() : undefined;
       const connection = kept?.socket.writable ? kept : await openRaw('127.0.0.1', port);
       if (!isFramed) {

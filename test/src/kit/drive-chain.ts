@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { erc20Fragments } from '@makerbook/contracts-evm';
-import { Interface, toBeHex } from 'ethers';
+import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
 
 /** The tokens of the local chain, which anybody may mint. */
 const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
@@ -8,74 +8,43 @@ const GAS = toBeHex(300_000);
 const MINED_MS_MAX = 5_000;
 
 /** The chain of a bench's stack: transactions of anybody, without their keys. */
-export interface DrivenChain {
-  /** Puts a transaction into the pool; answers with its hash. */
-  send(from: string, token: string, method: 'mint' | 'approve' | 'transfer', ...words: unknown[]): Promise<string>;
-  /** Mines a block now, beside the one that the stack mines each second. */
-  mine(): Promise<void>;
-  /** The number of the block that holds the transaction; waits for it. */
-  blockOf(transaction: string): Promise<number>;
-  /** When `newHeads` announced the block to this process, by `performance.now()`. */
-  seenAt(blockNumber: number): Promise<number>;
-  giveGas(address: string): Promise<void>;
-  stop(): void;
-}
+export type DrivenChain = Awaited<ReturnType<typeof driveChain>>;
 
 /** @throws Error when the chain does not answer */
-export async function driveChain(rpcUrl: string): Promise<DrivenChain> {
-  let id = 0;
-  const call = async (method: string, ...params: unknown[]): Promise<unknown> => {
-    id += 1;
-    const response = await fetch(rpcUrl, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-    });
-    const { result, error } = (await response.json()) as { result?: unknown; error?: { message: string } };
-    if (error !== undefined) throw new Error(`${method}: ${error.message}`);
-    return result;
-  };
+export async function driveChain(rpcUrl: string) {
+  // A call is sent at once, by itself.
+  const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, batchMaxCount: 1, batchStallTime: 0 });
   const heads = await followHeads(rpcUrl.replace(/^http/, 'ws'));
-  await call('anvil_autoImpersonateAccount', true);
+  await provider.send('anvil_autoImpersonateAccount', [true]);
 
   return {
-    send: async (from, token, method, ...words) =>
-      (await call('eth_sendTransaction', {
-        from,
-        to: token,
-        gas: GAS,
-        data: erc20.encodeFunctionData(method, words),
-      })) as string,
-    mine: async () => {
-      await call('evm_mine');
-    },
-    blockOf: async (transaction) => {
+    /** Puts a transaction into the pool; answers with its hash. */
+    send: (from: string, to: string, method: 'mint' | 'approve' | 'transfer', ...words: unknown[]): Promise<string> =>
+      provider.send('eth_sendTransaction', [{ from, to, gas: GAS, data: erc20.encodeFunctionData(method, words) }]),
+    /** Mines a block now, beside the one that the stack mines each second. */
+    mine: (): Promise<unknown> => provider.send('evm_mine', []),
+    /** The number of the block that holds the transaction; waits for it. */
+    async blockOf(transaction: string): Promise<number> {
       const deadline = performance.now() + MINED_MS_MAX;
       while (performance.now() < deadline) {
-        const receipt = (await call('eth_getTransactionReceipt', transaction)) as {
-          blockNumber: string;
-          status: string;
-        } | null;
-        if (receipt?.status === '0x0') throw new Error(`transaction ${transaction} failed`);
-        if (receipt !== null) return Number(receipt.blockNumber);
+        const receipt = await provider.getTransactionReceipt(transaction);
+        if (receipt?.status === 0) throw new Error(`transaction ${transaction} failed`);
+        if (receipt !== null) return receipt.blockNumber;
         await pause(5);
       }
       throw new Error(`transaction ${transaction} was not mined within ${MINED_MS_MAX} ms`);
     },
+    /** When `newHeads` announced the block to this process, by `performance.now()`. */
     seenAt: heads.seenAt,
-    giveGas: async (address) => {
-      await call('anvil_setBalance', address, toBeHex(10n ** 20n));
+    giveGas: (address: string): Promise<unknown> => provider.send('anvil_setBalance', [address, toBeHex(10n ** 20n)]),
+    stop() {
+      heads.stop();
+      provider.destroy();
     },
-    stop: heads.stop,
   };
 }
 
-interface Heads {
-  seenAt(blockNumber: number): Promise<number>;
-  stop(): void;
-}
-
-async function followHeads(url: string): Promise<Heads> {
+async function followHeads(url: string) {
   const seen = new Map<number, number>();
   const waiting = new Map<number, (at: number) => void>();
   const socket = new WebSocket(url);
@@ -96,7 +65,8 @@ async function followHeads(url: string): Promise<Heads> {
     });
   });
   return {
-    seenAt: async (number) => seen.get(number) ?? new Promise<number>((resolve) => waiting.set(number, resolve)),
+    seenAt: async (number: number) =>
+      seen.get(number) ?? new Promise<number>((resolve) => waiting.set(number, resolve)),
     stop: () => socket.close(),
   };
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { openSender, type PreparedRequest } from './send-requests.js';
 
 /** What became of requests that were all answered as they were to be. */
-export interface Sent {
+interface Sent {
   /** Milliseconds of each, from when it was to be sent until the last byte of its answer. */
   readonly latencyMs: readonly number[];
   /** From the first of them until the last answer. */
@@ -16,14 +16,10 @@ type AtOnce = { readonly atOnce: number };
 /** Each at its time, whether answers come or not: a slow answer delays none of the next, and counts in full. */
 type AtPace = { readonly perSecond: number };
 
-/** Work that is begun over and over. */
-export interface Pace {
-  /** Begins nothing more, and waits for all that is in flight. @throws the first error of the work */
-  stop(): Promise<void>;
-}
+export type Pace = ReturnType<typeof beginAtPace>;
 
 /** Begins the work so many times a second in this process, each at its time, though earlier ones hang. */
-export function beginAtPace(perSecond: number, work: () => Promise<void>): Pace {
+export function beginAtPace(perSecond: number, work: () => Promise<void>) {
   const inFlight = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
   let isOn = true;
@@ -43,7 +39,8 @@ export function beginAtPace(perSecond: number, work: () => Promise<void>): Pace 
     }
   })();
   return {
-    async stop() {
+    /** Begins nothing more, and waits for all that is in flight. @throws the first error of the work */
+    async stop(): Promise<void> {
       isOn = false;
       await beginning;
       await Promise.all(inFlight);
@@ -52,12 +49,7 @@ export function beginAtPace(perSecond: number, work: () => Promise<void>): Pace 
   };
 }
 
-/** Sends requests, signed beforehand, from a process of its own. */
-export interface LoadGenerator {
-  /** @throws Error with the first answer of another status */
-  send(port: number, requests: readonly PreparedRequest[], how: AtOnce | AtPace): Promise<Sent>;
-  close(): void;
-}
+export type LoadGenerator = ReturnType<typeof openLoadGenerator>;
 
 interface Job {
   readonly id: number;
@@ -67,8 +59,8 @@ interface Job {
 }
 type Outcome = { readonly id: number } & (Sent | { readonly failure: string });
 
-/** It ends with the process that opens it. */
-export function openLoadGenerator(): LoadGenerator {
+/** Sends requests, signed beforehand, from a process of its own, which ends with the one that opens it. */
+export function openLoadGenerator() {
   const waiting = new Map<number, (outcome: Outcome) => void>();
   // Bodies cross as they are; a terminal's signals are for the bench, which closes it.
   const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced', detached: true });
@@ -83,7 +75,8 @@ export function openLoadGenerator(): LoadGenerator {
   child.once('exit', (code) => end(`the load generator has ended (${code})`));
   let jobs = 0;
   return {
-    send(port, requests, how) {
+    /** @throws Error with the first answer of another status */
+    send(port: number, requests: readonly PreparedRequest[], how: AtOnce | AtPace): Promise<Sent> {
       jobs += 1;
       const job: Job = { id: jobs, port, requests, how };
       return new Promise((resolve, reject) => {

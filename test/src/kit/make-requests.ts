@@ -12,7 +12,7 @@ import {
   ZeroAddress,
 } from 'ethers';
 import { requestBytes } from './raw-http.js';
-import { type EthersSigner, type OrderTerms, signWithEthers } from './sign-with-ethers.js';
+import { type OrderTerms, signWithEthers } from './sign-with-ethers.js';
 
 /** A request that is not bytes yet. */
 export interface Asked {
@@ -30,14 +30,6 @@ export interface SignedItem {
   readonly orderHash: string;
 }
 
-/** What a quote's call is made of, besides its route. */
-export interface QuoteTerms {
-  readonly deadline: bigint;
-  /** Undefined: the call has no such assertion. */
-  readonly minOutput: bigint | undefined;
-  readonly signer: BaseWallet;
-}
-
 /** What a maker says of all its orders. */
 export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys';
 
@@ -46,34 +38,24 @@ export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
 export const QUOTE_PATH = '/v0/quote/data';
 
 /** The account whose quotes the local stack takes: number 9 of the well-known test accounts of anvil. */
-export const quoteWallet = new Wallet('0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6');
+const quoteWallet = new Wallet('0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6');
+
+export type RequestMaker = ReturnType<typeof requestMaker>;
 
 /** Requests of makers, made from the interface's words alone: with ethers, and with nothing of the service's own. */
-export interface RequestMaker {
-  readonly sign: EthersSigner;
-  /** An order of the maker with a salt of its own, good for an hour. */
-  order(maker: BaseWallet, change?: Partial<OrderTerms>): SignedItem;
-  post(items: readonly Pick<SignedItem, 'order' | 'signature'>[]): Asked;
-  /** @param signer signs instead of the maker */
-  cancel(items: readonly SignedItem[], signer: BaseWallet): Asked;
-  list(maker: BaseWallet, issuedAt?: number): Asked;
-  find(maker: BaseWallet, orderHash: string, issuedAt?: number): Asked;
-  stream(maker: BaseWallet, issuedAt?: number): Asked;
-  /** GET of the history. */
-  history(maker: BaseWallet, issuedAt?: number): Asked;
-  /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
-  exit(kind: ExitKind, maker: BaseWallet, more?: object, signer?: BaseWallet): Asked;
-  patch(data: string, amount: unknown): Asked;
-  /** `quote.tx.data` of a quote of version v0. */
-  quote(change?: Partial<QuoteTerms>): string;
-}
-
-export function requestMaker(stack: StackFile): RequestMaker {
+export function requestMaker(stack: StackFile) {
   const sign = signWithEthers(stack);
   const [making = ZeroAddress, taking = ZeroAddress] = stack.tokens.map(({ address }) => address);
+  /** Issued a second ago, unless given. */
+  const reading = (path: string, signWith: (issuedAt: number, salt: string) => string, issuedAt = nowSeconds() - 1) => {
+    const salt = hexlify(randomBytes(32));
+    const query = { issuedAt: String(issuedAt), salt, signature: signWith(issuedAt, salt) };
+    return { method: 'GET', target: `${ORDERS_PATH}${path}?${new URLSearchParams(query)}` };
+  };
   return {
     sign,
-    order(maker, change = {}) {
+    /** An order of the maker with a salt of its own, good for an hour. */
+    order(maker: BaseWallet, change: Partial<OrderTerms> = {}): SignedItem {
       const order = {
         salt: hexlify(randomBytes(32)),
         nonce: '0x0',
@@ -86,41 +68,27 @@ export function requestMaker(stack: StackFile): RequestMaker {
       };
       return { order, signature: sign.signOrder(maker, order), orderHash: sign.hashOrder(order) };
     },
-    post: (items) => ({
+    post: (items: readonly Pick<SignedItem, 'order' | 'signature'>[]): Asked => ({
       method: 'POST',
       target: ORDERS_PATH,
       headers: json,
       body: JSON.stringify(items.map(({ order, signature }) => ({ order, signature }))),
     }),
-    cancel: (items, signer) =>
+    /** @param signer signs instead of the maker */
+    cancel: (items: readonly SignedItem[], signer: BaseWallet): Asked =>
       cancelling(
         items.map(({ orderHash, order }) => [orderHash, sign.signCancellation(signer, orderHash, order.salt)]),
       ),
-    list(maker, issuedAt = nowSeconds() - 1) {
-      const salt = hexlify(randomBytes(32));
-      return listing({ issuedAt: String(issuedAt), salt, signature: sign.signList(maker, issuedAt, salt) });
-    },
-    find(maker, orderHash, issuedAt = nowSeconds() - 1) {
-      const salt = hexlify(randomBytes(32));
-      const signature = sign.signOrderRequest(maker, orderHash, issuedAt, salt);
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-      return { method: 'GET', target: `${ORDERS_PATH}/${orderHash}?${query}` };
-    },
-    stream(maker, issuedAt = nowSeconds() - 1) {
-      const salt = hexlify(randomBytes(32));
-      const signature = sign.signStream(maker, issuedAt, salt);
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-      return { method: 'GET', target: `${ORDERS_PATH}/stream?${query}` };
-    },
-    history(maker, issuedAt = nowSeconds() - 1) {
-      const salt = hexlify(randomBytes(32));
-      const signature = sign.signHistory(maker, issuedAt, salt);
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-      return { method: 'GET', target: `${ORDERS_PATH}/history?${query}` };
-    },
-    exit(kind, wallet, more = {}, signer = wallet) {
+    list: (maker: BaseWallet, at?: number) => reading('', (...words) => sign.signList(maker, ...words), at),
+    find: (maker: BaseWallet, orderHash: string, at?: number) =>
+      reading(`/${orderHash}`, (...words) => sign.signOrderRequest(maker, orderHash, ...words), at),
+    stream: (maker: BaseWallet, at?: number) => reading('/stream', (...words) => sign.signStream(maker, ...words), at),
+    history: (maker: BaseWallet, at?: number) =>
+      reading('/history', (...words) => sign.signHistory(maker, ...words), at),
+    /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
+    exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet): Asked {
       const maker = wallet.address;
-      const [issuedAtMs, cancelAt] = [Date.now(), nowSeconds() + 30];
+      const issuedAtMs = Date.now();
       const [type, body] = {
         'cancel-all': [
           'CancelAllRequest(address maker,address making,address taking,uint256 untilMs)',
@@ -128,7 +96,7 @@ export function requestMaker(stack: StackFile): RequestMaker {
         ] as const,
         heartbeat: [
           'HeartbeatRequest(address maker,uint256 cancelAt,uint256 issuedAtMs)',
-          { maker, cancelAt, issuedAtMs },
+          { maker, cancelAt: nowSeconds() + 30, issuedAtMs },
         ] as const,
         'cancel-keys': [
           'CancelKeysRequest(address maker,address[] keys,uint256 issuedAtMs)',
@@ -141,15 +109,22 @@ export function requestMaker(stack: StackFile): RequestMaker {
       const content = JSON.stringify({ ...body, signature, ...more });
       return { method: 'POST', target: `${ORDERS_PATH}/${kind}`, headers: json, body: content };
     },
-    patch: (data, amount) => ({
+    patch: (data: string, amount: unknown): Asked => ({
       method: 'PATCH',
       target: QUOTE_PATH,
       headers: json,
       body: JSON.stringify({ data, minOutput: { amount } }),
     }),
-    quote: (change = {}) =>
+    /** `quote.tx.data` of a quote of version v0; without an assertion where `minOutput` is undefined. */
+    quote: (change: Partial<QuoteTerms> = {}) =>
       quoteCall(stack, { deadline: 4_000_000_000n, minOutput: 1n, signer: quoteWallet, ...change }),
   };
+}
+
+interface QuoteTerms {
+  readonly deadline: bigint;
+  readonly minOutput: bigint | undefined;
+  readonly signer: BaseWallet;
 }
 
 export const json = { 'Content-Type': 'application/json' };
@@ -166,10 +141,6 @@ export function asCancellations({ target }: Asked): Asked {
   const [hashes = [], signatures = []] = ['orderHashes', 'signatures'].map((name) => query.get(name)?.split(','));
   const items = hashes.map((orderHash, n) => ({ orderHash, signature: signatures[n] }));
   return { method: 'POST', target: CANCELLATIONS_PATH, headers: json, body: JSON.stringify(items) };
-}
-
-export function listing(query: Readonly<Record<string, string>>): Asked {
-  return { method: 'GET', target: `${ORDERS_PATH}?${new URLSearchParams(query)}` };
 }
 
 export function nowSeconds(): number {

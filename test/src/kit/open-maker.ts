@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
+import { createClient, type SignedOrder } from '@makerbook/client';
 import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
@@ -18,48 +18,39 @@ export type MakersStack = Pick<OpenStack, 'operatorEnvironment'> & {
   >;
 };
 
-/** The chain of a stack, as tests drive it. */
-export interface TestChain {
-  readonly provider: JsonRpcProvider;
-  /** Timestamp of the newest block, or the machine's clock where that is ahead; in seconds. */
-  nowSeconds(): Promise<number>;
-  /** Mines a block that many seconds after the newest one. */
-  warp(seconds: number): Promise<void>;
-  /** From now on each block has the timestamp of the one before it: all of them are older than what is posted. */
-  stopClock(): Promise<void>;
-  /** Ends that with a block of the present, or so many seconds later. */
-  startClock(aheadSeconds?: number): Promise<void>;
-  /** Mines a block now, unless transactions wait for the next one. */
-  mine(): Promise<void>;
-  stop(): void;
-}
+export type TestChain = ReturnType<typeof openChain>;
 
-/** @param minesAtOnce false: transactions wait for the block that the stack mines each second */
-export function openChain({ addresses }: MakersStack, minesAtOnce = true): TestChain {
+/**
+ * The chain of a stack, as tests drive it.
+ * @param minesAtOnce false: transactions wait for the block that the stack mines each second
+ */
+export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
   const provider = new JsonRpcProvider(addresses.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 100 });
-  const nowSeconds = async () => {
-    const block = await provider.getBlock('latest');
-    return Math.max(Math.floor(Date.now() / 1000), block?.timestamp ?? 0);
-  };
   return {
     provider,
-    nowSeconds,
-    async warp(seconds) {
+    /** Timestamp of the newest block, or the machine's clock where that is ahead; in seconds. */
+    async nowSeconds(): Promise<number> {
+      const block = await provider.getBlock('latest');
+      return Math.max(Math.floor(Date.now() / 1000), block?.timestamp ?? 0);
+    },
+    /** Mines a block that many seconds after the newest one. */
+    async warp(seconds: number): Promise<void> {
       await provider.send('evm_increaseTime', [toBeHex(seconds)]);
       await provider.send('evm_mine', []);
     },
-    async stopClock() {
+    /** From now on each block has the timestamp of the one before it: all of them are older than what is posted. */
+    async stopClock(): Promise<void> {
       const block = await provider.getBlock('latest');
       if (block === null || block.timestamp * 1000 > Date.now()) throw new Error('the chain is ahead of this machine');
       await provider.send('anvil_setBlockTimestampInterval', [0]);
     },
-    async startClock(aheadSeconds = 0) {
-      // Before the clock goes on, or a block of the present might come in between.
-      if (aheadSeconds > 0) await provider.send('evm_increaseTime', [toBeHex(aheadSeconds)]);
+    /** Ends that with a block of the present. */
+    async startClock(): Promise<void> {
       await provider.send('anvil_removeBlockTimestampInterval', []);
       await provider.send('evm_mine', []);
     },
-    async mine() {
+    /** Mines a block now, unless transactions wait for the next one. */
+    async mine(): Promise<void> {
       if (minesAtOnce) await provider.send('evm_mine', []);
     },
     stop: () => provider.destroy(),
@@ -81,29 +72,7 @@ export interface Terms {
 /** Hash of a transaction that stands in a block. */
 type Mined = string;
 
-/** A maker that is on the whitelist, with coins for gas. */
-export interface TestMaker {
-  readonly wallet: HDNodeWallet;
-  readonly client: MakerbookClient;
-  sign(terms?: Terms): Promise<SignedOrder>;
-  /** Signs and posts; answers with the orders. */
-  place(...terms: Terms[]): Promise<SignedOrder[]>;
-  /** Status by order hash: `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`; `gone` for what is not listed. */
-  statuses(...orders: SignedOrder[]): Promise<string[]>;
-  /** Waits until the list says this. */
-  lists(orders: readonly SignedOrder[], expected: readonly string[]): Promise<void>;
-  mint(amount: bigint, token?: number): Promise<Mined>;
-  approve(amount: bigint, token?: number): Promise<Mined>;
-  /** Sends tokens away. */
-  spend(amount: bigint, token?: number): Promise<Mined>;
-  /** Coins become tokens of a wrapped native token, and coins again. */
-  deposit(amount: bigint, token: number): Promise<Mined>;
-  withdraw(amount: bigint, token: number): Promise<Mined>;
-  cancelOnChain(order: SignedOrder): Promise<Mined>;
-  cancelAllOnChain(): Promise<Mined>;
-  /** A stranger fills part of the order. */
-  fill(order: SignedOrder, makingAmount: bigint): Promise<Mined>;
-}
+export type TestMaker = Awaited<ReturnType<typeof openMaker>>;
 
 /** Makers that one command of the operator admits. */
 export async function openMakers(stack: MakersStack, chain: TestChain, count: number): Promise<TestMaker[]> {
@@ -115,7 +84,8 @@ export async function openMakers(stack: MakersStack, chain: TestChain, count: nu
   return Promise.all(wallets.map((wallet) => openMaker(stack, chain, wallet)));
 }
 
-async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: HDNodeWallet): Promise<TestMaker> {
+/** A maker that is on the whitelist, with coins for gas. */
+async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: HDNodeWallet) {
   const taker = Wallet.createRandom(chain.provider);
   for (const { address } of [wallet, taker]) {
     await chain.provider.send('anvil_setBalance', [address, toBeHex(parseEther('10'))]);
@@ -140,7 +110,8 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
       nonce,
       expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,
     });
-  const statuses = async (...orders: SignedOrder[]) => {
+  /** Status by order hash: `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`; `gone` for what is not listed. */
+  const statuses = async (...orders: readonly SignedOrder[]): Promise<string[]> => {
     const { records } = await client.listOrders();
     return orders.map(({ orderHash }) => say(records.find((record) => record.orderHash === orderHash)));
   };
@@ -149,20 +120,26 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     client,
     sign,
     statuses,
-    async place(...terms) {
+    /** Signs and posts; answers with the orders. */
+    async place(...terms: Terms[]): Promise<SignedOrder[]> {
       const orders = await Promise.all(terms.map(sign));
       await client.placeOrders(orders);
       return orders;
     },
-    lists: (orders, expected) => eventually(() => statuses(...orders), expected),
-    mint: (amount, token = 0) => send(erc20(token, wallet), 'mint', wallet.address, amount),
-    approve: (amount, token = 0) => send(erc20(token, wallet), 'approve', addresses.limitOrderProtocol, amount),
-    spend: (amount, token = 0) => send(erc20(token, wallet), 'transfer', taker.address, amount),
-    deposit: (amount, token) => send(wrapped(token), 'deposit', { value: amount }),
-    withdraw: (amount, token) => send(wrapped(token), 'withdraw', amount),
-    cancelOnChain: ({ order }) => send(protocol, 'cancelOrder', order),
+    /** Waits until the list says this. */
+    lists: (orders: readonly SignedOrder[], expected: readonly string[]) =>
+      eventually(() => statuses(...orders), expected),
+    mint: (amount: bigint, token = 0) => send(erc20(token, wallet), 'mint', wallet.address, amount),
+    approve: (amount: bigint, token = 0) => send(erc20(token, wallet), 'approve', addresses.limitOrderProtocol, amount),
+    /** Sends tokens away. */
+    spend: (amount: bigint, token = 0) => send(erc20(token, wallet), 'transfer', taker.address, amount),
+    /** Coins become tokens of a wrapped native token, and coins again. */
+    deposit: (amount: bigint, token: number) => send(wrapped(token), 'deposit', { value: amount }),
+    withdraw: (amount: bigint, token: number) => send(wrapped(token), 'withdraw', amount),
+    cancelOnChain: ({ order }: SignedOrder) => send(protocol, 'cancelOrder', order),
     cancelAllOnChain: () => send(protocol, 'cancelAllOrders'),
-    async fill({ order, signature }, makingAmount) {
+    /** A stranger fills part of the order. */
+    async fill({ order, signature }: SignedOrder, makingAmount: bigint): Promise<Mined> {
       const wanted = erc20(order.taking.token === tokenAt(0) ? 0 : 1, taker);
       await send(wanted, 'mint', taker.address, 1_000n);
       await send(wanted, 'approve', addresses.limitOrderProtocol, 1_000n);

@@ -10,35 +10,11 @@ import {
   readStackEnvironment,
   readStackFile,
   runStack,
-  type StackFile,
 } from '@makerbook/local-stack';
 import { testParts, untilFrozen } from '@makerbook/parts';
 
 /** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
-export interface OpenStack {
-  readonly addresses: StackFile;
-  /** Where its data and logs are. */
-  readonly folder: string;
-  readonly topicPrefix: string;
-  /** Environment of the operator's commands. */
-  readonly operatorEnvironment: Record<string, string>;
-  /** Every process that runs now, with its pid and ports. */
-  processes(): readonly ProcessEntry[];
-  /** @throws Error where no process of that name runs */
-  processOf(name: string): ProcessEntry;
-  /** The port of a service's API. */
-  portOf(name: string): number;
-  /** Where `/readyz` and `/metrics` of a service are. */
-  opsUrl(name: string): string;
-  /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
-  signal(signal: NodeJS.Signals, ...names: string[]): void;
-  /** Sends SIGSTOP to a process, and waits until it stands still. */
-  freeze(name: string): Promise<void>;
-  /** Waits until what was killed runs again, and each process is ready. @returns what it waited for last; empty: nothing */
-  ready(): Promise<string>;
-  /** @throws where an answer that the test got by `fetch` was not as openapi.json describes it */
-  stop(): Promise<void>;
-}
+export type OpenStack = ReturnType<typeof describeStack>;
 
 export interface OpenStackOptions {
   /** With Kafka, Postgres and Redis of its own: for tests that take them away. */
@@ -51,6 +27,17 @@ export interface OpenStackOptions {
   readonly report?: (line: string) => void;
 }
 
+/** No budget and no limit of a client stands in the way. */
+export const UNBOUNDED = {
+  ORDER_BUDGET_PER_SECOND: '1000000',
+  ORDER_BUDGET_BURST: '1000000',
+  LIST_BUDGET_PER_SECOND: '1000000',
+  LIST_BUDGET_BURST: '1000000',
+  CANCEL_BUDGET_PER_SECOND: '1000000',
+  CANCEL_BUDGET_BURST: '1000000',
+  CLIENT_REQUESTS_MAX: '10000000',
+  CANCEL_REQUESTS_MAX: '10000000',
+};
 const READY_MS_MAX = 180_000;
 /** The data folder of a running stack, for tests of one that something else has started. */
 export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
@@ -96,7 +83,7 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
 }
 
 /** A stack that runs, by the files in its data folder. */
-function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
+function describeStack(folder: string, stop: () => Promise<void>) {
   const addresses = readStackFile(folder);
   const shared = readProcessesFile(folder)?.settings;
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
@@ -106,32 +93,44 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
   const endTraffic = checkTraffic(
     (url) => url.origin === origin && !/^\/($|readyz$|(docs|local)\/)/.test(url.pathname),
   );
-  const processes = () => readProcessesFile(folder)?.processes ?? [];
-  const processOf = (wanted: string) => {
+  /** Every process that runs now, with its pid and ports. */
+  const processes = (): readonly ProcessEntry[] => readProcessesFile(folder)?.processes ?? [];
+  /** @throws Error where no process of that name runs */
+  const processOf = (wanted: string): ProcessEntry => {
     const entry = processes().find(({ name }) => name === wanted);
     if (entry === undefined) throw new Error(`the stack runs no ${wanted}`);
     return entry;
   };
   return {
     addresses,
+    /** Where its data and logs are. */
     folder,
     topicPrefix: shared['TOPIC_PREFIX'] ?? '',
-    operatorEnvironment: { ...shared, KAFKA_BROKERS: addresses.kafkaBrokers, LOG_LEVEL: 'error' },
+    /** Environment of the operator's commands. */
+    operatorEnvironment: { ...shared, KAFKA_BROKERS: addresses.kafkaBrokers, LOG_LEVEL: 'error' } as Record<
+      string,
+      string
+    >,
     processes,
     processOf,
-    portOf: (wanted) => processOf(wanted).port ?? 0,
-    opsUrl: (wanted) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
-    signal(signal, ...names) {
+    /** The port of a service's API. */
+    portOf: (wanted: string) => processOf(wanted).port ?? 0,
+    /** Where `/readyz` and `/metrics` of a service are. */
+    opsUrl: (wanted: string) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
+    /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
+    signal(signal: NodeJS.Signals, ...names: string[]): void {
       const pids = names.map((wanted) => processOf(wanted).pid);
       for (const pid of pids) process.kill(pid, signal);
       if (signal === 'SIGKILL') for (const pid of pids) killed.add(pid);
     },
-    async freeze(wanted) {
+    /** Sends SIGSTOP to a process, and waits until it stands still. */
+    async freeze(wanted: string): Promise<void> {
       const { pid } = processOf(wanted);
       process.kill(pid, 'SIGSTOP');
       await untilFrozen(pid);
     },
-    async ready() {
+    /** Waits until what was killed runs again, and each process is ready. @returns what it waited for last; empty: nothing */
+    async ready(): Promise<string> {
       const deadline = Date.now() + READY_MS_MAX;
       let last = '';
       while (Date.now() < deadline) {
@@ -143,7 +142,8 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);
     },
-    async stop() {
+    /** @throws where an answer that the test got by `fetch` was not as openapi.json describes it */
+    async stop(): Promise<void> {
       await stop();
       endTraffic();
     },

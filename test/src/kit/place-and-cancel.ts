@@ -7,31 +7,19 @@ export interface PlacingMaker {
   sign(): Promise<SignedOrder>;
 }
 
-export interface OrderLoad {
-  /** Milliseconds of each call that was answered with 200 until now. */
-  readonly tookMs: Readonly<Record<Call, number[]>>;
-  /** What went wrong until now, each with its second since the start. */
-  readonly failures: readonly string[];
-  /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
-  stop(): Promise<ReadonlyMap<string, 'placed' | 'cancelled'>>;
-}
+export type OrderLoad = ReturnType<typeof placeAndCancel>;
 
 type Call = 'place' | 'list' | 'cancel';
-
-export interface PlaceAndCancelOptions {
-  readonly roundsPerSecond: number;
-  /** How many orders of a maker stay open: then the oldest is cancelled for each new one. */
-  readonly openOrders: number;
-}
 
 /**
  * One maker after the other places an order, lists, and cancels its oldest one: one try each, no repetition, and each round at its
  * time whether answers come or not.
+ * @param options.openOrders how many orders of a maker stay open: then the oldest is cancelled for each new one
  */
 export function placeAndCancel(
   makers: readonly PlacingMaker[],
-  { roundsPerSecond, openOrders }: PlaceAndCancelOptions,
-): OrderLoad {
+  { roundsPerSecond, openOrders }: { readonly roundsPerSecond: number; readonly openOrders: number },
+) {
   const record = createRecord();
   const turns = makers.map((maker): Turn => ({ maker, open: new Set() }));
   let rounds = 0;
@@ -44,9 +32,12 @@ export function placeAndCancel(
     if (turn.open.size > openOrders) await cancelOldest(turn, record);
   });
   return {
+    /** Milliseconds of each call that was answered with 200 until now. */
     tookMs: record.tookMs,
-    failures: record.failures,
-    async stop() {
+    /** What went wrong until now, each with its second since the start. */
+    failures: record.failures as readonly string[],
+    /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
+    async stop(): Promise<ReadonlyMap<string, 'placed' | 'cancelled'>> {
       await pace.stop();
       return record.acknowledged;
     },

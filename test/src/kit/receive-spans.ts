@@ -39,16 +39,10 @@ export interface ReceivedSpan extends z.infer<typeof span> {
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-export interface SpanReceiver {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`; the protocol is `http/json`. */
-  readonly endpoint: string;
-  /** All so far. Throws once something came that is no OTLP. */
-  spans(): readonly ReceivedSpan[];
-  stop(): Promise<void>;
-}
+export type SpanReceiver = Awaited<ReturnType<typeof receiveSpans>>;
 
 /** A collector of OpenTelemetry's: takes spans over OTLP/HTTP, and keeps them. */
-export async function receiveSpans(): Promise<SpanReceiver> {
+export async function receiveSpans() {
   const received: ReceivedSpan[] = [];
   let failure: unknown;
   const server = createServer(async (incoming, response) => {
@@ -70,12 +64,14 @@ export async function receiveSpans(): Promise<SpanReceiver> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
+    /** For `OTEL_EXPORTER_OTLP_ENDPOINT`; the protocol is `http/json`. */
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    spans() {
+    /** All so far. @throws once something came that is no OTLP */
+    spans(): readonly ReceivedSpan[] {
       if (failure !== undefined) throw failure;
       return received;
     },
-    async stop() {
+    async stop(): Promise<void> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');

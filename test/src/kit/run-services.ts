@@ -7,24 +7,7 @@ import { findFreePorts } from '@makerbook/parts';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Services as processes of their own, started and ended on request. */
-export interface Services {
-  /**
-   * Starts `services/<service>` under a name, on the ports that it had before. It becomes ready later.
-   * @param checkout the root of another checkout, built, whose code it runs
-   */
-  start(name: string, service: string, settings?: Environment, checkout?: string): Promise<void>;
-  /** Sends the signal and waits until the process has ended. */
-  end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Waits until each of these, or each that runs, has said once that it is ready. @throws Error of one that ended by itself */
-  ready(names?: readonly string[]): Promise<void>;
-  /** @throws Error with its last lines, where a service ended though nobody ended it */
-  assertAlive(): void;
-  url(name: string): string;
-  /** The process of a service, and where it tells its health and metrics. */
-  processOf(name: string): { readonly pid: number; readonly opsUrl: string };
-  stop(): Promise<void>;
-}
+export type Services = ReturnType<typeof runServices>;
 
 interface Running {
   readonly child: ChildProcess;
@@ -32,19 +15,16 @@ interface Running {
   readonly opsPort: number;
   readonly exited: Promise<void>;
   isEnding: boolean;
-  wasReady: boolean;
 }
 
 const READY_MS_MAX = 180_000;
-const READY = 'ready';
 const LINES = 12;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** @param folder for the logs of the processes */
-export function runServices(folder: string, environment: Environment): Services {
+/** Services as processes of their own, started and ended on request. @param folder for the logs of the processes */
+export function runServices(folder: string, environment: Environment) {
   const services = new Map<string, Running>();
   const names = new Set<string>();
-  const ports = new Map<string, readonly number[]>();
   let failure: Error | undefined;
   const logFile = (name: string) => join(folder, `${name}.log`);
   // They must not outlive a run that breaks off.
@@ -53,35 +33,31 @@ export function runServices(folder: string, environment: Environment): Services 
   };
   process.once('exit', killAll);
 
-  async function end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  /** Sends SIGTERM and waits until the process has ended. */
+  async function end(name: string): Promise<void> {
     const service = services.get(name);
     if (service === undefined) return;
     service.isEnding = true;
-    service.child.kill(signal);
+    service.child.kill('SIGTERM');
     await service.exited;
   }
-  const runningOne = (name: string): Running => {
-    const service = services.get(name);
-    if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
-    return service;
-  };
   const lastLines = () =>
     [...names]
       .map(
         (name) => `-- ${name}\n${readFileSync(logFile(name), 'utf8').trimEnd().split('\n').slice(-LINES).join('\n')}`,
       )
       .join('\n');
+  /** @throws Error with its last lines, where a service ended though nobody ended it */
   const assertAlive = () => {
     if (failure !== undefined) throw failure;
   };
 
   return {
-    async start(name, service, settings = {}, checkout = root) {
-      const own = ports.get(name) ?? (await findFreePorts(2));
-      ports.set(name, own);
-      const [port = 0, opsPort = 0] = own;
+    /** Starts `services/<service>` under a name. It becomes ready later. */
+    async start(name: string, service: string, settings: Environment = {}): Promise<void> {
+      const [port = 0, opsPort = 0] = await findFreePorts(2);
       const log = openSync(logFile(name), 'a');
-      const entry = join(checkout, 'services', service, 'dist', 'main.js');
+      const entry = join(root, 'services', service, 'dist', 'main.js');
       const env = {
         PATH: process.env['PATH'],
         NODE_ENV: 'production',
@@ -102,38 +78,37 @@ export function runServices(folder: string, environment: Environment): Services 
           resolve();
         });
       });
-      const running: Running = { child, port, opsPort, exited, isEnding: false, wasReady: false };
+      const running: Running = { child, port, opsPort, exited, isEnding: false };
       services.set(name, running);
     },
     end,
-    async ready(wanted = [...services.keys()]) {
+    /** Waits until each that runs is ready. @throws Error of one that ended by itself */
+    async ready(): Promise<void> {
       const deadline = Date.now() + READY_MS_MAX;
-      for (const name of wanted) {
-        const service = runningOne(name);
-        for (let answer = ''; !service.wasReady; await pause(30)) {
+      for (const [name, { opsPort }] of services) {
+        while (!(await isReady(opsPort))) {
           assertAlive();
-          if (Date.now() > deadline) throw new Error(`${name} is not ready: ${answer}\n${lastLines()}`);
-          answer = await askReady(service);
-          service.wasReady = answer === READY;
+          if (Date.now() > deadline) throw new Error(`${name} is not ready\n${lastLines()}`);
+          await pause(30);
         }
       }
     },
     assertAlive,
-    url: (name) => `http://127.0.0.1:${runningOne(name).port}`,
-    processOf(name) {
-      const { child, opsPort } = runningOne(name);
-      return { pid: child.pid ?? 0, opsUrl: `http://127.0.0.1:${opsPort}` };
+    processOf(name: string) {
+      const service = services.get(name);
+      if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
+      return { pid: service.child.pid ?? 0, port: service.port };
     },
-    async stop() {
-      await Promise.all([...services.keys()].map((name) => end(name, 'SIGTERM')));
+    async stop(): Promise<void> {
+      await Promise.all([...services.keys()].map(end));
       process.off('exit', killAll);
     },
   };
 }
 
-function askReady({ opsPort }: Running): Promise<string> {
+function isReady(opsPort: number): Promise<boolean> {
   return fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
-    async (response) => (response.ok ? READY : response.text()),
-    () => 'no answer',
+    ({ ok }) => ok,
+    () => false,
   );
 }

@@ -22,7 +22,7 @@ export interface OrderTerms {
 }
 
 /** Where signatures count. */
-export interface SigningPlace {
+interface SigningPlace {
   readonly serviceName: string;
   readonly chainId: number;
   readonly limitOrderProtocol: string;
@@ -100,8 +100,6 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
       signRead(wallet, 'GetLimitOrderHistoryRequest', issuedAt, salt),
   };
 }
-
-export type EthersSigner = ReturnType<typeof signWithEthers>;
 
 /** Ethers would check the case of an address. */
 function lowercase({ making, taking, maker, permittedTaker, ...rest }: OrderTerms): OrderTerms {

@@ -3,7 +3,6 @@ import { deployArtifacts, type UnsignedSwapCall } from '@makerbook/contracts-evm
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   Contract,
-  type HDNodeWallet,
   Interface,
   JsonRpcProvider,
   MaxUint256,
@@ -23,24 +22,17 @@ export interface Deployment {
 /** What the Navigator made of a call: the output, or the named error with its arguments. */
 export type Swapped = { readonly output: bigint } | { readonly error: string; readonly args: readonly unknown[] };
 
-/** A trader on the chain, who holds the second token of the first pool and has approved the Navigator for it. */
-export interface Market {
-  readonly trader: HDNodeWallet;
-  /** A quote for what the trader holds: through the first pool, or through the first two. Its minimum is 1. */
-  quote(version: 'v0' | 'v1', hops: 1 | 2, amountIn: bigint): UnsignedSwapCall;
-  /** What the pools of the quote would give now. */
-  outputOf(quote: UnsignedSwapCall): Promise<bigint>;
-  /** Sends the call as a transaction and waits for it: `output` is what the recipient gained. */
-  execute(calldata: Hex, quote: UnsignedSwapCall): Promise<Swapped>;
-  stop(): void;
-}
+export type Market = Awaited<ReturnType<typeof openMarket>>;
 
 const FAR_DEADLINE = 4_000_000_000n;
 const GAS = 3_000_000;
 const RECIPIENT: Address = '0x00000000000000000000000000000000000ee001';
 
-/** @throws Error when the chain does not answer or gives no coins away */
-export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Promise<Market> {
+/**
+ * A trader on the chain, who holds the second token of the first pool and has approved the Navigator for it.
+ * @throws Error when the chain does not answer or gives no coins away
+ */
+export async function openMarket({ rpcUrl, navigator, pools }: Deployment) {
   const provider = new JsonRpcProvider(rpcUrl, undefined, {
     cacheTimeout: -1,
     pollingInterval: 100,
@@ -70,7 +62,8 @@ export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Prom
 
   return {
     trader,
-    quote(version, hops, amountIn) {
+    /** A quote for what the trader holds: through the first pool, or through the first two. Its minimum is 1. */
+    quote(version: 'v0' | 'v1', hops: 1 | 2, amountIn: bigint): UnsignedSwapCall {
       const route = hops === 1 ? [first.address] : [first.address, second.address];
       const common = {
         tokenIn: address(tokenIn),
@@ -84,7 +77,8 @@ export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Prom
       return { version, quoteId: 77n, recipient: RECIPIENT, ...common };
     },
 
-    async outputOf({ tokenIn, amountIn, pools: route }) {
+    /** What the pools of the quote would give now. */
+    async outputOf({ tokenIn, amountIn, pools: route }: UnsignedSwapCall): Promise<bigint> {
       let [token, amount] = [tokenIn as string, amountIn];
       for (const pool of route) {
         const pair = pools.find((known) => known.address === pool)?.tokens;
@@ -96,7 +90,8 @@ export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Prom
       return amount;
     },
 
-    async execute(data, quote) {
+    /** Sends the call as a transaction and waits for it: `output` is what the recipient gained. */
+    async execute(data: Hex, quote: UnsignedSwapCall): Promise<Swapped> {
       const before = await balanceOf(quote.tokenOut, recipientOf(quote));
       const sent = await trader.sendTransaction({ to: navigator, data, gasLimit: GAS });
       const receipt = await provider.waitForTransaction(sent.hash, 1, 60_000);
