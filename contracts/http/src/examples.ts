@@ -147,6 +147,14 @@ export const examples = {
     { orderHash, status: 'CANCELLED' },
     { orderHash: otherHash, status: 'NOT_FOUND' },
   ],
+  replacement: {
+    cancel: [{ orderHash, signature: cancelSignature, salt: placement.order.salt }],
+    place: [otherPlacement],
+  },
+  replaced: {
+    cancelled: [{ orderHash, status: 'CANCELLED' }],
+    placed: [{ ...otherPlacement, orderHash: otherHash, status: 'VALIDATING' }],
+  },
   streamQuery: {
     issuedAt: 1800000000,
     salt: '0x5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a',

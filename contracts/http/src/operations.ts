@@ -10,7 +10,15 @@ import {
 } from './exits.js';
 import { info } from './info.js';
 import { orderHistory, orderReport } from './order-report.js';
-import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
+import {
+  cancellationInputs,
+  cancellations,
+  limitOrderRecords,
+  placementInputs,
+  replacement,
+  replacementInput,
+  validatingRecords,
+} from './orders.js';
 import {
   cancelHeaders,
   cancellationsQuery,
@@ -480,6 +488,38 @@ const cancelByPost: Operation = {
   },
 };
 
+const replace: Operation = {
+  method: 'POST',
+  path: paths.replacements,
+  section: '4.14',
+  tag: 'Limit orders',
+  summary: 'Cancel orders and place others in their stead, all or nothing',
+  description:
+    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Where one order to be cancelled is not open any more, or one new order is refused, nothing happens.',
+  headers: placeHeaders.extend(cancelHeaders.shape),
+  body: { type: 'application/json', schema: replacementInput, example: examples.replacement },
+  answer: {
+    type: 'application/json',
+    schema: replacement,
+    example: examples.replaced,
+    description: 'What was cancelled, and the stored orders',
+    headers: cancel.answer.headers as NonNullable<typeof cancel.answer.headers>,
+  },
+  errors: {
+    ...place.errors,
+    invalid_request: {
+      cause:
+        'The body has no `cancel` or no `place`, one of them is not as in POST …/cancellations or POST, or the orders are of several makers.',
+      remedy: 'Fix the places that `errors` names.',
+    },
+    not_found: {
+      cause:
+        'An order to be cancelled is not open: it is filled, expired or cancelled, or the maker has no such order.',
+      remedy: 'Nothing happened. Look what became of it (GET …/{orderHash}), and replace what is left.',
+    },
+  },
+};
+
 const exitErrors: ErrorCases = {
   ...bodyErrors,
   invalid_request: {
@@ -652,6 +692,7 @@ export const operations = {
   streamOrders: stream,
   cancelOrders: cancel,
   cancelOrdersByPost: cancelByPost,
+  replaceOrders: replace,
   cancelAllOrders: cancelAll,
   setSwitch: beat,
   nameCancelKeys,

@@ -138,6 +138,23 @@ export const cancellations = z.array(
     .meta({ id: 'Cancellation' }),
 );
 
+/** The body of POST …/replacements. How many items each list may have is a setting. */
+export const replacementInput = z
+  .strictObject({
+    cancel: cancellationInputs.describe('The orders that go, as in POST …/cancellations'),
+    place: placementInputs.describe('The orders that come, as in POST; all of the same maker'),
+  })
+  .meta({ id: 'ReplacementInput' });
+
+/** Its two lists, each to be read as in the request that has it alone. */
+export const replacementLists = z.strictObject({ cancel: z.unknown(), place: z.unknown() });
+
+/** The answer to POST …/replacements: both lists in the order of the request. */
+export const replacement = z
+  .object({ cancelled: cancellations, placed: validatingRecords })
+  .meta({ id: 'Replacement' });
+
+export type Replacement = z.infer<typeof replacement>;
 export type PlacementInput = z.infer<typeof placementInput>;
 export type LimitOrderRecord = z.infer<typeof limitOrderRecord>;
 export type Cancellation = z.infer<typeof cancellations>[number];

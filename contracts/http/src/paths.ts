@@ -3,6 +3,7 @@ export const paths = {
   quoteData: '/v0/quote/data',
   limitOrders: '/v0alpha/limit-orders',
   cancellations: '/v0alpha/limit-orders/cancellations',
+  replacements: '/v0alpha/limit-orders/replacements',
   cancelAll: '/v0alpha/limit-orders/cancel-all',
   heartbeat: '/v0alpha/limit-orders/heartbeat',
   cancelKeys: '/v0alpha/limit-orders/cancel-keys',

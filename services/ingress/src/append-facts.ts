@@ -37,7 +37,7 @@ export async function appendDecided(
   }: {
     readonly requestId: string;
     readonly timeMs: number;
-    readonly written: Written | undefined;
+    readonly written: readonly Written[];
   },
 ): Promise<readonly AppendedAt[] | LogUnavailable> {
   const { settings, rows, metrics, logger } = parts;
@@ -53,17 +53,19 @@ export async function appendDecided(
     return appended;
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
-    if (!error.mayHaveBeenAppended && written !== undefined) await release(parts, written);
+    if (!error.mayHaveBeenAppended) await release(parts, written);
     logger.warn({ requestId, reason: error.message, facts: facts.length }, 'the log did not confirm');
     return error;
   }
 }
 
 /** Best effort: what is not released is deleted by the clock of the rows. */
-export async function release({ store, logger }: Parts, { orderHashes, untilMs }: Written): Promise<void> {
-  await store.release(orderHashes, untilMs).catch((error: unknown) => {
-    logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
-  });
+export async function release({ store, logger }: Parts, written: readonly Written[]): Promise<void> {
+  for (const { orderHashes, untilMs } of written) {
+    await store.release(orderHashes, untilMs).catch((error: unknown) => {
+      logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
+    });
+  }
 }
 
 /** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */

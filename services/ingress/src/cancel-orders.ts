@@ -23,10 +23,12 @@ import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
 
 /** The facts to append, by their orders. */
-type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
+export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
 /** The latest expiry that there is: of an order that nobody knows. */
 const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
+/** The append of a cancellation ends within seconds. */
+const CANCELLED_RETRY_SECONDS = 2;
 
 /**
  * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one that
@@ -60,7 +62,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const charged = await charge(parts, toCancel, orderHashes);
   if (isRefusal(charged)) return charged;
   const { headers, written } = charged;
-  const origin = { requestId: request.requestId, timeMs: parts.now(), written };
+  const origin = { requestId: request.requestId, timeMs: parts.now(), written: written === undefined ? [] : [written] };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
@@ -77,7 +79,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
 }
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
-async function lookUp(
+export async function lookUp(
   { store, trust, notes, now }: Parts,
   client: string,
   orderHashes: readonly Hex[],
@@ -96,7 +98,7 @@ interface Proven {
 }
 
 /** Refuses the first signature that is not the maker's, if any. */
-async function prove(
+export async function prove(
   { proveCancellation, nextSlice, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
@@ -157,11 +159,15 @@ interface Charged {
   readonly written?: Written;
 }
 
-/** Charges the budgets and marks the orders. Does neither while Postgres is away: a maker can always cancel. */
-async function charge(
+/**
+ * Charges the budgets and marks the orders. Does neither while Postgres is away: a maker can always cancel.
+ * @param isFirst refuses where another request cancels one of the orders at the moment, and where that is not known
+ */
+export async function charge(
   { settings, store, now }: Parts,
   toCancel: ToCancel,
   orderHashes: readonly Hex[],
+  isFirst = false,
 ): Promise<Charged | Refusal> {
   if (toCancel.size === 0) return { headers: {} };
   const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
@@ -172,14 +178,20 @@ async function charge(
     budget,
     makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
     hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
+    isFirst,
   });
   const outcome = await unlessAway(marking);
+  if (outcome === undefined && isFirst) return unavailable('nothing was stored: the store of orders does not answer');
   if (outcome === undefined) return { headers: {} };
   const owners = makers.map((maker) => ({ maker, budget }));
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
   if (outcome.kind === 'marked') {
     return { headers, written: { orderHashes: [...toCancel.keys()], untilMs: outcome.untilMs } };
+  }
+  if (outcome.kind === 'marked_already') {
+    const detail = 'nothing was stored: another request cancels one of the orders; send this one again';
+    return unavailable(detail, CANCELLED_RETRY_SECONDS);
   }
   const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;

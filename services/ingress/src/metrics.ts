@@ -4,7 +4,7 @@ import type { Parts } from './parts.js';
 const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** What refusals are counted by. `exit`: what a maker says of all its orders. */
-export type Endpoint = 'place' | 'cancel' | 'exit' | 'patch';
+export type Endpoint = 'place' | 'cancel' | 'replace' | 'exit' | 'patch';
 
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 

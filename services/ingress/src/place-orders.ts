@@ -1,3 +1,4 @@
+import type { OrderCancelled } from '@makerbook/contracts-events';
 import { quantity } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
@@ -22,11 +23,11 @@ import {
   rateHeaders,
   unavailable,
 } from '@makerbook/http';
-import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
-import { appendDecided, positionHeader, release } from './append-facts.js';
+import { appendDecided, positionHeader, release, type Written } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
-import { parsePlacements, parseValidUntil } from './parse-placements.js';
+import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
@@ -42,29 +43,56 @@ const POLL_MS_MAX = 200;
  * remembered orders. 200 means that the log has acknowledged every order.
  */
 export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
-  const { settings, metrics, nextSlice } = parts;
   const startedAt = performance.now();
-  const placements = parsePlacements(request.body, settings.MAX_ORDERS_PER_POST);
+  const placements = parsePlacements(request.body, parts.settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return placements;
-  const orders = placements.map(({ order }) => order);
-  request.describe({ maker: orders[0]?.maker, orders: orders.length });
+  request.describe({ maker: placements[0]?.order.maker, orders: placements.length });
   const validUntilMs = parseValidUntil(request.headers);
   if (typeof validUntilMs === 'object') return validUntilMs;
+  const proven = await proveOrders(parts, placements, validUntilMs, startedAt);
+  if (isRefusal(proven)) return proven;
+  const stored = await storeOrders(parts, request, proven, validUntilMs);
+  return isRefusal(stored) ? stored : okJson(describeAccepted(proven), stored.headers);
+}
+
+/** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
+export async function proveOrders(
+  parts: Parts,
+  placements: readonly Placement[],
+  validUntilMs: number | undefined,
+  startedAt: number,
+): Promise<readonly ProvenOrder[] | Refusal> {
+  const { metrics, nextSlice } = parts;
+  const orders = placements.map(({ order }) => order);
   const refusal = refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
   const parsedAt = metrics.took('parse', startedAt);
   const proven = await parts.verifyOrders(placements, nextSlice);
   metrics.took('verify', parsedAt);
-  return isRefusal(proven) ? proven : store(parts, request, proven, validUntilMs);
+  return proven;
 }
 
-async function store(
+/** Cancellations of the same maker that are stored with its orders, and what they have written in Postgres. */
+export interface Replaced {
+  readonly facts: readonly OrderCancelled[];
+  readonly written: Written | undefined;
+}
+
+interface Stored {
+  readonly headers: ReplyHeaders;
+  readonly appended: readonly AppendedAt[];
+}
+
+/** Lets Postgres decide, and appends: all orders, and the cancellations with them, or nothing. */
+export async function storeOrders(
   parts: Parts,
   { requestId, receivedAtMs }: ApiRequest,
   proven: readonly ProvenOrder[],
   validUntilMs: number | undefined,
-): Promise<Reply> {
+  replaced: Replaced = { facts: [], written: undefined },
+): Promise<Stored | Refusal> {
   const { makers, metrics, now } = parts;
+  const marks = replaced.written === undefined ? [] : [replaced.written];
   const startedAt = performance.now();
   const acceptedAtMs = now();
   const orders = proven.map(({ order }) => order);
@@ -75,6 +103,7 @@ async function store(
   const asked: Asked = { ...askFor(parts, proven), receivedAtMs, chargeOnly, firstRepeatAt: repeat?.index };
   const outcome = await decide(parts, asked, validUntilMs);
   metrics.took('decide', startedAt);
+  if (isRefusal(outcome) || outcome.kind !== 'placed') await release(parts, marks);
   if (isRefusal(outcome)) return outcome;
   const headers = describeBudget(asked, outcome);
   if (outcome.kind !== 'placed') {
@@ -82,8 +111,9 @@ async function store(
     return { ...refused, headers: { ...headers, ...refused.headers } };
   }
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const written = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
-  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, written });
+  const placed = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
+  const origin = { requestId, timeMs: acceptedAtMs, written: [...marks, placed] };
+  const appended = await appendDecided(parts, [...replaced.facts, ...facts], origin);
   if (appended instanceof LogUnavailable) {
     return unavailable(
       'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
@@ -91,7 +121,7 @@ async function store(
     );
   }
   metrics.ordersAccepted(proven.length);
-  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
+  return { headers: { ...headers, ...positionHeader(appended) }, appended };
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
@@ -136,7 +166,7 @@ async function decide(parts: Parts, asked: Asked, validUntilMs: number | undefin
     if (outcome === undefined) return unavailable('nothing was stored: the store of orders does not answer');
     if (outcome.kind === 'untrusted') trust.noteLoss();
     if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
-      await release(parts, { orderHashes: asked.orders.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs });
+      await release(parts, [{ orderHashes: asked.orders.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs }]);
       return unavailable('nothing was stored: the store of orders took too long');
     }
     if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return outcome;
@@ -153,7 +183,7 @@ function describeBudget({ makers }: Asked, outcome: PlaceOutcome): ReplyHeaders 
 const validating = recordEnd({ status: 'VALIDATING' });
 
 /** The records in the order of the request. They are hex and names: one byte per character. */
-function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
+export function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
   return Buffer.from(`[${proven.map((order) => recordStart(order) + validating).join(',')}]`, 'latin1');
 }
 

@@ -27,6 +27,7 @@ import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
 import type { Outside, Parts } from './parts.js';
 import { place } from './place-orders.js';
+import { replace } from './replace-orders.js';
 import { createPatch } from './serve-patches.js';
 import { createExitReaders, takeExit } from './take-exits.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
@@ -136,6 +137,7 @@ export function createRoutes(outside: Outside): Route[] {
       clientLimit: cancelLimit,
       handle: writing('cancel', cancelBy(parseCancellationBody)),
     },
+    { method: 'POST', path: paths.replacements, takesJson: true, handle: writing('replace', replace) },
     ...exits.map(
       ([exitPath, read]): Route => ({
         method: 'POST',

@@ -142,7 +142,8 @@ export function takeExit(read: ReadExit) {
     const { requestId } = request;
     const cause: Cause = { kind: 'request', requestId };
     const fact: ExitFact = { ...exit.fact, cause };
-    const appended = await appendDecided(parts, [fact], { requestId, timeMs: parts.now(), written });
+    const origin = { requestId, timeMs: parts.now(), written: written === undefined ? [] : [written] };
+    const appended = await appendDecided(parts, [fact], origin);
     if (appended instanceof LogUnavailable) {
       return unavailable('the log did not confirm the request: send it again');
     }

@@ -25,16 +25,21 @@ export interface CancelParts {
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
+/** Signs cancellations, as items of a body. */
+export function signCancellations(signing: RequestSigner, orders: readonly OrderToCancel[]) {
+  return Promise.all(
+    orders.map(async ({ orderHash: given, salt }) => {
+      const orderHash = lowerHex(given, 32);
+      const request = { orderHash, salt: BigInt(salt) };
+      return { orderHash, signature: await signing.signCancellation(request), salt: quantity(request.salt) };
+    }),
+  );
+}
+
 /** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
 export function createCancel({ signing, calling, again }: CancelParts) {
   return async (orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations> => {
-    const body = await Promise.all(
-      orders.map(async ({ orderHash: given, salt }) => {
-        const orderHash = lowerHex(given, 32);
-        const request = { orderHash, salt: BigInt(salt) };
-        return { orderHash, signature: await signing.signCancellation(request), salt: quantity(request.salt) };
-      }),
-    );
+    const body = await signCancellations(signing, orders);
     const call = { method: 'POST', path: paths.cancellations, body } as const;
     const asked = waitSeconds > 0 ? { ...call, headers: { Prefer: `wait=${waitSeconds}` } } : call;
     return again(async () => {

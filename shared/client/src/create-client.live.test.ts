@@ -258,6 +258,23 @@ describe('with retry', () => {
     expect(stored).toEqual([{ ...order, status: 'VALIDATING' }]);
   });
 
+  test('replaces orders by one request, and a duplicate after an unknown outcome counts as stored if asked to', async () => {
+    const [old, order] = [await signed(), await signed()];
+    answers = [hangUp, refuse('duplicate')];
+    const gone = [{ orderHash: old.orderHash, salt: old.order.salt }];
+    const options = { duplicateCountsAsStored: true, validUntilMs: 1_700_000_000_123 };
+    expect(await clientOf(quickly).replaceOrders(gone, [order], options)).toEqual({
+      cancelled: [{ orderHash: old.orderHash, status: 'CANCELLED' }],
+      placed: [{ ...order, status: 'VALIDATING' }],
+    });
+    expect(asked[1]?.url.pathname).toBe('/v0alpha/limit-orders/replacements');
+    expect(asked[1]?.headers['valid-until-ms']).toBe('1700000000123');
+    expect(JSON.parse(asked[1]?.body ?? '')).toEqual({
+      cancel: [{ orderHash: old.orderHash, signature: expect.stringMatching(/^0x/), salt: old.order.salt }],
+      place: [{ order: order.order, signature: order.signature }],
+    });
+  });
+
   test('a duplicate at the first try is a duplicate', async () => {
     const order = await signed();
     answers = [refuse('duplicate')];

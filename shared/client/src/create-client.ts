@@ -4,14 +4,15 @@ import type {
   LimitOrderRecord,
   OrderHistory,
   OrderReport,
+  Replacement,
 } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
-import { type CallOptions, callService, readList } from './call-service.js';
+import { callService } from './call-service.js';
 import { type CancelAllScope, createExits } from './cancel-all.js';
-import { type AwaitedCancellations, type CancelParts, createCancel, type OrderToCancel } from './cancel-orders.js';
-import { MakerbookError } from './errors.js';
+import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
+import { createPlace, type PlaceOptions } from './place-orders.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
@@ -54,16 +55,6 @@ export interface OrderDraft {
   readonly salt?: bigint;
 }
 
-export interface PlaceOptions {
-  /** Milliseconds since 1970: orders that the service judges later are not stored. */
-  readonly validUntilMs?: number;
-  /**
-   * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored by
-   * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
-   */
-  readonly duplicateCountsAsStored?: boolean;
-}
-
 /** The service, for one maker. Every call throws MakerbookError. */
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
@@ -87,6 +78,15 @@ export interface MakerbookClient {
   cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or after so many seconds. */
   cancelOrdersAndWait(orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations>;
+  /**
+   * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is to go
+   * is not open any more.
+   */
+  replaceOrders(
+    gone: readonly OrderToCancel[],
+    orders: readonly SignedOrder[],
+    options?: PlaceOptions,
+  ): Promise<Replacement>;
   /** POST …/cancel-all: takes back all orders, or those of some tokens. */
   cancelAll(scope?: CancelAllScope): Promise<CancelledAll>;
   /**
@@ -141,7 +141,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       });
     },
 
-    placeOrders: createPlace(calling, again),
+    ...createPlace({ signing, calling, again }),
 
     streamOrders: createStream({ signing, calling, now, randomSalt }),
 
@@ -161,26 +161,5 @@ export function createClient(options: ClientOptions): MakerbookClient {
         return text as Hex;
       });
     },
-  };
-}
-
-function createPlace(calling: CallOptions, again: CancelParts['again']): MakerbookClient['placeOrders'] {
-  return async (orders, { validUntilMs, duplicateCountsAsStored = false } = {}) => {
-    const headers = validUntilMs === undefined ? {} : { 'Valid-Until-Ms': String(validUntilMs) };
-    const body = orders.map(({ order, signature }) => ({ order, signature }));
-    let mayBeStored = false;
-    return again(async () => {
-      try {
-        const { text } = await callService({ method: 'POST', path: paths.limitOrders, body, headers }, calling);
-        return readList(text);
-      } catch (error) {
-        if (!(error instanceof MakerbookError)) throw error;
-        if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) {
-          return orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
-        }
-        mayBeStored ||= error.mayHaveHappened;
-        throw error;
-      }
-    });
   };
 }

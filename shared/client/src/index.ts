@@ -6,12 +6,14 @@ export type {
   LimitOrderRecord,
   OrderHistory,
   OrderReport,
+  Replacement,
   TimelineEntry,
 } from '@makerbook/contracts-http';
 export type { CancelAllScope } from './cancel-all.js';
 export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
+export type { PlaceOptions } from './place-orders.js';
 export type { HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';

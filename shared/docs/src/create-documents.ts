@@ -30,6 +30,7 @@ const client = [
   'cancel-orders',
   'create-client',
   'errors',
+  'place-orders',
   'read-orders',
   'retry-calls',
   'sign-requests',

@@ -383,7 +383,7 @@ begin
 end $$;
 
 -- What is known of hashes that are to be cancelled, in their order.
---   FOUND    the order is open, in flight, or unfolded
+--   FOUND    the order is open, in flight (and `is_flying`), or unfolded
 --   GONE     it was accepted and is not open any more
 --   UNKNOWN  no request that was received by now will place it: that is noted
 --   UNSURE   nothing is known, and nothing is noted
@@ -391,7 +391,7 @@ end $$;
 -- It joins tables. The settings of the planner leave one plan, a look-up by an index for each hash: a bitmap scan is the one that
 -- is never made without a condition. The plan is made while the tables are small, and must hold when they have grown.
 create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
-returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
+returns table (state text, maker bytea, salt text, expires_at_seconds bigint, is_flying boolean)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
   set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 #variable_conflict use_column
@@ -418,7 +418,8 @@ begin
       else 'UNSURE' end,
     coalesce(o.maker, f.maker, h.maker),
     coalesce((o.record_start || '}')::json -> 'order' ->> 'salt', f.salt, h.salt),
-    coalesce(o.expires_at_seconds, f.expires_at_seconds, h.expires_at_seconds)
+    coalesce(o.expires_at_seconds, f.expires_at_seconds, h.expires_at_seconds),
+    o.maker is null and f.maker is not null
   from unnest(p_hashes) with ordinality as u (order_hash, place)
     left join orders o on o.order_hash = u.order_hash
     left join in_flight f on f.order_hash = u.order_hash
@@ -428,11 +429,12 @@ end $$;
 
 -- Charges cancellations to the budgets of their makers, all or none, and marks them.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each hash, from 1
--- `refused` is the maker whose budget does not hold so many, 0 where all do. `figure` is the milliseconds until it does, or the
+--   p_is_first: nothing is charged or marked where one of them is marked already, or is not open any more
+-- `refused` is the maker whose budget does not hold so many, 0 where all do, -1 where another came first. `figure` is the milliseconds until it does, or the
 -- time until which the marks count.
 create function mark_cancelling(
   p_now_ms bigint, p_lasts_ms bigint, p_rate double precision, p_burst double precision,
-  p_makers bytea[], p_partitions integer[], p_maker_of integer[], p_hashes bytea[],
+  p_makers bytea[], p_partitions integer[], p_maker_of integer[], p_hashes bytea[], p_is_first boolean,
   out refused integer, out figure bigint, out remaining integer[]
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -451,7 +453,21 @@ begin
       figure := ceil(-v_left * 1000 / p_rate);
     end if;
   end loop;
-  if refused > 0 then
+  -- One snapshot: the fold deletes an order in the commit that deletes its mark, or notes that it was cancelled before it came.
+  if refused = 0 and p_is_first and (
+    exists (select from cancelling where maker = any (p_makers) and order_hash = any (p_hashes))
+    or exists (
+      select from unnest(p_hashes) as u (order_hash)
+      where not exists (select from orders o where o.order_hash = u.order_hash)
+        and not exists (
+          select from in_flight f
+          where f.order_hash = u.order_hash and f.maker is not null
+            and not exists (select from hashes h where h.order_hash = f.order_hash and h.maker = f.maker)))
+  ) then
+    refused := -1;
+    figure := 0;
+  end if;
+  if refused <> 0 then
     remaining := give_back(p_makers, true, v_counts);
     return;
   end if;

@@ -85,7 +85,14 @@ export type PlaceOutcome =
 
 /** What is known of a hash that is to be cancelled. See `find_orders` in the migrations. */
 export type FoundHash =
-  | { readonly state: 'FOUND'; readonly maker: Hex; readonly salt: Hex; readonly expiresAtSeconds: number }
+  | {
+      readonly state: 'FOUND';
+      readonly maker: Hex;
+      readonly salt: Hex;
+      readonly expiresAtSeconds: number;
+      /** It is not known yet whether the log has it. */
+      readonly isInFlight: boolean;
+    }
   | { readonly state: 'GONE' | 'UNKNOWN' | 'UNSURE' };
 
 export interface MarkRequest {
@@ -96,6 +103,8 @@ export interface MarkRequest {
   /** In the order of their addresses. */
   readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
   readonly hashes: readonly { readonly orderHash: Hex; readonly makerIndex: number }[];
+  /** Mark nothing where another request has marked one of them, or one is not open any more. Default false. */
+  readonly isFirst?: boolean;
 }
 
 /** What a maker does to all of its orders at once. */
@@ -117,6 +126,8 @@ export interface MarkAllRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs' | 
 /** `remaining`: what is left of each maker's budget. */
 export type MarkOutcome =
   | { readonly kind: 'marked'; readonly untilMs: number; readonly remaining: readonly number[] }
+  /** Another request cancels one of them, or has done so. */
+  | { readonly kind: 'marked_already'; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
       /** The maker whose budget does not hold so many. */
@@ -299,8 +310,8 @@ async function findOrders(
 ): Promise<readonly FoundHash[]> {
   const values = [nowMs, mayNote, encodeArray('bytea', orderHashes)];
   const rows = await postgres.query<FoundRow>('select * from find_orders($1, $2, $3)', values, 'find orders');
-  return rows.map(({ state, maker, salt, expires_at_seconds }) =>
-    state === 'FOUND' ? { state, maker, salt, expiresAtSeconds: Number(expires_at_seconds) } : { state },
+  return rows.map(({ state, maker, salt, expires_at_seconds, is_flying: isInFlight }) =>
+    state === 'FOUND' ? { state, maker, salt, expiresAtSeconds: Number(expires_at_seconds), isInFlight } : { state },
   );
 }
 
@@ -309,17 +320,19 @@ interface FoundRow {
   readonly maker: Hex;
   readonly salt: Hex;
   readonly expires_at_seconds: bigint;
+  readonly is_flying: boolean;
 }
 
 const marking: Decision<MarkRequest, MarkedRow, MarkOutcome> = {
   name: 'mark_cancelling',
   columns: 'refused, figure, remaining',
   sizeOf: ({ hashes }) => hashes.length,
-  valuesOf: ({ nowMs, lastsMs, budget, makers, hashes }) => [
+  valuesOf: ({ nowMs, lastsMs, budget, makers, hashes, isFirst = false }) => [
     ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst],
     ...makersOf(makers),
     hashes.map(({ makerIndex }) => makerIndex + 1),
     encodeArray('bytea', hashesOf(hashes)),
+    isFirst,
   ],
   outcomeOf: markOutcome,
 };
@@ -351,6 +364,7 @@ interface MarkedRow {
 function markOutcome({ refused, remaining, ...row }: MarkedRow): MarkOutcome {
   const figure = Number(row.figure);
   if (refused === 0) return { kind: 'marked', untilMs: figure, remaining };
+  if (refused < 0) return { kind: 'marked_already', remaining };
   return { kind: 'rate_limited', makerIndex: refused - 1, retryAfterMs: figure, remaining };
 }
 

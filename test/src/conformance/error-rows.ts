@@ -467,6 +467,101 @@ const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations
   ],
 });
 
+const replacements = contentTo('POST', `${ORDERS_PATH}/replacements`);
+const replaceWith =
+  (change: Readonly<Record<string, unknown>>) =>
+  ({ make, makers }: Bed): Asked => {
+    const { body } = make.replace([make.order(makers.maker)], [make.order(makers.maker)], makers.maker);
+    return replacements(JSON.stringify({ ...JSON.parse(String(body)), ...change }));
+  };
+/** An open order of the keeper, and another one, are to be replaced. */
+const replacingToo =
+  (other: (bed: Bed) => SignedItem | Promise<SignedItem>): Ask =>
+  async (bed) => {
+    const { keeper } = bed.makers;
+    return bed.make.replace([await placed(bed, keeper), await other(bed)], [bed.make.order(keeper)], keeper);
+  };
+const goneAt: Details = { index: 1, pointers: ['/cancel/1/orderHash'] };
+/** What POST refuses before it looks at what is open. */
+const inStead = placing
+  .filter(({ when }) =>
+    [
+      'a field is unknown',
+      'there are more than allowed',
+      'an order is for one taker',
+      'somebody else has signed',
+      'Valid-Until has passed',
+    ].includes(when),
+  )
+  .map(
+    ({ ask, pointers, ...row }): ErrorRow => ({
+      ...row,
+      operation: 'replaceOrders',
+      async ask(bed) {
+        const asked = await ask(bed);
+        if ('status' in asked) throw new Error('the row has its answer already');
+        const { target, body } = replaceWith({ place: JSON.parse(String(asked.body)) })(bed);
+        return { ...asked, target, body: String(body) };
+      },
+      ...(pointers && { pointers: pointers.map((pointer) => `/place${pointer}`) }),
+    }),
+  );
+
+const replacing = [
+  ...rowsOf('replaceOrders', bodyCases(15, replacements, '[]'), {
+    invalid_request: [
+      ['nothing is to be cancelled', replaceWith({ cancel: [] }), at('/cancel')],
+      ['nothing is to be placed', replaceWith({ place: undefined }), at('/place')],
+      ['a third list is given', replaceWith({ more: [] }), at('/more')],
+      [
+        'the orders are of two makers',
+        ({ make, makers }) =>
+          make.replace([make.order(makers.maker)], [make.order(makers.maker), make.order(makers.keeper)], makers.maker),
+        { index: 1, pointers: ['/place/1/order/maker'] },
+      ],
+    ],
+    maker_not_whitelisted: [
+      [
+        'the maker is unknown',
+        ({ make, makers }) => make.replace([make.order(makers.maker)], [make.order(makers.stranger)], makers.maker),
+        { index: 0, pointers: ['/place/0/order/maker'] },
+      ],
+    ],
+    invalid_signature: [
+      [
+        'a stranger cancels',
+        async (bed) => {
+          const { keeper, stranger } = bed.makers;
+          return bed.make.replace([await placed(bed, keeper)], [bed.make.order(keeper)], stranger);
+        },
+        { index: 0, pointers: ['/cancel/0/signature'] },
+      ],
+    ],
+    not_found: [
+      ['an order was never placed', replacingToo(({ make, makers }) => make.order(makers.keeper)), goneAt],
+      ['an order is of another maker', replacingToo((bed) => placed(bed, bed.makers.maker)), goneAt],
+    ],
+    duplicate: [
+      [
+        'it was stored before',
+        async (bed) => {
+          const { keeper } = bed.makers;
+          const asked = bed.make.replace([await placed(bed, keeper)], [bed.make.order(keeper)], keeper);
+          const answer = await bed.send(asked);
+          if (answer.status !== 200) throw new Error(`not replaced: ${answer.body}`);
+          // Until it is folded a repeat is unavailable.
+          for (;;) {
+            const again = await bed.send(asked);
+            if (again.status !== 503) return again;
+          }
+        },
+        { index: 0, pointers: ['/place/0'] },
+      ],
+    ],
+  }),
+  ...inStead,
+];
+
 const exits = [
   ['cancelAllOrders', 'cancel-all', 'untilMs'],
   ['setSwitch', 'heartbeat', 'issuedAtMs'],
@@ -513,6 +608,7 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   placeOrders: ({ make, makers }) => make.post([make.order(makers.maker)]),
   cancelOrders: ({ make, makers }) => make.cancel([make.order(makers.maker)], makers.maker),
   cancelOrdersByPost: () => cancellations(JSON.stringify([someItem])),
+  replaceOrders: replaceWith({}),
   cancelAllOrders: ({ make, makers }) => make.exit('cancel-all', makers.canceller),
   setSwitch: ({ make, makers }) => make.exit('heartbeat', makers.canceller),
   nameCancelKeys: ({ make, makers }) => make.exit('cancel-keys', makers.canceller),
@@ -589,6 +685,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...streaming,
   ...cancellingByQuery,
   ...cancellingByPost,
+  ...replacing,
   ...exitRows,
   ...reading,
   ...patching,
@@ -600,6 +697,15 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
   'gone of readHistory': ['services/query/src/find-order.live.test.ts', 'a page behind what is pruned is gone'],
+  ...Object.fromEntries(
+    ['order_cancelled', 'order_expired'].map((code) => [
+      `${code} of replaceOrders`,
+      [
+        'services/ingress/src/replace-orders.live.test.ts',
+        'whose new order is refused leaves the old one open',
+      ] as const,
+    ]),
+  ),
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

@@ -68,12 +68,15 @@ export function requestMaker(stack: StackFile) {
       };
       return { order, signature: sign.signOrder(maker, order), orderHash: sign.hashOrder(order) };
     },
-    post: (items: readonly Pick<SignedItem, 'order' | 'signature'>[]): Asked => ({
-      method: 'POST',
-      target: ORDERS_PATH,
-      headers: json,
-      body: JSON.stringify(items.map(({ order, signature }) => ({ order, signature }))),
-    }),
+    post: (items: readonly Placed[]): Asked => posting('', items.map(bodyOf)),
+    /** POST …/replacements. @param signer cancels instead of the maker */
+    replace(gone: readonly SignedItem[], items: readonly Placed[], signer: BaseWallet): Asked {
+      const cancel = gone.map(({ orderHash, order }) => ({
+        orderHash,
+        signature: sign.signCancellation(signer, orderHash, order.salt),
+      }));
+      return posting('/replacements', { cancel, place: items.map(bodyOf) });
+    },
     /** @param signer signs instead of the maker */
     cancel: (items: readonly SignedItem[], signer: BaseWallet): Asked =>
       cancelling(
@@ -106,8 +109,7 @@ export function requestMaker(stack: StackFile) {
       const values: unknown[] = Object.values(body);
       if (kind === 'cancel-all') values.splice(2, 0, ZeroAddress);
       const signature = sign.signMessage(signer, type, values);
-      const content = JSON.stringify({ ...body, signature, ...more });
-      return { method: 'POST', target: `${ORDERS_PATH}/${kind}`, headers: json, body: content };
+      return posting(`/${kind}`, { ...body, signature, ...more });
     },
     patch: (data: string, amount: unknown): Asked => ({
       method: 'PATCH',
@@ -128,6 +130,13 @@ interface QuoteTerms {
 }
 
 export const json = { 'Content-Type': 'application/json' };
+
+type Placed = Pick<SignedItem, 'order' | 'signature'>;
+const bodyOf = ({ order, signature }: Placed) => ({ order, signature });
+
+function posting(path: string, body: unknown): Asked {
+  return { method: 'POST', target: `${ORDERS_PATH}${path}`, headers: json, body: JSON.stringify(body) };
+}
 
 /** A DELETE of pairs of hash and signature. */
 export function cancelling(pairs: readonly (readonly [orderHash: string, signature: string])[], more = ''): Asked {

@@ -26,6 +26,7 @@ export class PlacementsInMemory {
   static ignoresTrust = false;
   static forgetsPlacements = false;
   static ignoresNonces = false;
+  static replacesTwice = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
@@ -138,7 +139,8 @@ export class PlacementsInMemory {
     const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
     if (order !== undefined) {
       const { maker, recordStart, expiresAtSeconds } = order;
-      return { state: 'FOUND', maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds };
+      const { salt } = JSON.parse(`${recordStart}}`).order;
+      return { state: 'FOUND', maker, salt, expiresAtSeconds, isInFlight: false };
     }
     const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
     const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
@@ -148,12 +150,21 @@ export class PlacementsInMemory {
     const found = placed ?? (hash?.state === 'UNFOLDED' ? hash : undefined);
     if (found !== undefined) {
       const { maker, salt, expiresAtSeconds } = found;
-      return { state: 'FOUND', maker, salt: salt as Hex, expiresAtSeconds };
+      return { state: 'FOUND', maker, salt: salt as Hex, expiresAtSeconds, isInFlight: placed !== undefined };
     }
     return hash === undefined ? undefined : { state: 'GONE' };
   }
 
-  #mark({ makers, hashes, nowMs, lastsMs }: MarkRequest): MarkOutcome {
+  #mark({ makers, hashes, nowMs, lastsMs, isFirst = false }: MarkRequest): MarkOutcome {
+    const isTaken = ({ orderHash, makerIndex }: MarkRequest['hashes'][number]) => {
+      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
+      const { orders, inFlight, cancelling, hashes } = this.#of(partition).tables;
+      const key = hashKeyText({ orderHash, maker });
+      const isOpen = orders.has(orderHash) || (inFlight.has(key) && !hashes.has(key));
+      return !isOpen || cancelling.some((row) => row.maker === maker && row.orderHash === orderHash);
+    };
+    if (isFirst && !PlacementsInMemory.replacesTwice && hashes.some(isTaken))
+      return { kind: 'marked_already', remaining: makers.map(() => REMAINING) };
     const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
     for (const { orderHash, makerIndex } of hashes) {
       if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());

@@ -91,18 +91,23 @@ async function decideInto(store: PlacementStore) {
       const { kind, ...rest } = await place(each, asked, NOW_MS, 8);
       outcomes.push([kind, 'index' in rest ? rest.index : null, 'count' in rest ? rest.count : null]);
     }
-    const known = orderOf(each, ORDERS + 1);
-    outcomes.push(
-      (
-        await store.markCancelling({
-          budget,
-          makers: [{ maker: each, partition }],
-          hashes: [{ orderHash: known.orderHash, makerIndex: 0 }],
-          nowMs: NOW_MS,
-          lastsMs: LASTS_MS,
-        })
-      ).kind,
-    );
+    const marks = [
+      [ORDERS + 1, true],
+      [ORDERS + 1, true],
+      [ORDERS + 1, false],
+      [ORDERS + 9, true],
+    ] as const;
+    for (const [number, isFirst] of marks) {
+      const { kind } = await store.markCancelling({
+        budget,
+        makers: [{ maker: each, partition }],
+        hashes: [{ orderHash: orderOf(each, number).orderHash, makerIndex: 0 }],
+        nowMs: NOW_MS,
+        lastsMs: LASTS_MS,
+        isFirst,
+      });
+      outcomes.push(kind);
+    }
     const placed = await place(each, [ORDERS + 4], NOW_MS, 8);
     outcomes.push(placed.kind);
     if (placed.kind === 'placed') await store.release([orderOf(each, ORDERS + 4).orderHash], placed.untilMs);

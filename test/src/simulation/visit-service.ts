@@ -22,9 +22,11 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
+  readonly kind: 'POST' | 'DELETE' | 'REPLACE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
+  /** The orders that a replacement takes back; `hashes` are those that it places. */
+  readonly replaced: readonly Hex[];
   /** What a cancellation of all orders is about. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
   /** When the service had it; when it was sent, where nobody had it. */
@@ -117,6 +119,7 @@ export class Visits {
       if (exit === 'follow') return void this.follow(maker, chance);
       return void (exit === 'all' ? this.cancelAll(maker, chance) : this.beat(maker, chance));
     }
+    if (draw % 20 === 17) return void this.replace(chance);
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
@@ -147,7 +150,11 @@ export class Visits {
   }
 
   post(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
-    const body = orders.map((order) => {
+    return this.#send('POST', orders, { body: this.#placements(orders) }, chance);
+  }
+
+  #placements(orders: readonly SignedOrder[]) {
+    return orders.map((order) => {
       const number = this.#numberOf(order);
       const { making, taking, ...rest } = bodyOf(order, number);
       const amounts = {
@@ -161,18 +168,38 @@ export class Visits {
       };
       return { order: { ...rest, ...quantities, ...amounts }, signature: this.#signatureOf(order.maker, order.hash) };
     });
-    return this.#send('POST', orders, { body }, chance);
   }
 
   cancel(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+    return this.#send('DELETE', orders, { body: this.#cancellations(orders, chance) }, chance);
+  }
+
+  /** Replaces one or two orders of a maker by one; every other time two processes are asked at once, with different orders. */
+  replace(chance: Chance): void {
+    const placed = this.sign(chance);
+    const { orders } = this.#parts.makers;
+    const own = orders.filter(({ maker, hash }) => maker === placed.maker && hash !== placed.hash).slice(-4);
+    const replaced = own.length === 0 ? [] : [chance.pick(own as [SignedOrder, ...SignedOrder[]])];
+    if (chance.oneIn(4)) replaced.push(...own.filter((order) => order !== replaced[0]).slice(-1));
+    if (replaced.length === 0) return void this.post([placed], chance);
+    void this.#replaceBy(placed, replaced, chance);
+    const other = this.sign(chance);
+    if (other.maker === placed.maker) void this.#replaceBy(other, replaced, chance);
+  }
+
+  #replaceBy(placed: SignedOrder, replaced: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+    const body = { cancel: this.#cancellations(replaced, chance), place: this.#placements([placed]) };
+    return this.#send('REPLACE', [placed], { body, replaced: replaced.map(({ hash }) => hash) }, chance);
+  }
+
+  #cancellations(orders: readonly SignedOrder[], chance: Chance) {
     const hasSalts = chance.oneIn(2);
-    const body = orders.map(({ hash: orderHash, ...order }) => {
+    return orders.map(({ hash: orderHash, ...order }) => {
       const salt: Hex = `0x${(this.#numberOf({ ...order, hash: orderHash }) + 1).toString(16)}`;
       const request = { orderHash: hexToBytes(orderHash), salt: hexToBytes(`0x${salt.slice(2).padStart(64, '0')}`) };
       const digest = requestHashers.hashCancellation(request, 'uint256');
       return { orderHash, signature: this.#signatureOf(order.maker, bytesToHex(digest)), ...(hasSalts && { salt }) };
     });
-    return this.#send('DELETE', orders, { body }, chance);
   }
 
   /** All that was accepted up to a time around now, perhaps of one token. */
@@ -273,7 +300,13 @@ export class Visits {
   async #send(
     kind: Visit['kind'],
     orders: readonly SignedOrder[],
-    { body, query, scope }: Pick<Visit, 'scope'> & { readonly body?: unknown; readonly query?: Record<string, string> },
+    {
+      body,
+      query,
+      scope,
+      replaced = [],
+    }: Pick<Visit, 'scope'> &
+      Partial<Pick<Visit, 'replaced'>> & { readonly body?: unknown; readonly query?: Record<string, string> },
     chance: Chance,
   ): Promise<Visit> {
     const { nowMs, ends, note, find } = this.#parts;
@@ -282,7 +315,7 @@ export class Visits {
     const maker = first?.maker ?? '0x';
     const number = this.all.length;
     const times = { receivedAtMs: nowMs(), sentAtMs: nowMs() };
-    const visit: Visit = { number, kind, maker, hashes, scope, ...times, answer: undefined };
+    const visit: Visit = { number, kind, maker, hashes, replaced, scope, ...times, answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
     const isRead = ['GET', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);

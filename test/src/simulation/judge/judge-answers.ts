@@ -71,25 +71,29 @@ class AnswerJudge {
             ? this.#judgeHistory(visit)
             : kind === 'POST'
               ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
-              : kind === 'DELETE'
-                ? visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index))
-                : kind === 'STREAM'
-                  ? []
-                  : this.#judgeExit(visit);
+              : kind === 'REPLACE'
+                ? this.#judgeReplaced(visit)
+                : kind === 'DELETE'
+                  ? visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index))
+                  : kind === 'STREAM'
+                    ? []
+                    : this.#judgeExit(visit);
     return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
   }
 
   /** What nobody has sent, and what opened twice. */
   judgeLog(): string[] {
-    const sent = (kind: Visit['kind']) =>
-      new Set(this.#parts.visits.flatMap((visit) => (visit.kind === kind ? visit.hashes : [])));
-    const [posted, cancelled] = [sent('POST'), sent('DELETE')];
+    const { visits } = this.#parts;
+    const sent = (...kinds: Visit['kind'][]) =>
+      visits.flatMap(({ kind, hashes }) => (kinds.includes(kind) ? hashes : []));
+    const posted = new Set(sent('POST', 'REPLACE'));
+    const cancelled = new Set([...sent('DELETE'), ...visits.flatMap(({ replaced }) => replaced)]);
     const invented = [
       ...[...this.#submitted.keys()].filter((hash) => this.#labelOf.has(hash) && !posted.has(hash)),
       ...[...this.#cancelled.keys()].filter((hash) => !cancelled.has(hash)),
     ].map((hash) => `${this.#name(hash)} is in the log, and nobody has sent it`);
     const twice = [...this.#submitted.keys()].filter((hash) => this.#lives(hash).length > 1);
-    return [...invented, ...twice.map((hash) => `${this.#name(hash)} opened twice`)];
+    return [...invented, ...twice.map((hash) => `${this.#name(hash)} opened twice`), ...this.#judgeReplacements()];
   }
 
   /**
@@ -128,9 +132,10 @@ class AnswerJudge {
   /** Whether its cancellation was sent by then. */
   #isToGo(hash: Hex, atMs: number): boolean {
     const [first] = this.#submitted.get(hash) ?? [];
-    return this.#parts.visits.some(({ kind, maker, hashes, scope, sentAtMs }) => {
+    return this.#parts.visits.some(({ kind, maker, hashes, replaced, scope, sentAtMs }) => {
       if (sentAtMs > atMs) return false;
       if (kind === 'DELETE') return hashes.includes(hash);
+      if (kind === 'REPLACE') return replaced.includes(hash);
       return scope !== undefined && first !== undefined && isMeant(first.fact, { maker, ...scope });
     });
   }
@@ -179,10 +184,43 @@ class AnswerJudge {
       : [`${this.#name(hash)} was answered with 200, and never opened`];
   }
 
+  /** Both lists are in the log, or neither is. */
+  #judgeReplaced(visit: Visit): string[] {
+    return [
+      ...visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index)),
+      ...visit.replaced.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index)),
+    ];
+  }
+
+  /** The facts of a replacement are neighbours, and an order is replaced once. */
+  #judgeReplacements(): string[] {
+    const visits = this.#parts.visits.filter(({ kind }) => kind === 'REPLACE');
+    const replacedBy = new Map<Hex, number>();
+    return visits.flatMap(({ number, hashes, replaced }) => {
+      const own = (told: Map<Hex, Told[]>, hash: Hex) =>
+        (told.get(hash) ?? []).filter(({ fact }) => requestOf(fact) === `visit ${number}`);
+      const facts = [
+        ...replaced.map((hash) => own(this.#cancelled, hash)),
+        ...hashes.map((hash) => own(this.#submitted, hash)),
+      ];
+      if (facts.every((told) => told.length === 0)) return [];
+      const [first] = facts[0] ?? [];
+      const areNeighbours = facts.every(([told], n) => told?.offset === (first?.offset ?? 0n) + BigInt(n));
+      const wrong = areNeighbours ? [] : [`visit ${number}, REPLACE: the log has a part of it`];
+      for (const hash of replaced) {
+        const other = replacedBy.get(hash);
+        if (other !== undefined) wrong.push(`${this.#name(hash)} is replaced by visit ${other} and visit ${number}`);
+        replacedBy.set(hash, number);
+      }
+      return wrong;
+    });
+  }
+
   #judgeCancelled(visit: Visit, hash: Hex, index: number): string[] {
-    const { maker, answer, receivedAtMs } = visit;
+    const { kind, maker, answer, receivedAtMs } = visit;
     if (answer === undefined || isRefusal(answer.reply)) return [];
-    const { status } = JSON.parse(String(answer.reply.body))[index];
+    const body = JSON.parse(String(answer.reply.body));
+    const { status } = (kind === 'REPLACE' ? body.cancelled : body)[index];
     const partition = this.#partitionOf(maker, hash);
     const end = answer.at[partition] ?? 0n;
     if (status === 'CANCELLED') {
@@ -196,13 +234,10 @@ class AnswerJudge {
     // Only an order that is posted anew may be open after that.
     const later = new Set(
       this.#parts.visits
-        .filter((other) => other.kind === 'POST' && other.receivedAtMs >= receivedAtMs)
+        .filter((other) => ['POST', 'REPLACE'].includes(other.kind) && other.receivedAtMs >= receivedAtMs)
         .map(({ number }) => `visit ${number}`),
     );
-    const isOld = ({ fact }: Told) => {
-      const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
-      return !later.has(cause?.requestId ?? '');
-    };
+    const isOld = ({ fact }: Told) => !later.has(requestOf(fact));
     const [opening] = this.#lives(hash);
     const told = (this.#submitted.get(hash) ?? []).find(({ offset }) => offset === opening);
     if (told === undefined || !isOld(told)) return [];
@@ -266,17 +301,14 @@ class AnswerJudge {
   #behindWrites(maker: Address, atMs: number): bigint {
     const answered = this.#parts.visits.filter(
       ({ kind, maker: whose, answer }) =>
-        (kind === 'POST' || kind === 'DELETE' || kind === 'ALL') &&
+        ['POST', 'DELETE', 'REPLACE', 'ALL'].includes(kind) &&
         whose === maker &&
         answer !== undefined &&
         answer.atMs <= atMs &&
         !isRefusal(answer.reply),
     );
     const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
-    const isWritten = ({ fact }: Told) => {
-      const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
-      return 'maker' in fact && fact.maker === maker && numbers.has(cause?.requestId ?? '');
-    };
+    const isWritten = ({ fact }: Told) => 'maker' in fact && fact.maker === maker && numbers.has(requestOf(fact));
     const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
     // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
     // then, because it did not answer, is not counted.
@@ -323,6 +355,11 @@ class AnswerJudge {
   #name(hash: Hex): string {
     return this.#labelOf.get(hash) ?? hash;
   }
+}
+
+/** The id of the request that led to the fact; empty where none did. */
+function requestOf(fact: MakerEvent): string {
+  return 'cause' in fact && fact.cause.kind === 'request' ? fact.cause.requestId : '';
 }
 
 /** True if the maker meant the order when it cancelled all of its token. */

@@ -1,0 +1,103 @@
+/**
+ * A market maker's bot: keeps ten orders in the book and moves all of them every second, in one piece. A dead-man's switch takes
+ * them back where it dies or loses its network. `npm run example:quoter`
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClient, MakerbookError, type OrderToCancel } from '@makerbook/client';
+import { Contract, JsonRpcProvider } from 'ethers';
+
+interface Stack {
+  readonly baseUrl: string;
+  readonly rpcUrl: string;
+  readonly chainId: number;
+  readonly serviceName: string;
+  readonly limitOrderProtocol: string;
+  readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
+}
+
+const QUOTES = 10;
+const MOVE_MS = 1_000;
+/** Longer than a heartbeat that is lost and the one behind it. */
+const SWITCH_SECONDS = 5;
+
+const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
+const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
+// Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
+const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+const client = createClient({ ...stack, signer: key as `0x${string}`, retry: { attemptsMax: 6 } });
+const provider = new JsonRpcProvider(stack.rpcUrl);
+const protocol = new Contract(stack.limitOrderProtocol, ['function nonce(address) view returns (uint256)'], provider);
+const nonce: bigint = await protocol.getFunction('nonce').staticCall(await client.maker());
+provider.destroy();
+
+/** The orders that may be open, as far as this bot knows. */
+const open = new Map<string, OrderToCancel>();
+let isStopping = false;
+
+/** Begins with what a former life of the bot has left in the book, and tells of every fill. */
+async function follow(onSnapshot: () => void): Promise<void> {
+  for await (const event of client.streamOrders()) {
+    if (event.event === 'snapshot') {
+      for (const { orderHash, order } of event.orders) open.set(orderHash, { orderHash, salt: order.salt });
+      onSnapshot();
+    } else if (event.event === 'change' && event.happened === 'FILLED') {
+      console.log('filled', event.orderHash, BigInt(event.makingAmount), 'for', BigInt(event.takingAmount));
+    }
+  }
+}
+
+/** Unless the next one comes in time, the service cancels all orders. */
+async function beat(): Promise<void> {
+  for (; !isStopping; await pause(MOVE_MS)) {
+    await client.sendHeartbeat(Math.floor(Date.now() / 1000) + SWITCH_SECONDS).catch(complain);
+  }
+}
+
+function complain(error: unknown): MakerbookError {
+  if (!(error instanceof MakerbookError)) throw error;
+  console.log('refused', error.code, error.detail);
+  return error;
+}
+
+/** Replaces what is open by new quotes around a price: all or nothing. */
+async function move(price: bigint): Promise<void> {
+  const [usdt, weth] = stack.tokens;
+  const level = (n: number) =>
+    client.signOrder({
+      making: { token: usdt.address, amount: 1_000_000n },
+      taking: { token: weth.address, amount: price + BigInt(n) * 10n ** 12n },
+      expiresAt: Math.floor(Date.now() / 1000) + 300,
+      nonce,
+    });
+  const orders = await Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
+  const gone = [...open.values()];
+  // They were signed just now: a duplicate can only mean that an earlier try has stored them.
+  const options = { duplicateCountsAsStored: true, validUntilMs: Date.now() + 10_000 };
+  try {
+    await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));
+    open.clear();
+    console.log('moved', gone.length, 'orders');
+  } catch (failure) {
+    const { code, index = 0, mayHaveHappened } = complain(failure);
+    // It is filled or has expired, or the switch has cancelled it.
+    if (code === 'not_found') open.delete(String(gone[index]?.orderHash));
+    if (!mayHaveHappened) return;
+  }
+  for (const { orderHash, order } of orders) open.set(orderHash, { orderHash, salt: order.salt });
+  // Nobody knows whether the old ones or the new ones are open: a cancellation ends both, also of such that are on their way.
+  if (open.size > QUOTES) await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
+}
+
+process.once('SIGTERM', () => {
+  isStopping = true;
+});
+await new Promise<void>((resolve) => void follow(resolve));
+void beat();
+for (let n = 0n; !isStopping; n += 1n) {
+  await move(400n * 10n ** 12n + (n % 10n) * 10n ** 10n);
+  if (!isStopping) await pause(MOVE_MS);
+}
+await client.cancelAll();
+process.exit(0);

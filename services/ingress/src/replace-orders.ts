@@ -1,0 +1,123 @@
+import { replacementLists } from '@makerbook/contracts-http';
+import type { ProvenOrder } from '@makerbook/domain';
+import {
+  type ApiRequest,
+  isRefusal,
+  okJson,
+  type Refusal,
+  type Reply,
+  refuseFields,
+  unavailable,
+} from '@makerbook/http';
+import { unlessAway } from '@makerbook/postgres';
+import { awaitFeed, charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
+import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
+import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
+import type { Parts } from './parts.js';
+import { describeAccepted, proveOrders, storeOrders } from './place-orders.js';
+
+/** An append in flight ends within seconds. */
+const RETRY_SECONDS = 2;
+
+interface AskedReplacement {
+  readonly cancel: AskedCancellations;
+  readonly placements: readonly Placement[];
+  readonly validUntilMs: number | undefined;
+}
+
+/**
+ * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the two
+ * requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel it at the
+ * moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The cancellations are
+ * marked before Postgres decides about the orders, so the limit of open orders is judged by the result.
+ */
+export async function replace(parts: Parts, request: ApiRequest): Promise<Reply> {
+  const startedAt = performance.now();
+  const asked = parseReplacement(parts, request);
+  if (isRefusal(asked)) return asked;
+  const { cancel, placements, validUntilMs } = asked;
+  const orderHashes = cancel.cancellations.map(({ orderHash }) => orderHash);
+  request.describe({ maker: placements[0]?.order.maker, orders: placements.length + orderHashes.length });
+  const proven = await proveOrders(parts, placements, validUntilMs, startedAt);
+  if (isRefusal(proven)) return inList('place', proven);
+  const toCancel = await proveOpen(parts, request, cancel, proven);
+  if (isRefusal(toCancel)) return toCancel;
+  const charged = await charge(parts, toCancel, orderHashes, true);
+  if (isRefusal(charged)) return inList('cancel', charged);
+  const replaced = { facts: [...toCancel.values()], written: charged.written };
+  const stored = await storeOrders(parts, request, proven, validUntilMs, replaced);
+  if (isRefusal(stored)) return inList('place', stored);
+  parts.metrics.ordersCancelled(toCancel.size);
+  const cancelled = orderHashes.map((orderHash) => ({ orderHash, status: 'CANCELLED' }));
+  const body = [`{"cancelled":${JSON.stringify(cancelled)},"placed":`, describeAccepted(proven), '}'];
+  const feed = await awaitFeed(parts, request, stored.appended);
+  return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...feed });
+}
+
+function parseReplacement({ settings }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {
+  const lists = replacementLists.safeParse(body);
+  if (!lists.success) return refuseFields(lists.error.issues);
+  const query = new URLSearchParams();
+  const cancel = parseCancellationBody({ body: lists.data.cancel, query }, settings.MAX_CANCELS_PER_DELETE);
+  if (isRefusal(cancel)) return inList('cancel', cancel);
+  const placements = parsePlacements(lists.data.place, settings.MAX_ORDERS_PER_POST);
+  if (isRefusal(placements)) return inList('place', placements);
+  const other = placements.findIndex(({ order }) => order.maker !== placements[0]?.order.maker);
+  if (other >= 0) {
+    const message = `must be that of the first order: ${placements[0]?.order.maker}`;
+    return refuseFields([{ path: ['place', other, 'order', 'maker'], message }]);
+  }
+  const validUntilMs = parseValidUntil(headers);
+  return typeof validUntilMs === 'object' ? validUntilMs : { cancel, placements, validUntilMs };
+}
+
+/** The cancellations, if each order is open and of the maker. */
+async function proveOpen(
+  parts: Parts,
+  request: ApiRequest,
+  cancel: AskedCancellations,
+  proven: readonly ProvenOrder[],
+): Promise<ToCancel | Refusal> {
+  const hashes = [...new Set(cancel.cancellations.map(({ orderHash }) => orderHash))];
+  const known = await lookUp(parts, request.client, hashes);
+  if ([...known.values()].some(({ state }) => state === 'UNSURE')) {
+    return unavailable('nothing was stored: it is not known now whether the orders to be cancelled are open');
+  }
+  const maker = proven[0]?.order.maker;
+  const index = cancel.cancellations.findIndex(({ orderHash }) => {
+    const found = known.get(orderHash);
+    return found?.state !== 'FOUND' || found.maker !== maker;
+  });
+  if (index >= 0) return (await refuseRepeat(parts, proven)) ?? refuseGone(cancel, index);
+  const cancellations = await prove(parts, cancel, known, request);
+  return isRefusal(cancellations) ? inList('cancel', cancellations) : cancellations.toCancel;
+}
+
+function refuseGone({ cancellations }: AskedCancellations, index: number): Refusal {
+  const detail = `${cancellations[index]?.orderHash} is no open order of the maker: nothing was cancelled or placed`;
+  return { code: 'not_found', detail, index, errors: [{ pointer: `/cancel/${index}/orderHash`, detail }] };
+}
+
+/** A replacement that was stored is sent again: its new orders are known. */
+async function refuseRepeat({ store, now }: Parts, proven: readonly ProvenOrder[]): Promise<Refusal | undefined> {
+  const hashes = proven.map(({ orderHash }) => orderHash);
+  const found = await unlessAway(store.findOrders(hashes, now(), false));
+  if (found === undefined || found.some((one) => one.state === 'FOUND' && one.isInFlight)) {
+    return unavailable('the outcome of an earlier request is not known yet: send this one again', RETRY_SECONDS);
+  }
+  const index = found.findIndex(({ state }) => state === 'FOUND' || state === 'GONE');
+  if (index < 0) return undefined;
+  return inList('place', {
+    code: 'duplicate',
+    detail: 'the order was accepted before: a hash is accepted once',
+    index,
+  });
+}
+
+/** Points to the item in its list of the body. */
+function inList(list: 'cancel' | 'place', refusal: Refusal): Refusal {
+  const { errors, index, detail } = refusal;
+  const places = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);
+  if (places.length === 0) return refusal;
+  return { ...refusal, errors: places.map((place) => ({ ...place, pointer: `/${list}${place.pointer}` })) };
+}
