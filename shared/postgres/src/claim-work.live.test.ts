@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
-import { claimWork, connectPostgres, migrate, type Postgres } from './index.js';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { claimWork } from './index.js';
+import { openTestDatabase } from './testing/open-test-database.js';
 
 const PARTITIONS = 6;
-let postgres: Postgres;
-
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  await migrate({ url, connectTimeoutMs: 60_000 });
-  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 beforeEach(() => postgres.query('truncate claims, claimants'));
 afterAll(() => postgres.close());
 

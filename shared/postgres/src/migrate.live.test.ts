@@ -28,18 +28,7 @@ describe('migrations', () => {
     expect(taken.flat()).toEqual(readMigrations().map(({ name }) => name));
   });
 
-  test('a database that is up to date is left as it is', async () => {
-    await migrate({ url });
-    expect(await migrate({ url })).toEqual([]);
-  });
-
-  test('a migration that was edited after it had been applied is refused', async () => {
-    await migrate({ url });
-    const edited = readMigrations().map((step) => ({ ...step, sql: `${step.sql}\n-- edited` }));
-    await expect(migrate({ url }, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
-  });
-
-  test('a schema that lacks a migration of this build, or holds another form of one, is not its own', async () => {
+  test('a schema that lacks a migration of this build, or holds another form of one, is not its own, nor migrated', async () => {
     await expect(verifySchema(postgres)).rejects.toThrow(/lacks 0001-read-model.sql: run `operator migrate`/);
     await migrate({ url });
     await verifySchema(postgres);
@@ -49,6 +38,7 @@ describe('migrations', () => {
     await expect(refused).rejects.toThrow('the database lacks 9999-next.sql: run `operator migrate`');
     const edited = readMigrations().map((step) => ({ ...step, sql: `${step.sql}\n-- edited` }));
     await expect(verifySchema(postgres, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
+    await expect(migrate({ url }, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
     // A newer build has been there: its steps only add.
     await migrate({ url }, next);
     await verifySchema(postgres);

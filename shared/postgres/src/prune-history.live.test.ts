@@ -1,32 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, type Postgres, pruneHashes, pruneHistory } from './index.js';
+import { pruneHashes, pruneHistory } from './index.js';
+import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const partition = 3;
 const maker: Hex = `0x${'a1'.repeat(20)}`;
-const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
 /** The partition's clock, and how long a hash is kept beyond its expiry here. */
 const [now, hashSeconds] = [1_000_000, 100];
 
-let postgres: Postgres;
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  await migrate({ url });
-  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 beforeEach(async () => {
   await postgres.query('truncate projections, makers, order_history, hashes');
   await postgres.query(
     `insert into projections (partition, next_offset, block_timestamp) values (3, 20000, ${now}), (4, 20000, ${now})`,
   );
-  await postgres.query(
-    `insert into makers (maker, partition, admission) values ('\\x${maker.slice(2)}', ${partition}, 'ADMITTED')`,
-  );
+  await insertRow(postgres, 'makers', { maker });
 });
 afterAll(() => postgres.close());
-
-const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
 
 /** An order that was accepted at one offset and removed at another, with a change in between. */
 async function happen(number: number, [opened, removed]: readonly [number, number]) {
@@ -35,20 +25,19 @@ async function happen(number: number, [opened, removed]: readonly [number, numbe
     [opened + 1, 'CHANGED', null],
     [removed, 'REMOVED', 'FILLED'],
   ]) {
-    await postgres.query(
-      `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
-       values ($1, $2, $3, $4, $5, 'ACTIVE', $6, 1)`,
-      [partition, offset, bytes(hashOf(number)), bytes(maker), happened, reason],
-    );
+    await insertRow(postgres, 'order_history', {
+      log_offset: offset,
+      order_hash: hashOf(number),
+      maker,
+      happened,
+      reason,
+    });
   }
 }
 
 async function remember(number: number, expiresAtSeconds: number, nonce: number | null = 5) {
-  const state = nonce === null ? 'CANCELLED' : 'ACCEPTED';
-  await postgres.query(
-    `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds) values ($1, $2, $3, $4, $5, $6)`,
-    [bytes(hashOf(number)), bytes(maker), partition, state, nonce, expiresAtSeconds],
-  );
+  const known = { state: nonce === null ? 'CANCELLED' : 'ACCEPTED', nonce, expires_at_seconds: expiresAtSeconds };
+  await insertRow(postgres, 'hashes', { order_hash: hashOf(number), maker, ...known });
   await postgres.query('update makers set remembered = remembered + 1');
 }
 

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
-import { byteaOf, connectPostgres, migrate, type Postgres, readListState, readMakerList } from './index.js';
+import { byteaOf, readListState, readMakerList } from './index.js';
+import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const other: Hex = `0x${'b2'.repeat(20)}`;
-const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
 
-let postgres: Postgres;
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  await migrate({ url, connectTimeoutMs: 60_000 });
-  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 afterAll(() => postgres.close());
 beforeEach(async () => {
   await postgres.query('truncate makers, orders, hashes, in_flight, cancelling');
@@ -20,38 +14,28 @@ beforeEach(async () => {
 });
 
 const addMaker = (whose: Hex, version: bigint) =>
-  postgres.query(`insert into makers (maker, partition, admission, list_version) values ($1, 3, 'ADMITTED', $2)`, [
-    byteaOf(whose),
-    version,
-  ]);
+  insertRow(postgres, 'makers', { maker: whose, list_version: version });
 const addOrder = (whose: Hex, n: number, reason: string | null = null) =>
-  postgres.query(
-    `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-       making_amount, remaining, is_observed, status, reason, in_book, record_start)
-     values ($1, $2, 3, $3, 1, $4, $5, 1, 1, true, $6, $7, false, $8)`,
-    [
-      byteaOf(hashOf(n)),
-      byteaOf(whose),
-      n,
-      1_700_000_000 + n,
-      byteaOf(`0x${'cc'.repeat(20)}`),
-      reason === null ? 'ACTIVE' : 'INACTIVE',
-      reason,
-      `{"n":${n}`,
-    ],
-  );
+  insertRow(postgres, 'orders', {
+    order_hash: hashOf(n),
+    maker: whose,
+    accepted_offset: n,
+    expires_at_seconds: 1_700_000_000 + n,
+    status: reason === null ? 'ACTIVE' : 'INACTIVE',
+    reason,
+    record_start: `{"n":${n}`,
+  });
 const place = (whose: Hex, n: number, untilMs = 5) =>
-  postgres.query(
-    `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, 3, '0x1', 9, $3)`,
-    [byteaOf(hashOf(n)), byteaOf(whose), untilMs],
-  );
+  insertRow(postgres, 'in_flight', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
 const cancel = (whose: Hex, n: number, untilMs = 5) =>
-  postgres.query('insert into cancelling values ($1, $2, 3, $3)', [byteaOf(whose), byteaOf(hashOf(n)), untilMs]);
+  insertRow(postgres, 'cancelling', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
 const remember = (whose: Hex, n: number, state: 'ACCEPTED' | 'UNFOLDED') =>
-  postgres.query(
-    `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds) values ($1, $2, 3, $3, $4, 0, 9)`,
-    [byteaOf(hashOf(n)), byteaOf(whose), state, state === 'UNFOLDED' ? '0x1' : null],
-  );
+  insertRow(postgres, 'hashes', {
+    order_hash: hashOf(n),
+    maker: whose,
+    state,
+    salt: state === 'UNFOLDED' ? '0x1' : null,
+  });
 const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
@@ -72,7 +56,7 @@ describe('the state of a list', () => {
     await addMaker(other, 7n);
     await place(maker, 1);
     await cancel(maker, 1);
-    await cancel(maker, 2, 5);
+    await cancel(maker, 2);
     await cancel(maker, 2, 6);
     await place(other, 3);
     // A note that a hash is unknown is nobody's.
@@ -99,7 +83,7 @@ describe('the state of a list', () => {
     expect(await isUnsure()).toBe(true);
     await trust(false);
     expect(await isUnsure()).toBe(true);
-    await postgres.query('update trust set is_trusted = true');
+    await trust(true);
     expect(await isUnsure()).toBe(false);
     await postgres.query(`update trust set started_at = started_at - interval '1 second'`);
     expect(await isUnsure()).toBe(true);

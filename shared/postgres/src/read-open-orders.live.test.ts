@@ -1,17 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, type OpenOrderRow, type Postgres, readOpenOrders } from './index.js';
+import { type OpenOrderRow, type Postgres, readOpenOrders } from './index.js';
+import { addressOf, hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
-const SLOW_MS = 60_000;
 const ORDERS = 2500;
 
 describe('the open orders of the read model', () => {
   let postgres: Postgres;
 
   beforeEach(async () => {
-    const url = await testParts().databaseUrl();
-    await migrate({ url, connectTimeoutMs: SLOW_MS });
-    postgres = connectPostgres({ url, statementTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS });
+    postgres = await openTestDatabase();
     await postgres.query(`insert into projections (partition, next_offset, block_number, block_timestamp)
       values (0, 70, 12, 1700000000), (1, 9, null, 0)`);
     await insertOrders(1, ORDERS);
@@ -46,19 +43,13 @@ describe('the open orders of the read model', () => {
   };
 
   test('come page by page, with the positions that they reflect', async () => {
-    await postgres.query(
-      `insert into makers (maker, partition, admission, nonce, nonce_block)
-       values (decode(lpad('7', 40, '0'), 'hex'), 0, 'ADMITTED', 1, 9)`,
-    );
+    await insertRow(postgres, 'makers', { maker: addressOf(7), partition: 0, nonce: 1, nonce_block: 9 });
     await postgres.query(
       `insert into funding (maker, token, balance, allowance, block, open_orders)
        values (decode(lpad('7', 40, '0'), 'hex'), decode(lpad('ee', 40, '0'), 'hex'), 5, 5, 14, 1)`,
     );
-    const bad = `0x${'8'.padStart(40, '0')}`;
-    await postgres.query(
-      `insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
-       values (decode(lpad('8', 40, '0'), 'hex'), 0, 'ADMITTED', 40, 'a bug', '{}')`,
-    );
+    const quarantine = { quarantined_offset: 40, quarantine_reason: 'a bug', quarantine_clock: '{}' };
+    await insertRow(postgres, 'makers', { maker: addressOf(8), partition: 0, ...quarantine });
     const { orders, pages, partitions } = await read();
     expect(pages).toEqual([1000, 1000, 500]);
     expect(partitions).toEqual([
@@ -67,16 +58,16 @@ describe('the open orders of the read model', () => {
         nextOffset: 70n,
         block: { number: 12, timestamp: 1_700_000_000 },
         newestRead: 14,
-        quarantined: new Map([[bad, 40n]]),
+        quarantined: new Map([[addressOf(8), 40n]]),
       },
       { partition: 1, nextOffset: 9n, block: undefined, newestRead: -1, quarantined: new Map() },
     ]);
     const byHash = new Map(orders.map((order) => [Number(order.orderHash), order]));
     expect(byHash.size).toBe(ORDERS);
     expect(byHash.get(7)).toEqual({
-      orderHash: `0x${'7'.padStart(64, '0')}`,
-      maker: `0x${'7'.padStart(40, '0')}`,
-      makingToken: `0x${'ee'.padStart(40, '0')}`,
+      orderHash: hashOf(7),
+      maker: addressOf(7),
+      makingToken: addressOf(0xee),
       expiresAtSeconds: 1007,
       isObserved: true,
     });

@@ -1,47 +1,41 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
 import {
   byteaOf,
-  connectPostgres,
   type HistoryPlace,
   happenings,
-  migrate,
   type OrderChange,
-  type Postgres,
   readMakerHistory,
   readOrderHistory,
 } from './index.js';
+import { insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const other: Hex = `0x${'b2'.repeat(20)}`;
 const order: Hex = `0x${'01'.repeat(32)}`;
 
-let postgres: Postgres;
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  await migrate({ url, connectTimeoutMs: 60_000 });
-  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 afterAll(() => postgres.close());
 beforeEach(() => postgres.query('truncate order_history, fills, hashes, in_flight, makers'));
 
 const happen = (happened: OrderChange['happened'], logOffset: number, reason: string | null = null, whose = maker) =>
-  postgres.query(
-    `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
-     values (3, $1, $2, $3, $4, $5, $6, 9)`,
-    [logOffset, byteaOf(order), byteaOf(whose), happened, happened === 'OPENED' ? 'VALIDATING' : 'ACTIVE', reason],
-  );
+  insertRow(postgres, 'order_history', {
+    log_offset: logOffset,
+    order_hash: order,
+    maker: whose,
+    happened,
+    status: happened === 'OPENED' ? 'VALIDATING' : 'ACTIVE',
+    reason,
+  });
 const fill = (logOffset: number, logIndex: number, orderHash = order) =>
-  postgres.query(
-    'insert into fills (order_hash, block_number, log_index, maker, partition, log_offset) values ($1, 7, $2, $3, 3, $4)',
-    [byteaOf(orderHash), logIndex, byteaOf(maker), logOffset],
-  );
+  insertRow(postgres, 'fills', { order_hash: orderHash, maker, log_index: logIndex, log_offset: logOffset });
 const remember = (state: string, whose = maker) =>
-  postgres.query(
-    `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds) values ($1, $2, 3, $3, $4, 0, 9)`,
-    [byteaOf(order), byteaOf(whose), state, state === 'UNFOLDED' ? '0x1' : null],
-  );
+  insertRow(postgres, 'hashes', {
+    order_hash: order,
+    maker: whose,
+    state,
+    salt: state === 'UNFOLDED' ? '0x1' : null,
+  });
 const read = (whose = maker, entriesMax = 10) => readOrderHistory(postgres, whose, order, entriesMax);
 const happeningsOf = ({ entries }: Awaited<ReturnType<typeof read>>) =>
   entries.map(({ happened, logOffset }) => `${happened} ${logOffset}`);
@@ -51,27 +45,12 @@ describe('the history of an order', () => {
     await happen('REMOVED', 7, 'CANCELLED');
     await happen('OPENED', 7);
     await remember('ACCEPTED');
+    const fact = { partition: 3, logOffset: 7n, orderHash: order, remaining: 9n };
     expect(await read()).toMatchObject({
       hash: 'ACCEPTED',
       entries: [
-        {
-          partition: 3,
-          logOffset: 7n,
-          orderHash: order,
-          happened: 'OPENED',
-          status: 'VALIDATING',
-          reason: null,
-          remaining: 9n,
-        },
-        {
-          partition: 3,
-          logOffset: 7n,
-          orderHash: order,
-          happened: 'REMOVED',
-          status: 'ACTIVE',
-          reason: 'CANCELLED',
-          remaining: 9n,
-        },
+        { ...fact, happened: 'OPENED', status: 'VALIDATING', reason: null },
+        { ...fact, happened: 'REMOVED', status: 'ACTIVE', reason: 'CANCELLED' },
       ],
     });
   });
@@ -99,18 +78,16 @@ describe('the history of an order', () => {
   });
 
   test('is empty once it is pruned, and of an order on its way or in quarantine', async () => {
-    await remember('ACCEPTED');
-    expect(await read()).toMatchObject({ entries: [], hash: 'ACCEPTED' });
-    await postgres.query('truncate hashes');
-    await remember('UNFOLDED');
-    expect(await read()).toMatchObject({ entries: [], hash: 'PLACED' });
-    await postgres.query('truncate hashes');
-    await remember('CANCELLED');
-    expect(await read()).toMatchObject({ entries: [], hash: 'UNKNOWN' });
-    await postgres.query(
-      `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, 3, '0x1', 9, 9)`,
-      [byteaOf(order), byteaOf(maker)],
-    );
+    for (const [state, hash] of [
+      ['ACCEPTED', 'ACCEPTED'],
+      ['UNFOLDED', 'PLACED'],
+      ['CANCELLED', 'UNKNOWN'],
+    ] as const) {
+      await postgres.query('truncate hashes');
+      await remember(state);
+      expect(await read()).toMatchObject({ entries: [], hash });
+    }
+    await insertRow(postgres, 'in_flight', { order_hash: order, maker });
     expect(await read()).toMatchObject({ entries: [], hash: 'PLACED' });
   });
 });
@@ -180,11 +157,8 @@ describe('the history of a maker', () => {
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {
     await postgres.query('update projections set next_offset = 8 where partition = 3');
     expect(await page({ offset: 5n })).toMatchObject({ entries: [], next: { offset: 8n }, hasMore: false });
-    await postgres.query(
-      `insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
-       values ($1, 3, 'ADMITTED', 4, 'a bug', '{}')`,
-      [byteaOf(maker)],
-    );
+    const quarantine = { quarantined_offset: 4, quarantine_reason: 'a bug', quarantine_clock: '{}' };
+    await insertRow(postgres, 'makers', { maker, ...quarantine });
     const one = await page({ offset: 0n });
     expect([told(one), one.next]).toEqual([all.slice(0, 1), { offset: 4n }]);
   });

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
+import { afterAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { connectPostgres, type Postgres } from './index.js';
 import { RowShape } from './row-shape.js';
+import { openTestDatabase } from './testing/open-test-database.js';
 
-let postgres: Postgres;
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  postgres = connectPostgres({ url, statementTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 afterAll(() => postgres.close());
 
 const shape = new RowShape({

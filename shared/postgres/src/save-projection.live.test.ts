@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
 import {
-  connectPostgres,
+  byteaOf,
   findKnownHashes,
   type HashRow,
   type HistoryRow,
   InvariantBroken,
-  migrate,
   type OrderRow,
   openProjectionStore,
   PositionTaken,
@@ -19,10 +17,11 @@ import {
   takeProjection,
 } from './index.js';
 import { hashReadModel } from './testing/index.js';
+import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
+const other: Hex = `0x${'c3'.repeat(20)}`;
 const token: Hex = `0x${'b2'.repeat(20)}`;
-const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
 const uint256Max = (2n ** 256n - 1n).toString();
 
 function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
@@ -105,12 +104,7 @@ const opening = commit(0n, 10n, {
   to: { ...at(10n), clock, clockMs: 1_700_000_000_500 },
 });
 
-let postgres: Postgres;
-beforeAll(async () => {
-  const url = await testParts().databaseUrl();
-  await migrate({ url });
-  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-});
+const postgres = await openTestDatabase();
 beforeEach(async () => {
   const tables = 'projections, makers, funding, orders, order_history, fills, hashes, in_flight, cancelling';
   await postgres.query(`truncate ${tables}`);
@@ -118,13 +112,13 @@ beforeEach(async () => {
 });
 afterAll(() => postgres.close());
 
-const saveProjection = (on: Postgres, one: ProjectionCommit) => openProjectionStore(on, 1).saveProjection(one);
+const saveProjection = openProjectionStore(postgres, 1).saveProjection;
 const positionOf = async (partition: number) => (await readProjection(postgres, partition)).nextOffset;
 const dueIn = async (partition: number) => (await takeProjection(postgres, partition)).due;
 
 describe('a commit', () => {
   test('stores rows and position together, and all of it reads back without loss', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     expect(await readMakers(postgres, 3, [maker])).toEqual({
       makers: [makerRow],
       funding: [fundingRow],
@@ -146,9 +140,9 @@ describe('a commit', () => {
       return [...positions, ...(await findKnownHashes(postgres, partition, [order(8)])).positions];
     };
     expect(await read()).toEqual([at(0n), at(0n), at(0n), at(0n)]);
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     expect(await read()).toEqual([at(10n), at(10n), at(10n), at(10n)]);
-    await saveProjection(postgres, { ...commit(10n, 10n), to: { ...atStart, ...at(10n, 1) } });
+    await saveProjection({ ...commit(10n, 10n), to: { ...atStart, ...at(10n, 1) } });
     expect(await read()).toEqual([at(10n, 1), at(10n, 1), at(10n, 1), at(10n, 1)]);
     expect(await read(4)).toEqual([at(0n), at(0n), at(0n), at(0n)]);
   });
@@ -157,8 +151,8 @@ describe('a commit', () => {
     const fill = (logOffset: bigint, logIndex = 4) => {
       return { orderHash: hashOf(1), blockNumber: 7, logIndex, maker, logOffset };
     };
-    await saveProjection(postgres, commit(0n, 10n, { fills: [fill(5n), fill(6n)] }));
-    await saveProjection(postgres, commit(10n, 20n, { fills: [fill(12n), fill(12n, 5)] }));
+    await saveProjection(commit(0n, 10n, { fills: [fill(5n), fill(6n)] }));
+    await saveProjection(commit(10n, 20n, { fills: [fill(12n), fill(12n, 5)] }));
     const rows = await postgres.query('select log_index, log_offset from fills order by log_index');
     expect(rows).toEqual([
       { log_index: 4, log_offset: 5n },
@@ -167,7 +161,7 @@ describe('a commit', () => {
   });
 
   test('changes, removes and drops rows', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     const state = {
       remaining: '1',
       isObserved: true,
@@ -176,7 +170,6 @@ describe('a commit', () => {
       inBook: false,
     };
     await saveProjection(
-      postgres,
       commit(10n, 11n, {
         makers: [{ ...makerRow, dueAtSeconds: null }],
         fundingDropped: [{ maker, token }],
@@ -197,14 +190,14 @@ describe('a commit', () => {
   test('from a position that is not the stored one writes nothing', async () => {
     const before = await hashReadModel(postgres);
     for (const other of [{ from: at(1n) }, { partition: 4 }, { from: at(0n, 1) }]) {
-      await expect(saveProjection(postgres, { ...opening, ...other })).rejects.toThrow(PositionTaken);
+      await expect(saveProjection({ ...opening, ...other })).rejects.toThrow(PositionTaken);
     }
     expect(await hashReadModel(postgres)).toEqual(before);
     expect(await positionOf(3)).toBe(0n);
   });
 
   test('of a part of a block is made by one of several, also where the part led to no message', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     const part = (number: number): ProjectionCommit => ({
       ...commit(10n, 10n),
       from: at(10n, number - 1),
@@ -213,17 +206,17 @@ describe('a commit', () => {
       history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
     });
     for (const number of [1, 2]) {
-      const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(postgres, part(number))));
+      const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(part(number))));
       expect(owners.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const owner of owners) if (owner.status === 'rejected') expect(owner.reason).toBeInstanceOf(PositionTaken);
       expect(await readProjection(postgres, 3)).toMatchObject(at(10n, number));
     }
-    await saveProjection(postgres, { ...commit(10n, 11n), from: at(10n, 2) });
+    await saveProjection({ ...commit(10n, 11n), from: at(10n, 2) });
     expect(await readProjection(postgres, 3)).toMatchObject(at(11n));
   });
 
   test('quarantines a maker: nothing of it is due, and the row says from where on and why', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     const quarantined = {
       ...makerRow,
       dueAtSeconds: null,
@@ -231,14 +224,14 @@ describe('a commit', () => {
       quarantineReason: 'a reason',
       quarantineClock: clock,
     };
-    await saveProjection(postgres, commit(10n, 11n, { makers: [quarantined] }));
+    await saveProjection(commit(10n, 11n, { makers: [quarantined] }));
     expect((await readMakers(postgres, 3, [maker])).makers).toEqual([quarantined]);
     expect(await takeProjection(postgres, 3)).toMatchObject({
       due: [],
       quarantined: new Map([[maker, { offset: 10n, reason: 'a reason', clock }]]),
     });
     expect(await takeProjection(postgres, 4)).toMatchObject({ due: [], quarantined: new Map() });
-    await saveProjection(postgres, commit(11n, 12n, { makers: [makerRow] }));
+    await saveProjection(commit(11n, 12n, { makers: [makerRow] }));
     expect(await takeProjection(postgres, 3)).toMatchObject({ quarantined: new Map() });
   });
 
@@ -262,16 +255,16 @@ describe('a commit', () => {
     ['an accepted hash of an unknown nonce', { hashes: [hashRow(1, { nonce: null })] }],
     ['a salt of a hash whose order is folded', { hashes: [hashRow(1, { salt: '0x1' })] }],
   ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
-    await expect(saveProjection(postgres, commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
+    await expect(saveProjection(commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
     expect(await positionOf(3)).toBe(0n);
   });
 });
 
 describe('reading', () => {
   test('a hash that was cancelled before it was accepted, and one whose order is removed, are known', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     const cancelled = hashRow(9, { state: 'CANCELLED', nonce: null });
-    await saveProjection(postgres, commit(10n, 11n, { makers: [makerRow], hashes: [cancelled], removed: [hashOf(2)] }));
+    await saveProjection(commit(10n, 11n, { makers: [makerRow], hashes: [cancelled], removed: [hashOf(2)] }));
     const { hashes, positions } = await findKnownHashes(postgres, 3, [cancelled, hashRow(8), hashRow(2)]);
     expect(new Set(hashes)).toEqual(new Set([cancelled, hashRow(2)]));
     expect(positions).toEqual([at(11n)]);
@@ -279,7 +272,6 @@ describe('reading', () => {
 });
 
 describe('hashes', () => {
-  const other: Hex = `0x${'c3'.repeat(20)}`;
   const readHashes = async () =>
     (
       await postgres.query<{ line: string }>(
@@ -291,7 +283,7 @@ describe('hashes', () => {
     const [row] = await postgres.query<{ stored: bigint; counted: bigint }>(
       `select remembered as stored, (select count(*) from hashes where hashes.maker = makers.maker) as counted
        from makers where maker = $1`,
-      [`\\x${of.slice(2)}`],
+      [byteaOf(of)],
     );
     return [row?.stored, row?.counted];
   }
@@ -299,33 +291,31 @@ describe('hashes', () => {
     hashRow(number, { state: 'UNFOLDED', salt: '0x9', nonce: '3', ...changed });
 
   test('are counted for their maker, each once, whatever becomes of them', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     expect(await remembered(maker)).toEqual([2n, 2n]);
     const again = [hashRow(1), hashRow(4), hashRow(5, { state: 'CANCELLED', nonce: null })];
-    await saveProjection(postgres, commit(10n, 11n, { makers: [makerRow], hashes: again }));
+    await saveProjection(commit(10n, 11n, { makers: [makerRow], hashes: again }));
     expect(await remembered(maker)).toEqual([4n, 4n]);
     const accepted = [hashRow(5), hashRow(5, { maker: other, state: 'CANCELLED', nonce: null })];
     const makers = [makerRow, { ...makerRow, maker: other }];
-    await saveProjection(postgres, commit(11n, 12n, { makers, hashes: accepted }));
+    await saveProjection(commit(11n, 12n, { makers, hashes: accepted }));
     expect([await remembered(maker), await remembered(other)]).toEqual([
       [4n, 4n],
       [1n, 1n],
     ]);
-    await expect(saveProjection(postgres, commit(11n, 12n, { makers, hashes: [hashRow(6)] }))).rejects.toThrow(
-      PositionTaken,
-    );
+    await expect(saveProjection(commit(11n, 12n, { makers, hashes: [hashRow(6)] }))).rejects.toThrow(PositionTaken);
     expect(await remembered(maker)).toEqual([4n, 4n]);
-    await saveProjection(postgres, commit(12n, 13n, { makers }));
+    await saveProjection(commit(12n, 13n, { makers }));
     expect(await remembered(maker)).toEqual([4n, 4n]);
   });
 
   test('that wait in the log stand only where nothing is known, are unknown to the fold, and are counted', async () => {
-    await saveProjection(postgres, opening);
+    await saveProjection(opening);
     const makers = [{ ...makerRow, maker: other }];
     const hashes = [unfolded(1), unfolded(7), unfolded(8), hashRow(9, { maker: other })];
     // The maker in quarantine has no row in the commit.
-    await saveProjection(postgres, commit(10n, 11n, { makers, hashes }));
-    await saveProjection(postgres, commit(11n, 12n, { hashes: [unfolded(7, { salt: '0x1' })] }));
+    await saveProjection(commit(10n, 11n, { makers, hashes }));
+    await saveProjection(commit(11n, 12n, { hashes: [unfolded(7, { salt: '0x1' })] }));
     expect(await readHashes()).toEqual([
       '1 ACCEPTED 7',
       '2 ACCEPTED 7',
@@ -339,7 +329,7 @@ describe('hashes', () => {
     ]);
     expect((await findKnownHashes(postgres, 3, [hashRow(7), hashRow(8)])).hashes).toEqual([]);
     const released = [hashRow(7), hashRow(8, { state: 'CANCELLED', nonce: null })];
-    await saveProjection(postgres, commit(12n, 13n, { makers: [makerRow], hashes: released }));
+    await saveProjection(commit(12n, 13n, { makers: [makerRow], hashes: released }));
     expect((await readHashes()).slice(2, 4)).toEqual(['7 ACCEPTED 7', '8 CANCELLED']);
     expect(await remembered(maker)).toEqual([4n, 4n]);
   });
@@ -347,7 +337,6 @@ describe('hashes', () => {
 
 describe('commits of several partitions', () => {
   beforeEach(() => postgres.query('insert into projections (partition) values (4), (5)'));
-  const other: Hex = `0x${'c3'.repeat(20)}`;
   const inFour = commit(0n, 7n, {
     partition: 4,
     makers: [{ ...makerRow, maker: other }],
@@ -403,20 +392,13 @@ function encodedLength(parameter: unknown): number {
 }
 
 describe('what ingress has written', () => {
-  const other: Hex = `0x${'c3'.repeat(20)}`;
-  const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
-  const place = (number: number, untilMs: number, [of, partition]: [Hex, number] = [maker, 3]) =>
-    postgres.query(
-      'insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, $3, $4, 1, $5)',
-      [bytes(hashOf(number)), bytes(of), partition, '0x1', untilMs],
-    );
-  const cancel = (number: number, untilMs: number, partition = 3) =>
-    postgres.query('insert into cancelling (maker, order_hash, partition, until_ms) values ($1, $2, $3, $4)', [
-      bytes(maker),
-      bytes(hashOf(number)),
-      partition,
-      untilMs,
-    ]);
+  const note =
+    (table: 'in_flight' | 'cancelling') =>
+    (number: number, untilMs: number, partition = 3) =>
+      insertRow(postgres, table, { order_hash: hashOf(number), maker, until_ms: untilMs, partition });
+  const [place, cancel] = [note('in_flight'), note('cancelling')];
+  const noteUnknown = () =>
+    postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [byteaOf(hashOf(4))]);
   const left = async (table: string) => {
     const rows = await postgres.query<{ hash: Hex }>(`select order_hash as hash from ${table} order by order_hash`);
     return rows.map(({ hash }) => Number(hash));
@@ -425,36 +407,32 @@ describe('what ingress has written', () => {
 
   test('goes with the commit that has met the order, or its cancellation or end, of that maker', async () => {
     for (const number of [1, 2, 3]) await place(number, 9_000);
-    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    await noteUnknown();
     for (const number of [1, 1, 2]) await cancel(number, 9_000);
     await saveProjection(
-      postgres,
       commit(0n, 2n, { submitted: [key(1), key(1), key(2, other), key(4)], settled: [key(1), key(2, other)] }),
     );
     expect(await left('in_flight')).toEqual([2, 3, 4]);
     expect(await left('cancelling')).toEqual([2]);
-    await expect(saveProjection(postgres, commit(0n, 2n, { submitted: [key(2)] }))).rejects.toThrow(PositionTaken);
+    await expect(saveProjection(commit(0n, 2n, { submitted: [key(2)] }))).rejects.toThrow(PositionTaken);
     expect(await left('in_flight')).toEqual([2, 3, 4]);
   });
 
   test('goes when the log’s clock has passed the end of its append, and not before', async () => {
     await place(1, 5_000);
     await place(2, 5_001);
-    await place(3, 1, [maker, 4]);
-    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    await place(3, 1, 4);
+    await noteUnknown();
     await cancel(1, 5_000);
     await cancel(2, 5_001);
     await cancel(3, 1, 4);
-    await saveProjection(postgres, commit(0n, 1n, { to: { ...atStart, ...at(1n), clockMs: 5_001 } }));
+    await saveProjection(commit(0n, 1n, { to: { ...atStart, ...at(1n), clockMs: 5_001 } }));
     expect(await left('in_flight')).toEqual([1, 2, 3, 4]);
-    await saveProjection(
-      postgres,
-      commit(1n, 2n, { to: { ...atStart, ...at(2n), clockMs: 5_001 }, forgetsEnded: true }),
-    );
+    await saveProjection(commit(1n, 2n, { to: { ...atStart, ...at(2n), clockMs: 5_001 }, forgetsEnded: true }));
     expect(await left('in_flight')).toEqual([2, 3, 4]);
     expect(await left('cancelling')).toEqual([2, 3]);
     await expect(
-      saveProjection(postgres, commit(1n, 3n, { to: { ...atStart, ...at(3n), clockMs: 9_000 }, forgetsEnded: true })),
+      saveProjection(commit(1n, 3n, { to: { ...atStart, ...at(3n), clockMs: 9_000 }, forgetsEnded: true })),
     ).rejects.toThrow(PositionTaken);
     expect(await left('in_flight')).toEqual([2, 3, 4]);
   });
