@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
 import { crc32c } from '@platformatic/kafka';
 import { LogUnavailable } from '../failures.js';
-import type { Appender, Log } from '../log.js';
+import type { Appender, Log, LogRecord } from '../log.js';
 import {
   asRead,
   makeTopic,
@@ -14,6 +14,7 @@ import {
   readAll,
   readRecords,
   recordOf,
+  succeeds,
   until,
 } from '../testing/open-test-log.js';
 
@@ -69,22 +70,30 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
-  await kafka.freeze();
+/** Appends side by side: all fail in time. */
+async function expectFailures(mayHaveBeenAppended: boolean, ...calls: readonly LogRecord[][]): Promise<void> {
   const from = performance.now();
-  const failures = await Promise.all(
-    ['h1', 'h2'].map((key) =>
-      appender.append([recordOf(topic, 0, key)]).then(
-        () => undefined,
-        (error: unknown) => error,
-      ),
-    ),
-  );
+  const failures = await Promise.all(calls.map((records) => appender.append(records).catch((error: unknown) => error)));
   expect(performance.now() - from).toBeLessThan(15_000);
   for (const failure of failures) {
     expect(failure).toBeInstanceOf(LogUnavailable);
-    expect(failure).toMatchObject({ mayHaveBeenAppended: true });
+    expect(failure).toMatchObject({ mayHaveBeenAppended });
   }
+}
+
+/** @returns the value of the first append that is answered */
+async function untilAppended(name: string): Promise<string> {
+  let tries = 0;
+  await until('an append is answered', () => {
+    tries += 1;
+    return succeeds(appender.append([recordOf(topic, 0, `${name} ${tries}`)]));
+  });
+  return `${name} ${tries}`;
+}
+
+test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
+  await kafka.freeze();
+  await expectFailures(true, [recordOf(topic, 0, 'h1')], [recordOf(topic, 0, 'h2')]);
   await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
   // No broker tells where the leader is: this one never leaves.
   await expect(appender.append([recordOf(topic, 0, 'never sent')])).rejects.toMatchObject({
@@ -93,44 +102,22 @@ test('a broker that hangs: calls fail in time with an open outcome, and the next
   });
   kafka.kill('SIGCONT');
   // The broker itself may need some time to come to its senses.
-  let tries = 0;
-  await until('an append is answered', () => {
-    tries += 1;
-    return appender.append([recordOf(topic, 0, `after the hang ${tries}`)]).then(
-      () => true,
-      () => false,
-    );
-  });
+  const value = await untilAppended('after the hang');
   const [seen = []] = await readAll(log, topic);
-  expect(seen.filter((value) => value === `after the hang ${tries}`)).toHaveLength(1);
+  expect(seen.filter((one) => one === value)).toHaveLength(1);
   expect(seen).not.toContain('never sent');
 });
 
 test('a broker that is gone: calls fail in time, are not stored later, and appending goes on when it is back', async () => {
   await kafka.stop();
-  const from = performance.now();
-  const failures = await Promise.all([
-    appender.append([recordOf(topic, 0, 'refused')]).catch((error: unknown) => error),
-    appender.append([recordOf(topic, 0, 'refused'), recordOf(topic, 1, 'refused')]).catch((error: unknown) => error),
-  ]);
-  expect(performance.now() - from).toBeLessThan(15_000);
-  for (const failure of failures) {
-    expect(failure).toBeInstanceOf(LogUnavailable);
-    expect(failure).toMatchObject({ mayHaveBeenAppended: false });
-  }
+  const refused = [0, 1].map((partition) => recordOf(topic, partition, 'refused'));
+  await expectFailures(false, refused.slice(0, 1), refused);
   spoilt = spoil(join(folder, 'data', 'log', `${unreadable}-0`, '00000000000000000000.log'));
   kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-  let tries = 0;
-  await until('an append is answered', () => {
-    tries += 1;
-    return appender.append([recordOf(topic, 0, `back ${tries}`)]).then(
-      () => true,
-      () => false,
-    );
-  });
+  const value = await untilAppended('back');
   const [seen = []] = await readAll(log, topic);
   expect(seen).not.toContain('refused');
-  expect(seen.at(-1)).toBe(`back ${tries}`);
+  expect(seen.at(-1)).toBe(value);
 });
 
 test('a batch that cannot be decoded is parked as a whole, and every reader goes on behind it', async () => {
@@ -164,20 +151,11 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
   expect(handled).toEqual(['a', 'b', 'e', 'g']);
 
   const origin = { 'parked-topic': unreadable, 'parked-partition': '0' };
+  const codec = 'Unsupported compression algorithm with bitmask 5';
+  const first = { 'parked-offset': '2', 'parked-next-offset': '4', 'parked-reason': 'the CRC is wrong' };
+  const second = { 'parked-offset': '5', 'parked-reason': codec };
   expect(await readRecords(log, parkedTopic)).toMatchObject([
-    {
-      key: '',
-      value: spoilt[0],
-      headers: { ...origin, 'parked-offset': '2', 'parked-next-offset': '4', 'parked-reason': 'the CRC is wrong' },
-    },
-    {
-      key: '',
-      value: spoilt[1],
-      headers: {
-        ...origin,
-        'parked-offset': '5',
-        'parked-reason': 'Unsupported compression algorithm with bitmask 5',
-      },
-    },
+    { key: '', value: spoilt[0], headers: { ...origin, ...first } },
+    { key: '', value: spoilt[1], headers: { ...origin, ...second } },
   ]);
 });

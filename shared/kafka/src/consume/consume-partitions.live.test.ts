@@ -1,36 +1,34 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
-import type { BatchContext, ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
+import type { BatchContext, ConsumeOptions, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
 import { asRead, makeTopic, openTestLog, readAll, readRecords, recordOf, until } from '../testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
-function openStore(partitions: number) {
+function openStore(topic: string, partitions: number) {
   const positions = new Array<bigint>(partitions).fill(0n);
   const values: string[][] = Array.from({ length: partitions }, () => []);
-  return {
-    positions,
-    values,
-    commit: ({ partition, records, fromOffset, nextOffset }: PartitionBatch<StoredRecord>) => {
-      if (positions[partition] !== fromOffset) {
-        return false;
-      }
-      positions[partition] = nextOffset;
-      values[partition]?.push(...records.map(({ value }) => String(value)));
-      return true;
-    },
+  const commit = ({ partition, records, fromOffset, nextOffset }: PartitionBatch<StoredRecord>): boolean => {
+    if (positions[partition] !== fromOffset) return false;
+    positions[partition] = nextOffset;
+    values[partition]?.push(...records.map(({ value }) => String(value)));
+    return true;
   };
+  /** Options that have it handle the topic. */
+  const handle = {
+    topic,
+    positionOf: async (partition: number) => positions[partition] ?? 0n,
+    handleBatch: async (batch: PartitionBatch<StoredRecord>) => void commit(batch),
+  };
+  return { positions, values, commit, handle };
 }
 
 type Options = ConsumeOptions<StoredRecord>;
 type TestOptions = Partial<Options> & Pick<Options, 'topic' | 'positionOf' | 'handleBatch'>;
 
 describe('consuming partitions', () => {
-  let log: Log;
+  const log = openTestLog();
   const running: PartitionConsumer[] = [];
   const fatals: Error[] = [];
-  beforeAll(() => {
-    log = openTestLog();
-  });
   afterEach(async () => {
     await Promise.all(running.splice(0).map((consumer) => consumer.stop()));
     fatals.length = 0;
@@ -57,9 +55,7 @@ describe('consuming partitions', () => {
   async function caughtUp(topic: string, store: ReturnType<typeof openStore>): Promise<void> {
     const ends = await log.endOffsets(topic);
     await until('the store is at the high watermarks', () => {
-      if (fatals[0] !== undefined) {
-        throw fatals[0];
-      }
+      if (fatals[0] !== undefined) throw fatals[0];
       return ends.every((end, partition) => (store.positions[partition] ?? 0n) >= end);
     });
   }
@@ -68,13 +64,8 @@ describe('consuming partitions', () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender();
     await appender.append(Array.from({ length: 10 }, (_, n) => recordOf(topic, 0, `${n}`)));
-    const store = openStore(1);
-    const handle = {
-      topic,
-      positionOf: async () => store.positions[0] ?? 0n,
-      handleBatch: async (batch: PartitionBatch<StoredRecord>) => void store.commit(batch),
-    };
-    const first = consume(handle);
+    const store = openStore(topic, 1);
+    const first = consume(store.handle);
     await caughtUp(topic, store);
     await first.stop();
     expect(store.values[0]).toHaveLength(10);
@@ -82,7 +73,7 @@ describe('consuming partitions', () => {
     // Behind where it was (a store restored from a backup): the rest is handed over again.
     store.positions[0] = 4n;
     store.values[0] = [];
-    const second = consume(handle);
+    const second = consume(store.handle);
     await caughtUp(topic, store);
     await second.stop();
     expect(store.values[0]).toEqual(['4', '5', '6', '7', '8', '9']);
@@ -91,7 +82,7 @@ describe('consuming partitions', () => {
     await appender.append([recordOf(topic, 0, '10'), recordOf(topic, 0, '11')]);
     store.positions[0] = 11n;
     store.values[0] = [];
-    consume(handle);
+    consume(store.handle);
     await caughtUp(topic, store);
     expect(store.values[0]).toEqual(['11']);
   });
@@ -138,13 +129,10 @@ describe('consuming partitions', () => {
 
   test('positions move behind control records although no record follows', async () => {
     const topic = await makeTopic(log, 2);
-    const store = openStore(2);
-    consume({
-      topic,
-      positionOf: async (p) => store.positions[p] ?? 0n,
-      handleBatch: async (batch) => void store.commit(batch),
-    });
-    await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    const store = openStore(topic, 2);
+    consume(store.handle);
+    const at = await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    expect(at).toEqual([0, 1].map((partition) => ({ partition, offset: 0n })));
     await until('both stand behind the transaction marker', () => store.positions.every((position) => position === 2n));
     expect(await log.endOffsets(topic)).toEqual([2n, 2n]);
     expect(store.values).toEqual([['a'], ['b']]);
@@ -153,21 +141,16 @@ describe('consuming partitions', () => {
   test('a retryable failure keeps the order and skips nothing, while other partitions go on', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
-    const store = openStore(2);
+    const store = openStore(topic, 2);
     let broken = true;
     const consumer = consume({
-      topic,
-      positionOf: async (p) => store.positions[p] ?? 0n,
+      ...store.handle,
       handleBatch: async (batch) => {
-        if (batch.partition === 0 && broken) {
-          throw new RetryableError('the store is away');
-        }
+        if (batch.partition === 0 && broken) throw new RetryableError('the store is away');
         store.commit(batch);
       },
     });
-    for (let n = 0; n < 10; n += 1) {
-      await appender.append([recordOf(topic, n % 2, `${n}`)]);
-    }
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
     await until('the other partition is done', () => store.values[1]?.length === 5);
     await until('the retry is seen in health', () => consumer.health().retrying.get(0) === 'the store is away');
     expect(store.values[0]).toEqual([]);
@@ -183,13 +166,9 @@ describe('consuming partitions', () => {
   test('a partition of which the store does not give the position waits alone, and health says so', async () => {
     const topic = await makeTopic(log, 2);
     await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
-    const store = openStore(2);
+    const store = openStore(topic, 2);
     const { promise: answer, resolve: answered } = Promise.withResolvers<bigint>();
-    const consumer = consume({
-      topic,
-      positionOf: async (p) => (p === 0 ? answer : 0n),
-      handleBatch: async (batch) => void store.commit(batch),
-    });
+    const consumer = consume({ ...store.handle, positionOf: async (p) => (p === 0 ? answer : 0n) });
     await until('the other partition is done', () => store.values[1]?.length === 1);
     expect([...consumer.health().retrying]).toEqual([[0, 'its position is not known yet']]);
     expect(store.values[0]).toEqual([]);
@@ -201,24 +180,19 @@ describe('consuming partitions', () => {
   test('poison is parked with where it came from, before the position moves on, and the partition goes on', async () => {
     const topic = await makeTopic(log, 1);
     const parkedTopic = await makeTopic(log, 2);
-    const store = openStore(1);
+    const store = openStore(topic, 1);
     const parkedFirst: boolean[] = [];
     consume({
-      topic,
+      ...store.handle,
       parkedTopic,
-      positionOf: async () => store.positions[0] ?? 0n,
       onParked: () => parkedFirst.push(store.positions[0] === 0n),
       decode: (record) => {
-        if (record.key === 'unreadable') {
-          throw new PoisonRecord('not JSON');
-        }
+        if (record.key === 'unreadable') throw new PoisonRecord('not JSON');
         return record;
       },
       handleBatch: async (batch, context) => {
         const impossible = batch.records.find(({ key }) => key === 'impossible');
-        if (impossible !== undefined) {
-          await context.park(impossible, 'breaks an invariant');
-        }
+        if (impossible !== undefined) await context.park(impossible, 'breaks an invariant');
         const records = batch.records.filter((record) => record !== impossible);
         store.commit({ ...batch, records });
       },
@@ -286,25 +260,20 @@ describe('consuming partitions', () => {
   test('partitions that are handed back and forth lose nothing and repeat nothing', async () => {
     const topic = await makeTopic(log, 4);
     const appender = log.createAppender();
-    const store = openStore(4);
+    const store = openStore(topic, 4);
     const refused: string[] = [];
     const handle = {
-      topic,
-      positionOf: async (p: number) => store.positions[p] ?? 0n,
+      ...store.handle,
       handleBatch: async (batch: PartitionBatch<StoredRecord>, { assertOwned }: BatchContext) => {
         await new Promise((resolve) => setTimeout(resolve, 10));
         assertOwned();
-        if (!store.commit(batch)) {
-          refused.push(`${batch.partition}@${batch.fromOffset}`);
-        }
+        if (!store.commit(batch)) refused.push(`${batch.partition}@${batch.fromOffset}`);
       },
     };
     let writing = true;
     let written = 0;
     const writer = (async () => {
-      for (; writing; written += 1) {
-        await appender.append([recordOf(topic, written % 4, `${written}`)]);
-      }
+      for (; writing; written += 1) await appender.append([recordOf(topic, written % 4, `${written}`)]);
     })();
     // It is awaited below; until then a failure of it must not end the run.
     writer.catch(() => undefined);

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { deleteRecords, testParts } from '@makerbook/parts';
 import { RecordsDeleted } from '../failures.js';
-import type { Log } from '../log.js';
-import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+import type { FollowOptions } from '../log.js';
+import { makeTopic, noteKeys, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+
+const log = openTestLog();
+afterAll(() => log.close());
 
 describe('following a topic', () => {
-  let log: Log;
-  beforeAll(() => {
-    log = openTestLog();
-  });
-  afterAll(() => log.close());
-
   test('an empty topic is caught up with at once, and can be left at once', async () => {
     const topic = await makeTopic(log, 8);
     const following = log.followTopic({ topic, from: 'beginning', onRecords: () => undefined });
@@ -66,25 +63,21 @@ describe('following a topic', () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
     await appender.append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
-    await appender
-      .append([recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))])
-      .catch(() => undefined);
+    const aborted = [recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))];
+    await expect(appender.append(aborted)).rejects.toThrow('too large');
     await appender.append([recordOf(topic, 1, 'c')]);
     const positions = new Map<number, bigint>();
     const seen: string[] = [];
     const following = log.followTopic({
       topic,
       from: 'beginning',
-      onRecords: (_, records) => {
-        seen.push(...records.map(({ key }) => key));
-      },
+      onRecords: noteKeys(seen),
       onPosition: (partition, nextOffset) => positions.set(partition, nextOffset),
     });
     await following.caughtUp;
     const ends = await log.endOffsets(topic);
-    await until('positions are at the end', () =>
-      ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end),
-    );
+    const isAtEnd = () => ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end);
+    await until('positions are at the end', isAtEnd);
     expect(seen.sort()).toEqual(['a', 'b', 'c']);
     await following.stop();
   });
@@ -92,18 +85,11 @@ describe('following a topic', () => {
   test('binary header values are kept byte for byte as latin1', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([{ ...recordOf(topic, 0, 'k'), headers: { name: 'é' } }]);
-    const values: string[] = [];
-    const following = log.followTopic({
-      topic,
-      from: 'beginning',
-      headerEncoding: 'latin1',
-      onRecords: (_, records) => {
-        values.push(...records.map(({ headers }) => headers['name'] ?? ''));
-      },
-    });
-    await following.caughtUp;
+    const read = Promise.withResolvers<string>();
+    const onRecords: FollowOptions['onRecords'] = (_, [record]) => read.resolve(record?.headers['name'] ?? '');
+    const following = log.followTopic({ topic, from: 'beginning', headerEncoding: 'latin1', onRecords });
+    expect(Buffer.from(await read.promise, 'latin1')).toEqual(Buffer.from('é', 'utf8'));
     await following.stop();
-    expect(Buffer.from(values[0] ?? '', 'latin1')).toEqual(Buffer.from('é', 'utf8'));
   });
 
   test('it begins at the end, or at given offsets, and hands over nothing from before', async () => {
@@ -112,7 +98,7 @@ describe('following a topic', () => {
     for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
     const seen = { end: [] as string[], given: [] as string[] };
     const follow = (from: 'end' | bigint[], into: string[]) =>
-      log.followTopic({ topic, from, onRecords: (_, records) => void into.push(...records.map(({ key }) => key)) });
+      log.followTopic({ topic, from, onRecords: noteKeys(into) });
     const atEnd = follow('end', seen.end);
     const atGiven = follow([3n, 5n], seen.given);
     await Promise.all([atEnd.caughtUp, atGiven.caughtUp]);
@@ -136,7 +122,7 @@ describe('following a topic', () => {
         topic,
         from,
         isGapless,
-        onRecords: (_, records) => void seen.push(...records.map(({ key }) => key)),
+        onRecords: noteKeys(seen),
         onFatal: (error) => void fatal.push(error),
       });
       return { following, seen, fatal };
@@ -163,18 +149,15 @@ describe('following a topic', () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender();
     await appender.append([recordOf(topic, 0, 'first')]);
-    let goOn: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
+    const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
     const seen: string[] = [];
     const fatal: Error[] = [];
     const following = log.followTopic({
       topic,
       from: [0n],
       isGapless: true,
-      onRecords: async (_, records) => {
-        seen.push(...records.map(({ key }) => key));
+      onRecords: async (...handed) => {
+        noteKeys(seen)(...handed);
         await held;
       },
       onFatal: (error) => void fatal.push(error),
@@ -200,9 +183,7 @@ describe('following a topic', () => {
       log.followTopic({
         topic,
         from: 'beginning',
-        onRecords: () => {
-          throw new Error('broken');
-        },
+        onRecords: () => Promise.reject(new Error('broken')),
         onFatal,
       });
     });

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
 import { compressionsAlgorithms } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
-import type { Log } from '../log.js';
 import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
 import { fetchOnce } from './fetch-request.js';
 
-let log: Log;
-beforeAll(() => {
-  log = openTestLog();
-});
+const log = openTestLog();
 afterAll(() => log.close());
 
 /** The codec of the first batch as the broker stores it. */

@@ -43,11 +43,21 @@ export function asRead(record: StoredRecord): StoredRecord {
 export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await holds())) {
-    if (performance.now() > end) {
-      throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
-    }
+    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+export function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Notes the keys of what is handed over. */
+export function noteKeys(seen: string[]) {
+  return (_: number, records: readonly StoredRecord[]) => void seen.push(...records.map(({ key }) => key));
 }
 
 /** Everything that a reader sees of a topic now; of each partition in its order. */

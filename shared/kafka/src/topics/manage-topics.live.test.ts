@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { TopicMismatch } from '../failures.js';
-import type { Log } from '../log.js';
 import { makeTopic, openTestLog } from '../testing/open-test-log.js';
 
-describe('topics', () => {
-  let log: Log;
-  beforeAll(() => {
-    log = openTestLog();
-  });
-  afterAll(() => log.close());
+const log = openTestLog();
+afterAll(() => log.close());
 
+describe('topics', () => {
   test('are created once; one that exists is left as it is and what differs is reported', async () => {
     const name = await makeTopic(log, 3, { 'retention.ms': '-1' });
     expect(await log.createTopics([{ name, partitions: 3, config: { 'retention.ms': '-1' } }])).toEqual([

@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Log } from '../log.js';
+import { afterAll, expect, test } from '@jest/globals';
 import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
 
-describe('end offsets', () => {
-  let log: Log;
-  beforeAll(() => {
-    log = openTestLog();
-  });
-  afterAll(() => log.close());
+const log = openTestLog();
+afterAll(() => log.close());
 
-  test('show every append that was answered before they were asked for', async () => {
-    const topic = await makeTopic(log, 2);
-    const appender = log.createAppender();
-    for (let n = 0; n < 50; n += 1) {
-      const [at] = await appender.append([recordOf(topic, n % 2, `${n}`)]);
-      const ends = await Promise.all([log.endOffsets(topic), log.endOffsets(topic), log.endOffsets(topic)]);
-      for (const offsets of ends) {
-        expect(offsets[n % 2]).toBe((at?.offset ?? 0n) + 1n);
-      }
-    }
-  });
+test('end offsets show every append that was answered before they were asked for', async () => {
+  const topic = await makeTopic(log, 2);
+  const appender = log.createAppender();
+  for (let n = 0; n < 50; n += 1) {
+    const [at] = await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    const ends = await Promise.all([log.endOffsets(topic), log.endOffsets(topic), log.endOffsets(topic)]);
+    for (const offsets of ends) expect(offsets[n % 2]).toBe((at?.offset ?? 0n) + 1n);
+  }
 });
 
 test('the offsets at a time are those of the first records that are not older, where there are any', async () => {
-  const log = openTestLog();
   const topic = await makeTopic(log, 3);
   const appender = log.createAppender();
   for (const partition of [0, 0, 1]) await appender.append([recordOf(topic, partition, 'before')]);
@@ -33,5 +24,4 @@ test('the offsets at a time are those of the first records that are not older, w
   expect(await log.offsetsAt(topic, betweenMs)).toEqual([2n, undefined, undefined]);
   expect(await log.offsetsAt(topic, betweenMs - 86_400_000)).toEqual([0n, 0n, undefined]);
   expect(await log.offsetsAt(topic, betweenMs + 86_400_000)).toEqual([undefined, undefined, undefined]);
-  await log.close();
 });

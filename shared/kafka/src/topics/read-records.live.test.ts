@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { deleteRecords, testParts } from '@makerbook/parts';
 import { FatalError } from '../failures.js';
-import type { Log } from '../log.js';
 import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
 
-describe('a part of a partition', () => {
-  let log: Log;
-  beforeAll(() => {
-    log = openTestLog();
-  });
-  afterAll(() => log.close());
+const log = openTestLog();
+afterAll(() => log.close());
 
+describe('a part of a partition', () => {
   const keysOf = async (topic: string, from: bigint | undefined, to: bigint) => {
     const keys: string[] = [];
     for await (const { records } of log.readRange({ topic, partition: 1 }, from, to)) {
@@ -48,12 +44,6 @@ describe('a part of a partition', () => {
 });
 
 describe('single records of a partition', () => {
-  let log: Log;
-  beforeAll(() => {
-    log = openTestLog();
-  });
-  afterAll(() => log.close());
-
   const keysAt = async (topic: string, ...offsets: bigint[]) => {
     const found = await log.readRecords({ topic, partition: 1 }, offsets);
     return offsets.map((offset) => found.get(offset)?.key);
