@@ -60,7 +60,11 @@ export function digestOf({ types, primaryType, domain: signedDomain, message }: 
   return keccak256(concat(['0x1901', separator, TypedDataEncoder.hashStruct(primaryType, messageTypes, message)]));
 }
 
-function sign(typedData: TypedData, key: SigningKey = maker.signingKey, spoil: Spoil = ({ serialized }) => serialized) {
+export function sign(
+  typedData: TypedData,
+  key: SigningKey = maker.signingKey,
+  spoil: Spoil = ({ serialized }) => serialized,
+) {
   const digest = digestOf(typedData);
   return { typedData, digest, signature: spoil(key.sign(digest), digest) };
 }
@@ -90,57 +94,60 @@ if (placement === undefined) throw new Error('there is no example');
 const { order } = placement;
 const orderHash = digestOf(orderData(order));
 
-function orderData(message: TypedData['message'], over: Partial<TypedData> = {}): TypedData {
+export function orderData(message: TypedData['message'], over: Partial<TypedData> = {}): TypedData {
   return { types: { EIP712Domain: plainDomain, ...orderTypes }, primaryType: 'Order', domain, message, ...over };
 }
 
+/** What the service answers to a request that has this signature. */
+function vectorOf<R extends object>(
+  title: string,
+  request: R,
+  { typedData, digest, signature }: ReturnType<typeof sign>,
+  expected: object,
+) {
+  return { title, request: { ...request, signature }, typedData, digest, expected };
+}
+
+const invalid = { code: 'invalid_signature' };
+// The maker of a request to read is who signed: one over other data is that of a stranger.
+const strange = { code: 'maker_not_whitelisted' };
+
+/** A vector for each form of a signature over the right data. */
+function inAllForms<R extends object>(request: R, data: TypedData, right: object = { maker: order.maker }) {
+  return forms.map(([title, spoil, isRight]) =>
+    vectorOf(title, request, sign(data, maker.signingKey, spoil), isRight ? right : invalid),
+  );
+}
+
 function makeOrders() {
-  const accepted = (title: string, posted: typeof order, message = posted, spoil?: Spoil) => {
-    const { typedData, digest, signature } = sign(orderData(message), maker.signingKey, spoil);
-    return { title, request: { order: posted, signature }, typedData, digest, expected: { orderHash: digest } };
+  const accepted = (title: string, posted: typeof order, message = posted) => {
+    const signed = sign(orderData(message));
+    return vectorOf(title, { order: posted }, signed, { orderHash: signed.digest });
   };
-  const refused = (title: string, signed: ReturnType<typeof sign>) => {
-    const { typedData, digest, signature } = signed;
-    return { title, request: { order, signature }, typedData, digest, expected: { code: 'invalid_signature' } };
-  };
+  const refused = (title: string, data: TypedData, key = maker.signingKey, spoil?: Spoil) =>
+    vectorOf(title, { order }, sign(data, key, spoil), invalid);
+  const own = orderData(order);
+  const inDomain = (changed: TypedData['domain']) => orderData(order, { domain: { ...domain, ...changed } });
+  const otherParity = withV((yParity) => 28 - yParity);
   const extremes = { ...order, salt: UINT256_MAX, nonce: UINT256_MAX, expiresAt: UINT256_MAX };
   const padded = { ...order, salt: '0x007B1F', maker: maker.address, making: { ...order.making, amount: '0x0064' } };
+  const salted = {
+    types: { EIP712Domain: [...plainDomain, ...fields('uint256', 'salt')], ...orderTypes },
+    domain: { ...domain, salt: order.salt },
+  };
   return [
-    ...forms.map(([title, spoil, isRight]) =>
-      isRight ? accepted(title, order, order, spoil) : refused(title, sign(orderData(order), maker.signingKey, spoil)),
-    ),
+    ...inAllForms({ order }, own, { orderHash }),
     accepted('the largest quantities', extremes),
     accepted('posted with leading zeros, uppercase hex and a checksum address: the same hash', padded, order),
-    refused(
-      'v of the other parity',
-      sign(
-        orderData(order),
-        maker.signingKey,
-        withV((yParity) => 28 - yParity),
-      ),
-    ),
-    refused('by another key', sign(orderData(order), stranger.signingKey)),
-    refused('as a personal message over the digest', sign(orderData(order), maker.signingKey, personal)),
-    refused('over another amount', sign(orderData({ ...order, taking: { ...order.taking, amount: '0x33' } }))),
-    refused(
-      'domain: the name of the service alone',
-      sign(orderData(order, { domain: { ...domain, name: 'Makerbook' } })),
-    ),
-    refused('domain: version 1', sign(orderData(order, { domain: { ...domain, version: '1' } }))),
-    refused('domain: another chain', sign(orderData(order, { domain: { ...domain, chainId: 1001 } }))),
-    refused(
-      'domain: another contract',
-      sign(orderData(order, { domain: { ...domain, verifyingContract: order.maker } })),
-    ),
-    refused(
-      "domain: with the order's salt",
-      sign(
-        orderData(order, {
-          types: { EIP712Domain: [...plainDomain, ...fields('uint256', 'salt')], ...orderTypes },
-          domain: { ...domain, salt: order.salt },
-        }),
-      ),
-    ),
+    refused('v of the other parity', own, maker.signingKey, otherParity),
+    refused('by another key', own, stranger.signingKey),
+    refused('as a personal message over the digest', own, maker.signingKey, personal),
+    refused('over another amount', orderData({ ...order, taking: { ...order.taking, amount: '0x33' } })),
+    refused('domain: the name of the service alone', inDomain({ name: 'Makerbook' })),
+    refused('domain: version 1', inDomain({ version: '1' })),
+    refused('domain: another chain', inDomain({ chainId: 1001 })),
+    refused('domain: another contract', inDomain({ verifyingContract: order.maker })),
+    refused("domain: with the order's salt", orderData(order, salted)),
   ];
 }
 
@@ -160,17 +167,21 @@ function saltedData(
 const leftPadded = (hex: string) => `0x${hex.slice(2).padStart(64, '0')}`;
 const rightPadded = (hex: string) => `0x${hex.slice(2).padEnd(64, '0')}`;
 
+export function cancellationData(hash: string, saltType: string, salt?: string): TypedData {
+  return saltedData('OrderCancellationRequest', fields('bytes32', 'orderHash'), { orderHash: hash }, saltType, salt);
+}
+
 function makeCancellations() {
   const { salt } = order;
   const data = (saltType: string, signedSalt?: string, hash = orderHash) =>
-    saltedData('OrderCancellationRequest', fields('bytes32', 'orderHash'), { orderHash: hash }, saltType, signedSalt);
+    cancellationData(hash, saltType, signedSalt);
   const make = (title: string, signed: ReturnType<typeof sign>, isRight: boolean, querySalt?: string) => ({
     title,
     order: { orderHash, maker: order.maker, salt },
     request: { orderHash, signature: signed.signature, ...(querySalt === undefined ? {} : { salt: querySalt }) },
     typedData: signed.typedData,
     digest: signed.digest,
-    expected: isRight ? { status: 'CANCELLED' } : { code: 'invalid_signature' },
+    expected: isRight ? { status: 'CANCELLED' } : invalid,
   });
   const own = data('uint256', salt);
   const other = '0x0badcafe';
@@ -196,26 +207,17 @@ function makeLists() {
   const short = '0x5a5a';
   const data = (signedSalt: string | undefined, saltType = 'bytes32', at = issuedAt) =>
     saltedData('GetLimitOrdersRequest', fields('uint256', 'issuedAt'), { issuedAt: at }, saltType, signedSalt);
-  const make = (title: string, signed: ReturnType<typeof sign>, expected: object, querySalt = salt) => ({
-    title,
-    request: { issuedAt, salt: querySalt, signature: signed.signature },
-    typedData: signed.typedData,
-    digest: signed.digest,
-    expected,
-  });
-  const right = { maker: order.maker };
-  // The maker is who signed: a request over other data is that of a stranger.
-  const strange = { code: 'maker_not_whitelisted' };
+  const request = { issuedAt, salt };
+  const shorter = { issuedAt, salt: short };
+  const [onLeft, onRight] = [sign(data(leftPadded(short))), sign(data(rightPadded(short)))] as const;
   return [
-    ...forms.map(([title, spoil, isRight]) =>
-      make(title, sign(data(salt), maker.signingKey, spoil), isRight ? right : { code: 'invalid_signature' }),
-    ),
-    make('a short salt, padded on the left in the domain', sign(data(leftPadded(short))), right, short),
-    make('a short salt, padded on the right in the domain', sign(data(rightPadded(short))), strange, short),
-    make('salt typed uint256', sign(data(salt, 'uint256')), strange),
-    make('no salt in the domain', sign(data(undefined)), strange),
-    make('over another issuedAt', sign(data(salt, 'bytes32', issuedAt + 1)), strange),
-    make('by another key', sign(data(salt), stranger.signingKey), strange),
+    ...inAllForms(request, data(salt)),
+    vectorOf('a short salt, padded on the left in the domain', shorter, onLeft, { maker: order.maker }),
+    vectorOf('a short salt, padded on the right in the domain', shorter, onRight, strange),
+    vectorOf('salt typed uint256', request, sign(data(salt, 'uint256')), strange),
+    vectorOf('no salt in the domain', request, sign(data(undefined)), strange),
+    vectorOf('over another issuedAt', request, sign(data(salt, 'bytes32', issuedAt + 1)), strange),
+    vectorOf('by another key', request, sign(data(salt), stranger.signingKey), strange),
   ];
 }
 
@@ -224,23 +226,13 @@ function makeOrderRequests() {
   const type = [...fields('bytes32', 'orderHash'), ...fields('uint256', 'issuedAt')];
   const data = (signedSalt: string, hash = orderHash, at = issuedAt) =>
     saltedData('GetLimitOrderRequest', type, { orderHash: hash, issuedAt: at }, 'bytes32', signedSalt);
-  const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
-    title,
-    request: { orderHash, issuedAt, salt, signature: signed.signature },
-    typedData: signed.typedData,
-    digest: signed.digest,
-    expected,
-  });
-  const strange = { code: 'maker_not_whitelisted' };
+  const request = { orderHash, issuedAt, salt };
   return [
-    ...forms.map(([title, spoil, isRight]) => {
-      const expected = isRight ? { maker: order.maker } : { code: 'invalid_signature' };
-      return make(title, sign(data(salt), maker.signingKey, spoil), expected);
-    }),
-    make('over another hash', sign(data(salt, leftPadded('0x1'))), strange),
-    make('over another issuedAt', sign(data(salt, orderHash, issuedAt + 1)), strange),
-    make('with another salt', sign(data(leftPadded('0x5a5a'))), strange),
-    make('by another key', sign(data(salt), stranger.signingKey), strange),
+    ...inAllForms(request, data(salt)),
+    vectorOf('over another hash', request, sign(data(salt, leftPadded('0x1'))), strange),
+    vectorOf('over another issuedAt', request, sign(data(salt, orderHash, issuedAt + 1)), strange),
+    vectorOf('with another salt', request, sign(data(leftPadded('0x5a5a'))), strange),
+    vectorOf('by another key', request, sign(data(salt), stranger.signingKey), strange),
   ];
 }
 
@@ -248,22 +240,12 @@ function makeOrderRequests() {
 function makeDatedRequests(type: string, { issuedAt, salt }: { readonly issuedAt: number; readonly salt: string }) {
   const data = (primaryType: string, at = issuedAt) =>
     saltedData(primaryType, fields('uint256', 'issuedAt'), { issuedAt: at }, 'bytes32', salt);
-  const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
-    title,
-    request: { issuedAt, salt, signature: signed.signature },
-    typedData: signed.typedData,
-    digest: signed.digest,
-    expected,
-  });
-  const strange = { code: 'maker_not_whitelisted' };
+  const request = { issuedAt, salt };
   return [
-    ...forms.map(([title, spoil, isRight]) => {
-      const expected = isRight ? { maker: order.maker } : { code: 'invalid_signature' };
-      return make(title, sign(data(type), maker.signingKey, spoil), expected);
-    }),
-    make('over a request for the list', sign(data('GetLimitOrdersRequest')), strange),
-    make('over another issuedAt', sign(data(type, issuedAt + 1)), strange),
-    make('by another key', sign(data(type), stranger.signingKey), strange),
+    ...inAllForms(request, data(type)),
+    vectorOf('over a request for the list', request, sign(data('GetLimitOrdersRequest')), strange),
+    vectorOf('over another issuedAt', request, sign(data(type, issuedAt + 1)), strange),
+    vectorOf('by another key', request, sign(data(type), stranger.signingKey), strange),
   ];
 }
 
@@ -272,46 +254,23 @@ function makeExits() {
   const zero = `0x${'0'.repeat(40)}`;
   const named = (primaryType: string, type: Field[], request: object, message: TypedData['message']) => {
     const data = { types: { EIP712Domain: plainDomain, [primaryType]: type }, primaryType, domain, message };
-    const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
-      title,
-      request: { ...request, signature: signed.signature },
-      typedData: signed.typedData,
-      digest: signed.digest,
-      expected,
-    });
-    return [
-      ...forms.map(([title, spoil, isRight]) =>
-        make(
-          title,
-          sign(data, maker.signingKey, spoil),
-          isRight ? { maker: order.maker } : { code: 'invalid_signature' },
-        ),
-      ),
-      make('by another key', sign(data, stranger.signingKey), { code: 'invalid_signature' }),
-    ];
+    const byStranger = vectorOf('by another key', request, sign(data, stranger.signingKey), invalid);
+    return [...inAllForms(request, data), byStranger];
   };
   const { signature: _all, ...all } = examples.cancelAll;
   const { signature: _beat, ...beat } = examples.heartbeat;
   const { signature: _keys, ...keys } = examples.cancelKeys;
   const everything = { maker: order.maker, untilMs: all.untilMs };
   const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
+  const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
+  const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
   return {
     cancelAlls: [
       ...named('CancelAllRequest', allFields, all, { ...all, taking: zero }),
       ...named('CancelAllRequest', allFields, everything, { ...everything, making: zero, taking: zero }),
     ],
-    heartbeats: named(
-      'HeartbeatRequest',
-      [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')],
-      beat,
-      beat,
-    ),
-    cancelKeys: named(
-      'CancelKeysRequest',
-      [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')],
-      keys,
-      keys,
-    ),
+    heartbeats: named('HeartbeatRequest', beatFields, beat, beat),
+    cancelKeys: named('CancelKeysRequest', keyFields, keys, keys),
   };
 }
 
