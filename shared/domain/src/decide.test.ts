@@ -51,19 +51,11 @@ describe('placing orders', () => {
   });
 
   test('the lowest item that fails answers', () => {
-    expect(
-      checkTimeliness(
-        [
-          { ...good, nonce: 0n },
-          { ...good, expiresAt: 0n },
-        ],
-        5,
-        () => 1n,
-      ),
-    ).toMatchObject({
-      code: 'order_cancelled',
-      index: 0,
-    });
+    const [passed, expired] = [
+      { ...good, nonce: 0n },
+      { ...good, expiresAt: 0n },
+    ];
+    expect(checkTimeliness([passed, expired], 5, () => 1n)).toMatchObject({ code: 'order_cancelled', index: 0 });
   });
 
   test('the same hash twice is a duplicate at its second place', () => {
@@ -73,10 +65,8 @@ describe('placing orders', () => {
   });
 
   test('accepted orders become facts in the normal form', () => {
-    const [fact] = placeOrders([{ order: good, orderHash: '0xab', signature: '0xcd' }], 7, {
-      kind: 'request',
-      requestId: 'r',
-    });
+    const cause = { kind: 'request', requestId: 'r' } as const;
+    const [fact] = placeOrders([{ order: good, orderHash: '0xab', signature: '0xcd' }], 7, cause);
     expect(fact).toMatchObject({
       type: 'OrderSubmitted',
       maker,

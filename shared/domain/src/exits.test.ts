@@ -1,16 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent, OrdersCancelled } from '@makerbook/contracts-events';
-import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { addCutoff, noExits } from './exits.js';
 import { unknownMaker } from './maker.js';
 import { foldFacts, startFold } from './testing/fold-facts.js';
+import { orderSubmitted } from './testing/order-submitted.js';
 
-const maker: Address = `0x${'a1'.repeat(20)}`;
-const [usd, eur, won] = ['b2', 'c3', 'd4'].map((byte): Address => `0x${byte.repeat(20)}`) as [
-  Address,
-  Address,
-  Address,
-];
+const addressOf = (byte: string): Address => `0x${byte.repeat(20)}`;
+const maker = addressOf('a1');
+const [usd, eur, won] = [addressOf('b2'), addressOf('c3'), addressOf('d4')];
 const cause = { kind: 'request', requestId: 'r' } as const;
 /** Seconds since the start of the test, as milliseconds since 1970. */
 const START = 1_700_000_000;
@@ -18,23 +16,8 @@ const ms = (seconds: number) => (START + seconds) * 1000;
 
 /** An order that was accepted then. Its hash is its number. */
 function submitted(number: number, acceptedIn: number, making = usd, taking = eur): MakerEvent {
-  return {
-    type: 'OrderSubmitted',
-    maker,
-    orderHash: hashOf(number),
-    order: {
-      salt: quantity(BigInt(number)),
-      nonce: '0x0',
-      expiresAt: quantity(BigInt(START + 1_000)),
-      making: { token: making, amount: '0x64' },
-      taking: { token: taking, amount: '0x1' },
-      maker,
-      permittedTaker: ZERO_ADDRESS,
-    },
-    signature: `0x${'00'.repeat(65)}`,
-    acceptedAtMs: ms(acceptedIn),
-    cause,
-  };
+  const times = { expiresAt: START + 1_000, acceptedAtMs: ms(acceptedIn) };
+  return orderSubmitted({ orderHash: hashOf(number), maker, making, taking, ...times });
 }
 
 const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
