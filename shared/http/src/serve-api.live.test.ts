@@ -1,16 +1,17 @@
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadUntilRefused } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenServer } from './open-server.js';
 import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
-import { type Api, type ApiSettings, serveApi } from './serve-api.js';
+import { type Api, type ApiSettings, type Route, serveApi } from './serve-api.js';
 
 let api: OpenServer;
 let base: string;
 const large = Buffer.from(JSON.stringify(Array.from({ length: 5_000 }, (_, n) => n)));
-let release: (() => void) | undefined;
+const releases: (() => void)[] = [];
 let handled = 0;
 
 async function echo(request: ApiRequest): Promise<Reply> {
@@ -33,58 +34,55 @@ const settings = {
   CORS_ORIGINS: [],
 };
 
+/** One that takes JSON, unless it is a GET. */
+function route(method: Route['method'], path: string, handle: Route['handle']): Route {
+  return { method, path, takesJson: method !== 'GET', handle };
+}
+
+function open(api: Partial<Api>, own: Partial<ApiSettings> = {}): Promise<OpenServer> {
+  return serveApi(
+    { ...settings, ...own },
+    { logger: silentLogger, nowMs: Date.now, methodsAt: {}, routes: [], ...api },
+  );
+}
+
 beforeAll(async () => {
   const proxied = {
-    ...settings,
     CLIENT_REQUESTS_MAX: 200,
     TRUSTED_PROXY_HOPS: 1,
     REQUEST_TIMEOUT_MS: 1500,
     DRAIN_MS: 100,
     CORS_ORIGINS: ['https://wallet.example'],
   };
-  api = await serveApi(proxied, {
-    logger: silentLogger,
-    nowMs: Date.now,
-    methodsAt: { '/things': ['GET', 'POST', 'DELETE'], '/elsewhere': ['GET'] },
-    routes: [
-      { method: 'POST', path: '/things', takesJson: true, handle: echo },
-      { method: 'GET', path: '/things', takesJson: false, handle: echo },
-      { method: 'PATCH', path: '/text', takesJson: true, handle: async () => okText('0x00') },
-      {
-        method: 'GET',
-        path: '/limited',
-        takesJson: false,
-        handle: async () => ({
-          code: 'rate_limited',
-          detail: 'slower',
-          index: 2,
-          headers: { 'Retry-After': '7', RateLimit: '"maker";r=0;t=7' },
-        }),
-      },
-      {
-        method: 'PATCH',
-        path: '/guarded',
-        takesJson: true,
-        clientLimit: { name: 'patches', units: 3 },
-        handle: async () => okText('done'),
-      },
-      { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },
-      { method: 'GET', path: '/large', takesJson: false, handle: async () => okJson(large, { ETag: 'W/"1"' }) },
-      {
-        method: 'GET',
-        path: '/slow',
-        takesJson: false,
-        handle: () => new Promise((resolve) => (release = () => resolve(okText('done')))),
-      },
-    ],
-  });
+  const slower: Reply = {
+    code: 'rate_limited',
+    detail: 'slower',
+    index: 2,
+    headers: { 'Retry-After': '7', RateLimit: '"maker";r=0;t=7' },
+  };
+  const routes = [
+    route('POST', '/things', echo),
+    route('GET', '/things', echo),
+    route('PATCH', '/text', async () => okText('0x00')),
+    route('GET', '/limited', async () => slower),
+    { ...route('PATCH', '/guarded', async () => okText('done')), clientLimit: { name: 'patches', units: 3 } },
+    route('GET', '/broken', () => Promise.reject(new Error('secret detail'))),
+    route('GET', '/large', async () => okJson(large, { ETag: 'W/"1"' })),
+    route('GET', '/slow', () => new Promise((resolve) => releases.push(() => resolve(okText('done'))))),
+  ];
+  const methodsAt: Api['methodsAt'] = { '/things': ['GET', 'POST', 'DELETE'], '/elsewhere': ['GET'] };
+  api = await open({ routes, methodsAt }, proxied);
   base = `http://127.0.0.1:${api.port}`;
 });
 
 afterAll(() => api.stop());
 
-const post = (body: string | Uint8Array, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
-  fetch(`${base}/things`, { method: 'POST', body: body as string, headers });
+const patchGuarded = (client: string, body: string) =>
+  fetch(`${base}/guarded`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': client },
+    body,
+  });
 
 async function expectProblem(response: Response, status: number, code: string): Promise<Record<string, unknown>> {
   const text = await response.text();
@@ -96,29 +94,35 @@ async function expectProblem(response: Response, status: number, code: string): 
   return problem;
 }
 
-function raw(text: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(api.port, '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString()));
-    // A server that has read enough may reset the connection, behind its answer.
-    socket.on('error', () => undefined);
-    socket.on('close', () => resolve(answer));
-  });
+/** A connection on which this is sent at once, and what was answered on it so far. */
+function openRaw(text: string, { port } = api) {
+  const socket = connect(port, '127.0.0.1', () => socket.write(text));
+  const raw = { socket, answer: '', closed: new Promise<void>((resolve) => socket.on('close', () => resolve())) };
+  socket.on('data', (chunk) => (raw.answer += chunk.toString()));
+  // A server that has read enough may reset the connection, behind its answer.
+  socket.on('error', () => undefined);
+  return raw;
 }
+
+/** All that is answered until the connection is closed. */
+async function ask(text: string, server = api): Promise<string> {
+  const raw = openRaw(text, server);
+  await raw.closed;
+  return raw.answer;
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const json = 'Host: a\r\nContent-Type: application/json';
 
 describe('the HTTP server', () => {
   test('answers with the request id that came in, and makes one where it is not sane', async () => {
     const given = await fetch(`${base}/things?a=1&a=2`, { headers: { 'x-request-id': 'abc-1' } });
     expect(given.headers.get('x-request-id')).toBe('abc-1');
-    expect(await given.json()).toEqual({
-      body: null,
-      query: [
-        ['a', '1'],
-        ['a', '2'],
-      ],
-      id: 'abc-1',
-    });
+    const query = ['1', '2'].map((value) => ['a', value]);
+    expect(await given.json()).toEqual({ body: null, query, id: 'abc-1' });
     const odd = await fetch(`${base}/things`, { headers: { 'x-request-id': 'a b' } });
     expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
@@ -171,7 +175,8 @@ describe('the HTTP server', () => {
   });
 
   test('has no ETag and no X-Powered-By, and an exact Content-Length', async () => {
-    const response = await post('{"ä":1}');
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${base}/things`, { method: 'POST', body: '{"ä":1}', headers });
     expect(response.headers.get('etag')).toBeNull();
     expect(response.headers.get('x-powered-by')).toBeNull();
     expect(Number(response.headers.get('content-length'))).toBe(Buffer.byteLength(await response.text()));
@@ -242,39 +247,31 @@ describe('the HTTP server', () => {
   test('requests that are pipelined are handled one after the other', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
     const before = handled;
-    release = undefined;
-    const answers = raw(`${get('/slow')}${get('/things')}GET /things HTTP/1.0\r\n\r\n`);
-    while (release === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+    const answers = ask(`${get('/slow')}${get('/things')}GET /things HTTP/1.0\r\n\r\n`);
+    await until(() => releases.length > 0);
     expect(handled).toBe(before);
-    (release as () => void)();
+    releases.pop()?.();
     expect((await answers).match(/HTTP\/1.1 200/g)).toHaveLength(3);
     expect(handled).toBe(before + 2);
-    expect(await raw(get('/slow') + get('/things').repeat(100))).toBe('');
+    expect(await ask(get('/slow') + get('/things').repeat(100))).toBe('');
     expect(handled).toBe(before + 2);
-    release = undefined;
   });
 
   test('an answer is one alone, whatever follows its request', async () => {
-    const json = 'Host: a\r\nContent-Type: application/json';
-    const answered = await raw(`POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[]\0\0\r\n\r\n`);
+    const answered = await ask(`POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[]\0\0\r\n\r\n`);
     expect(answered).toMatch(/^HTTP\/1.1 200/);
     expect(answered.match(/HTTP\/1.1/g)).toHaveLength(1);
-    const halfRead = await raw(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[`);
+    const halfRead = await ask(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[`);
     expect(halfRead).toMatch(/^HTTP\/1.1 404/);
     expect(halfRead.match(/HTTP\/1.1/g)).toHaveLength(1);
   });
 
   test('a request behind one that was answered before its body came is judged by itself', async () => {
-    const socket = connect(api.port, '127.0.0.1');
-    let answers = '';
-    socket.on('data', (data) => (answers += data.toString()));
-    const closed = new Promise((resolve) => socket.on('close', resolve));
-    const json = 'Host: a\r\nContent-Type: application/json';
-    socket.write(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n`);
-    while (!answers.startsWith('HTTP/1.1 404')) await new Promise((resolve) => setTimeout(resolve, 10));
-    socket.write(`[]POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 10\r\n\r\n[1`);
-    await closed;
-    expect(answers.split('HTTP/1.1 ').slice(1)).toEqual([
+    const raw = openRaw(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n`);
+    await until(() => raw.answer.startsWith('HTTP/1.1 404'));
+    raw.socket.write(`[]POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 10\r\n\r\n[1`);
+    await raw.closed;
+    expect(raw.answer.split('HTTP/1.1 ').slice(1)).toEqual([
       expect.stringMatching(/^404/),
       expect.stringMatching(/^400[\s\S]*did not arrive in time/),
     ]);
@@ -286,25 +283,16 @@ describe('the HTTP server', () => {
       const chunk = Buffer.alloc(65_536, 0x20);
       const framed = Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]);
       const isChunked = /chunked/.test(head);
-      return new Promise((resolve) => {
-        const socket = connect(api.port, '127.0.0.1');
-        let answer = '';
-        const pour = () => {
-          while (!socket.destroyed && socket.write(isChunked ? framed : chunk));
-        };
-        socket.on('connect', () => {
-          socket.write(head);
-          pour();
-        });
-        socket.on('drain', pour);
-        socket.on('data', (data) => {
-          answer += data.toString();
-        });
-        socket.on('error', () => undefined);
-        socket.on('close', () => resolve({ answer, megabytes: (socket.bytesWritten - socket.writableLength) / 1e6 }));
-      });
+      const raw = openRaw(head);
+      const { socket } = raw;
+      const pour = () => {
+        while (!socket.destroyed && socket.write(isChunked ? framed : chunk));
+      };
+      socket.on('connect', pour);
+      socket.on('drain', pour);
+      await raw.closed;
+      return { answer: raw.answer, megabytes: (socket.bytesWritten - socket.writableLength) / 1e6 };
     }
-    const json = 'Host: a\r\nContent-Type: application/json';
 
     test.each([
       ['too large', `POST /things HTTP/1.1\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n`, 413],
@@ -326,34 +314,25 @@ describe('the HTTP server', () => {
     });
 
     test('and a small one leaves its connection open', async () => {
-      const socket = connect(api.port, '127.0.0.1');
-      const answers: string[] = [];
-      socket.on('data', (data) => answers.push(data.toString()));
+      const raw = openRaw('');
       for (const count of [1, 2]) {
-        socket.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n[]');
-        while (answers.length < count) await new Promise((resolve) => setTimeout(resolve, 10));
-        expect(answers.at(-1)).toMatch(/^HTTP\/1.1 415/);
+        raw.socket.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n[]');
+        await until(() => raw.answer.match(/HTTP\/1.1 415/g)?.length === count);
       }
-      socket.destroy();
+      raw.socket.destroy();
     });
   });
 
   test('a limit of one route is counted for it alone, for each client, before its body is read', async () => {
-    const patch = (client: string, body: string) =>
-      fetch(`${base}/guarded`, {
-        method: 'PATCH',
-        headers: { 'content-type': 'application/json', 'x-forwarded-for': client },
-        body,
-      });
-    const first = await patch('10.0.0.7', '{}');
+    const first = await patchGuarded('10.0.0.7', '{}');
     expect(first.headers.get('ratelimit')).toMatch(/^"patches"; r=2;/);
     expect(await first.text()).toBe('done');
-    expect((await patch('10.0.0.7', 'no JSON')).status).toBe(400);
-    expect((await patch('10.0.0.7', '{}')).status).toBe(200);
-    const refused = await patch('10.0.0.7', 'no JSON');
+    expect((await patchGuarded('10.0.0.7', 'no JSON')).status).toBe(400);
+    expect((await patchGuarded('10.0.0.7', '{}')).status).toBe(200);
+    const refused = await patchGuarded('10.0.0.7', 'no JSON');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     await expectProblem(refused, 429, 'rate_limited');
-    expect((await patch('10.0.0.8', '{}')).status).toBe(200);
+    expect((await patchGuarded('10.0.0.8', '{}')).status).toBe(200);
     expect((await fetch(`${base}/slow-not-there`, { headers: { 'x-forwarded-for': '10.0.0.7' } })).status).toBe(404);
   });
 
@@ -377,18 +356,13 @@ describe('the HTTP server', () => {
   });
 
   test('a client above its limit gets 429 with Retry-After, and still has the limit that a route has of its own', async () => {
-    const ask = () => fetch(`${base}/things`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
-    const all = await Promise.all(Array.from({ length: 210 }, ask));
+    const ofClient = { headers: { 'x-forwarded-for': '203.0.113.9' } };
+    const all = await Promise.all(Array.from({ length: 210 }, () => fetch(`${base}/things`, ofClient)));
     const limited = all.filter(({ status }) => status === 429);
     expect(limited).toHaveLength(10);
     expect(Number(limited[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await fetch(`${base}/things`)).status).toBe(200);
-    const getOut = await fetch(`${base}/guarded`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.9' },
-      body: '{}',
-    });
-    expect(getOut.status).toBe(200);
+    expect((await patchGuarded('203.0.113.9', '{}')).status).toBe(200);
   });
 });
 
@@ -415,69 +389,33 @@ test('an idle connection outlives those of proxies, which hold theirs for 60 s, 
   }
 });
 
-/** An API without a proxy in front. */
-const openApi = (api: Partial<Api>, own: Partial<ApiSettings> = {}): Promise<OpenServer> =>
-  serveApi({ ...settings, ...own }, { logger: silentLogger, nowMs: Date.now, methodsAt: {}, routes: [], ...api });
-
 test('a client address has so many connections at a time and no more', async () => {
-  const few = await openApi(
-    { routes: [{ method: 'GET', path: '/count', takesJson: false, handle: echo }] },
-    { CONNECTIONS_PER_ADDRESS_MAX: 3, DRAIN_MS: 0 },
-  );
+  const limits = { CONNECTIONS_PER_ADDRESS_MAX: 3, DRAIN_MS: 0 };
+  const few = await open({ routes: [route('GET', '/count', echo)] }, limits);
   const before = handled;
-  const open = (localAddress?: string) =>
-    new Promise<{ socket: Socket; answer: () => string }>((resolve, reject) => {
-      const socket = connect({
-        port: few.port,
-        host: '127.0.0.1',
-        ...(localAddress === undefined ? {} : { localAddress }),
-      });
-      let answer = '';
-      socket.on('data', (data) => {
-        answer += data.toString();
-      });
-      socket.on('error', reject);
-      socket.on('connect', () => resolve({ socket, answer: () => answer }));
-    });
-  const held = [await open(), await open(), await open()];
-  const fourth = await open();
-  await new Promise((resolve) => fourth.socket.on('close', resolve));
-  expect(fourth.answer()).toMatch(/^HTTP\/1.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":"rate_limited"/);
-  const eager = connect({ port: few.port, host: '127.0.0.1' });
-  let said = '';
-  eager.on('data', (data) => {
-    said += data.toString();
-  });
-  eager.on('error', () => undefined);
-  eager.write('GET /count HTTP/1.1\r\nHost: a\r\n\r\n');
-  await new Promise((resolve) => eager.on('close', resolve));
-  expect({ said: said.slice(0, 12), handled }).toEqual({ said: 'HTTP/1.1 429', handled: before });
-  held.pop()?.socket.destroy();
+  const held = [1, 2, 3].map(() => openRaw('', few).socket);
+  await Promise.all(held.map((socket) => once(socket, 'connect')));
+  expect(await ask('', few)).toMatch(/^HTTP\/1.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":"rate_limited"/);
+  expect(await ask('GET /count HTTP/1.1\r\nHost: a\r\n\r\n', few)).toMatch(/^HTTP\/1.1 429/);
+  expect(handled).toBe(before);
+  held.pop()?.destroy();
   const deadline = performance.now() + 60_000;
-  for (let isOpen = false; !isOpen; ) {
-    const { socket, answer } = await open();
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await new Promise((resolve) => socket.on('close', resolve));
-    isOpen = answer().startsWith('HTTP/1.1 404');
+  while (!(await ask('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', few)).startsWith('HTTP/1.1 404')) {
     if (performance.now() > deadline) throw new Error('the place of a closed connection stays taken');
   }
-  for (const { socket } of held) socket.destroy();
+  for (const socket of held) socket.destroy();
   await few.stop();
 });
 
 test('so many requests are handled at a time, and more are 503 with Retry-After', async () => {
   const waiting: (() => void)[] = [];
   const handle = () => new Promise<Reply>((resolve) => waiting.push(() => resolve(okText('done'))));
-  const api = await openApi(
-    {
-      routes: [{ method: 'GET', path: '/wait', takesJson: false, handle }],
-    },
-    { CONCURRENT_REQUESTS_MAX: 2, DRAIN_MS: 0 },
-  );
+  const limits = { CONCURRENT_REQUESTS_MAX: 2, DRAIN_MS: 0 };
+  const api = await open({ routes: [route('GET', '/wait', handle)] }, limits);
   const ask = () => fetch(`http://127.0.0.1:${api.port}/wait`);
   const handled = [ask(), ask()];
   for (const answer of handled) answer.catch(() => undefined);
-  while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => waiting.length === 2);
   const refused = await ask();
   expect(refused.headers.get('retry-after')).toBe('1');
   expect((await expectProblem(refused, 503, 'unavailable'))['retryable']).toBe(true);
@@ -485,7 +423,7 @@ test('so many requests are handled at a time, and more are 503 with Retry-After'
   expect((await Promise.all(handled)).map(({ status }) => status)).toEqual([200, 200]);
   const next = ask();
   next.catch(() => undefined);
-  while (waiting.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => waiting.length === 3);
   waiting[2]?.();
   expect((await next).status).toBe(200);
   await api.stop();
@@ -495,23 +433,12 @@ test('the request id of a refusal leads to its line in the log; a proxy that is 
   const lines: { level: string; fields: Record<string, unknown>; text: string }[] = [];
   const write = (level: string) => (fields: object, text: string) =>
     void lines.push({ level, fields: { ...fields }, text });
-  const api = await openApi(
-    {
-      logger: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-      routes: [
-        {
-          method: 'POST',
-          path: '/place',
-          takesJson: true,
-          handle: async ({ describe }) => {
-            describe({ maker: '0xa', orders: 2 });
-            return { code: 'duplicate', detail: 'again', index: 1 };
-          },
-        },
-      ],
-    },
-    { DRAIN_MS: 0 },
-  );
+  const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const place = route('POST', '/place', async ({ describe }) => {
+    describe({ maker: '0xa', orders: 2 });
+    return { code: 'duplicate', detail: 'again', index: 1 };
+  });
+  const api = await open({ logger, routes: [place] }, { DRAIN_MS: 0 });
   const base = `http://127.0.0.1:${api.port}`;
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.1', 'x-request-id': 'mine-7' };
   for (let n = 0; n < 2; n += 1) {
@@ -524,12 +451,7 @@ test('the request id of a refusal leads to its line in the log; a proxy that is 
     fields: { endpoint: 'POST /place', status: 400, maker: '0xa', index: 1, detail: 'again' },
   });
   expect(lines.filter(({ text }) => text.includes('TRUSTED_PROXY_HOPS'))).toHaveLength(1);
-  const socket = connect(api.port, '127.0.0.1', () => socket.write('NONSENSE\r\n\r\n'));
-  let answer = '';
-  socket.on('data', (data) => (answer += data.toString()));
-  socket.on('error', () => undefined);
-  await new Promise((resolve) => socket.on('close', resolve));
-  const [, requestId] = /X-Request-Id: (\S+)/.exec(answer) ?? [];
+  const [, requestId] = /X-Request-Id: (\S+)/.exec(await ask('NONSENSE\r\n\r\n', api)) ?? [];
   expect(lines).toContainEqual(
     expect.objectContaining({ fields: expect.objectContaining({ requestId, status: 400 }) }),
   );
@@ -541,14 +463,14 @@ test('stopping under load drops no request: each is answered, or refused at its 
     await new Promise((resolve) => setTimeout(resolve, 5));
     return okText('done');
   };
-  const api = await openApi({ routes: [{ method: 'POST', path: '/work', takesJson: true, handle }] });
+  const api = await open({ routes: [route('POST', '/work', handle)] });
   const url = `http://127.0.0.1:${api.port}/work`;
   let sent = 0;
   const load = loadUntilRefused(20, () => {
     sent += 1;
     return { method: 'POST', url, body: '[]' };
   });
-  while (sent < 200) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => sent >= 200);
   await api.stop();
   const { answered, dropped } = await load;
   expect(dropped).toEqual([]);
