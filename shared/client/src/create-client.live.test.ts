@@ -1,54 +1,50 @@
 import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  getLimitOrderRequestTypes,
+  typedDataDomain,
+} from '@makerbook/contracts-evm';
 import { problemBody } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { verifyTypedData, Wallet } from 'ethers';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
 
 /** A server that returns the answers of a list, one per request, and records the requests. */
-let server: Server;
-let baseUrl: string;
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
-let asked: { method: string; url: URL; body: string; headers: IncomingHttpHeaders }[];
+let asked: { url: URL; body: string; headers: IncomingHttpHeaders }[];
 
-beforeEach(async () => {
+const server = createServer((request, response) => {
+  respond(request, response).catch(() => response.destroy());
+});
+beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
+beforeEach(() => {
   answers = [];
   asked = [];
-  const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const { method = '', url = '', headers } = request;
-    asked.push({ method, url: new URL(url, 'http://x'), body, headers });
-    const answer = answers[asked.length - 1];
-    if (answer === undefined) response.writeHead(500).end();
-    else answer(request, response);
-  };
-  server = createServer((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  baseUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
 });
-afterEach(async () => {
+afterAll(async () => {
   server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
+  await once(server.close(), 'close');
 });
+
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  const { url = '', headers } = request;
+  asked.push({ url: new URL(url, 'http://x'), body, headers });
+  const answer = answers[asked.length - 1];
+  if (answer === undefined) response.writeHead(500).end();
+  else answer(request, response);
+}
 
 const wallet = Wallet.createRandom();
 const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
   createClient({
-    baseUrl,
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     signer: wallet.privateKey as Hex,
     chainId: 8217,
     serviceName: 'Test',
@@ -56,12 +52,7 @@ const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
     timeoutMs: 60_000,
     ...options,
   });
-const plainDomain = {
-  name: 'Test Limit Order Protocol',
-  version: 'v0',
-  chainId: 8217,
-  verifyingContract: `0x${'12'.repeat(20)}`,
-};
+const plainDomain = typedDataDomain({ serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'12'.repeat(20)}` });
 const quickly = { retry: { pauseMs: 1, attemptsMax: 3 } };
 
 const ok =
@@ -80,12 +71,9 @@ const hangUp = (request: IncomingMessage) => request.socket.destroy();
 const sayNothing = () => undefined;
 
 async function failureOf(call: Promise<unknown>): Promise<MakerbookError> {
-  const error = await call.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect((error as Error | undefined)?.name).toBe('MakerbookError');
-  return error as MakerbookError;
+  const outcome: unknown = await call.catch((error: unknown) => error);
+  expect(outcome).toMatchObject({ name: 'MakerbookError' });
+  return outcome as MakerbookError;
 }
 
 const signed = () =>
@@ -109,14 +97,9 @@ describe('the client', () => {
     expect(await client.findOrder(hash)).toEqual({ status: 'FILLED' });
     expect(asked[0]?.url.pathname).toBe(`/v0alpha/limit-orders/${hash.toLowerCase()}`);
     const { issuedAt, salt, signature } = Object.fromEntries(asked[0]?.url.searchParams ?? []);
-    const types = {
-      GetLimitOrderRequest: [
-        { name: 'orderHash', type: 'bytes32' },
-        { name: 'issuedAt', type: 'uint256' },
-      ],
-    };
     const signedDomain = { ...plainDomain, salt: salt ?? '' };
-    const signer = verifyTypedData(signedDomain, types, { orderHash: hash, issuedAt }, signature ?? '');
+    const message = { orderHash: hash, issuedAt };
+    const signer = verifyTypedData(signedDomain, getLimitOrderRequestTypes, message, signature ?? '');
     expect([issuedAt, signer.toLowerCase()]).toEqual(['1699999999', await client.maker()]);
     expect(await failureOf(client.findOrder(hash))).toMatchObject({ code: 'unreadable', retryable: false });
     await expect(client.findOrder('0x12')).rejects.toThrow(TypeError);
@@ -144,14 +127,8 @@ describe('the client', () => {
     const maker = await client.maker();
     expect(sent).toEqual({ maker, making: making.toLowerCase(), untilMs: 1_700_000_005_000 });
     expect(asked[1]?.url.pathname).toBe('/v0alpha/limit-orders/cancel-all');
-    const types = {
-      CancelAllRequest: [
-        ...['maker', 'making', 'taking'].map((name) => ({ name, type: 'address' })),
-        { name: 'untilMs', type: 'uint256' },
-      ],
-    };
-    const message = { ...sent, taking: `0x${'00'.repeat(20)}` };
-    expect(verifyTypedData(plainDomain, types, message, signature).toLowerCase()).toBe(maker);
+    const message = { ...sent, taking: ZERO_ADDRESS };
+    expect(verifyTypedData(plainDomain, cancelAllRequestTypes, message, signature).toLowerCase()).toBe(maker);
     expect(JSON.parse(asked[2]?.body ?? '')).toMatchObject({ untilMs: 7 });
   });
 
@@ -168,14 +145,7 @@ describe('the client', () => {
       { maker, keys: [wallet.address.toLowerCase()], issuedAtMs: issuedAtMs + 1 },
     ]);
     const { signature, ...message } = bodies[1];
-    const types = {
-      CancelKeysRequest: [
-        { name: 'maker', type: 'address' },
-        { name: 'keys', type: 'address[]' },
-        { name: 'issuedAtMs', type: 'uint256' },
-      ],
-    };
-    expect(verifyTypedData(plainDomain, types, message, signature)).toBe(wallet.address);
+    expect(verifyTypedData(plainDomain, cancelKeysRequestTypes, message, signature)).toBe(wallet.address);
   });
 
   test('signs no order whose expiry is in milliseconds', async () => {
@@ -228,11 +198,8 @@ describe('a failure', () => {
 
   test('of a gateway in between is `unreadable` with its status', async () => {
     answers = [(_, response) => response.writeHead(502).end('<html>')];
-    expect(await failureOf(clientOf().listOrders())).toMatchObject({
-      code: 'unreadable',
-      status: 502,
-      retryable: true,
-    });
+    const bad = { code: 'unreadable', status: 502, retryable: true };
+    expect(await failureOf(clientOf().listOrders())).toMatchObject(bad);
   });
 
   test('by an answer of another shape is `unreadable`, and not retryable', async () => {
@@ -275,17 +242,12 @@ describe('with retry', () => {
     });
   });
 
-  test('a duplicate at the first try is a duplicate', async () => {
-    const order = await signed();
-    answers = [refuse('duplicate')];
-    const placing = clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
-    expect(await failureOf(placing)).toMatchObject({ code: 'duplicate' });
-  });
-
-  test('a duplicate after a refusal that stored nothing is a duplicate', async () => {
-    const order = await signed();
-    answers = [refuse('rate_limited'), refuse('duplicate')];
-    const placing = clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
+  test.each([
+    ['at the first try', [refuse('duplicate')]],
+    ['after a refusal that stored nothing', [refuse('rate_limited'), refuse('duplicate')]],
+  ])('a duplicate %s is a duplicate', async (_when, given) => {
+    answers = given;
+    const placing = clientOf(quickly).placeOrders([await signed()], { duplicateCountsAsStored: true });
     expect(await failureOf(placing)).toMatchObject({ code: 'duplicate' });
   });
 });
