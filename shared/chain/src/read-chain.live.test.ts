@@ -6,10 +6,8 @@ import { Contract } from 'ethers';
 import {
   allowance,
   balanceOf,
-  createNode,
   createStateReader,
   isContract,
-  type Node,
   nonceOf,
   RpcRefused,
   RpcUnavailable,
@@ -22,33 +20,18 @@ import {
   type StateCall,
 } from './index.js';
 import { greedyMulticall } from './testing/greedy-multicall.js';
-import { openChain, type TestChain } from './testing/open-chain.js';
+import { type Answer, openChain } from './testing/open-chain.js';
 
-let chain: TestChain;
-let provider: TestChain['provider'];
-let account: Address;
-let node: Node;
+const chain = await openChain();
+afterAll(() => chain.stop());
+const { provider, account, deploy, send, forward, serve, openNode } = chain;
+const { rpcUrl } = chain.anvil;
+const node = openNode([rpcUrl]);
 let multicall: Address;
 let token: Address;
-let rpcUrl: string;
-let deploy: TestChain['deploy'];
-let send: TestChain['send'];
-let forward: TestChain['forward'];
-let serve: TestChain['serve'];
-/** Generous: calls that burn much gas take long on a busy machine. */
-const timeoutMs = 60_000;
-
 beforeAll(async () => {
-  chain = await openChain();
-  ({ provider, account, deploy, send, forward, serve } = chain);
-  ({ rpcUrl } = chain.anvil);
-  node = createNode({ urls: [rpcUrl], nowMs: () => 0, timeoutMs });
   multicall = await deploy(deployArtifacts.Multicall3);
   token = await deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
-});
-afterAll(async () => {
-  node.close();
-  await chain.stop();
 });
 
 const head = async (): Promise<Hex> => {
@@ -77,9 +60,8 @@ describe('blocks and logs', () => {
     const logs = await readLogs(node, asked, { topics: [eventTopics.transfer] });
     expect(logs).toHaveLength(1);
     expect(logs[0]).toMatchObject({ address: token, blockNumber: number, blockHash: expected?.hash });
-    expect(await readLogsOfRange(node, number, number, { address: token, topics: [eventTopics.transfer] })).toEqual(
-      logs,
-    );
+    const filter = { address: token, topics: [eventTopics.transfer] };
+    expect(await readLogsOfRange(node, number, number, filter)).toEqual(logs);
     expect(await readLogs(node, asked, { topics: [eventTopics.approval] })).toEqual([]);
     expect(await readChainId(node)).toBe(8217);
     expect([await isContract(node, token), await isContract(node, account)]).toEqual([true, false]);
@@ -158,7 +140,7 @@ describe('values', () => {
       asked.push(...calls.map(({ params }) => Number(params[0].gas)));
       return forward(body);
     });
-    const counted = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
+    const counted = openNode([url]);
     const reader = createStateReader({ node: counted, multicall, suspectCallsMax: 3 });
     const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
     await send(burner, 'setBalanceAnswer', 5);
@@ -184,7 +166,6 @@ describe('values', () => {
       expect([...reader.suspects().values()].slice(-3)).toEqual(first);
     }
     expect(reader.suspects().size).toBe(20);
-    counted.close();
   });
 
   test('of a token that needs more gas than its share are read all the same', async () => {
@@ -255,7 +236,7 @@ describe('a node that does not do its work is never taken for a token that fails
       }));
       return { status, body: JSON.stringify(Array.isArray(asked) ? answers : answers[0]) };
     });
-    const failing = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
+    const failing = openNode([url]);
     const reverting = await deploy(deployArtifacts.IllBehavedToken, 'Reverting', 'REV', 18);
     await send(reverting, 'setBalanceAnswer', 1);
     await send(token, 'mint', account, 1n);
@@ -277,7 +258,6 @@ describe('a node that does not do its work is never taken for a token that fails
     hasRecovered = true;
     expect(await reader.read(block, calls)).toEqual(expected);
     expect([...reader.suspects().values()]).toEqual([balanceOf(reverting, account)]);
-    failing.close();
   });
 
   test('where it refuses what is too much for it, call by call all is read', async () => {
@@ -287,7 +267,7 @@ describe('a node that does not do its work is never taken for a token that fails
       sizes.push(body.length);
       return body.startsWith('[') ? forward(body) : refusal(-32000, 'response is too large')(body);
     });
-    const small = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
+    const small = openNode([url]);
     const reader = createStateReader({ node: small, multicall });
     const block = await head();
     const calls = Array.from({ length: 100 }, () => balanceOf(token, account));
@@ -295,18 +275,15 @@ describe('a node that does not do its work is never taken for a token that fails
     expect(new Set(await reader.read(block, calls))).toEqual(new Set([balance]));
     // Twice in a batch, then forty in a request.
     expect([sizes.length, reader.suspects().size]).toEqual([5, 0]);
-    small.close();
   });
 
   test('where it can execute nothing at all', async () => {
     const url = await serve(refusal(3, 'execution reverted'));
-    const broken = createNode({ urls: [url, url], nowMs: () => 0, timeoutMs });
+    const broken = openNode([url, url]);
     const reader = createStateReader({ node: broken, multicall });
-    await expect(reader.read(await head(), [balanceOf(token, account)])).rejects.toThrow(
-      /can execute nothing at block/,
-    );
+    const reading = reader.read(await head(), [balanceOf(token, account)]);
+    await expect(reading).rejects.toThrow(/can execute nothing at block/);
     expect(reader.suspects().size).toBe(0);
-    broken.close();
   });
 });
 
@@ -318,7 +295,7 @@ describe('several endpoints', () => {
       asked += 1;
       return { status: 502, body: 'bad gateway' };
     });
-    const both = createNode({ urls: [silent, rpcUrl], nowMs: () => nowMs, restMs: 100 });
+    const both = openNode([silent, rpcUrl], { nowMs: () => nowMs, restMs: 100 });
     expect(await readChainId(both)).toBe(8217);
     expect([asked, both.counts().failovers, both.counts().failures]).toEqual([1, 1, 1]);
     nowMs = 99;
@@ -332,51 +309,46 @@ describe('several endpoints', () => {
     nowMs = 300;
     await readChainId(both);
     expect(asked).toBe(3);
-    both.close();
   });
 
   test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {
     const stranger = await serve(refusal(-32601, 'the method does not exist'));
-    const both = createNode({ urls: [stranger, rpcUrl], nowMs: () => 0, timeoutMs });
+    const both = openNode([stranger, rpcUrl]);
     expect(await readChainId(both)).toBe(8217);
     await expect(both.call('eth_noSuchMethod', [])).rejects.toMatchObject({ retryable: false, code: -32601 });
     expect(both.counts().failovers).toBe(2);
-    both.close();
 
     const away = await serve(() => ({ status: 502, body: 'bad gateway' }));
-    const one = createNode({ urls: [away, stranger], nowMs: () => 0, timeoutMs });
+    const one = openNode([away, stranger]);
     for (const attempt of ['while the other one is asked', 'while the other one rests']) {
       const failure = await readChainId(one).catch((error: unknown) => error);
       expect([attempt, failure]).toEqual([attempt, expect.objectContaining({ retryable: true, code: -32601 })]);
     }
-    one.close();
   });
 
   test('are not asked where the execution itself fails: all would answer the same', async () => {
-    const both = createNode({ urls: [rpcUrl, rpcUrl], nowMs: () => 0, timeoutMs });
+    const both = openNode([rpcUrl, rpcUrl]);
     const failing = { to: token, data: '0x12345678' };
     await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
     expect(both.counts().failovers).toBe(0);
-    both.close();
   });
 
   test('answer several calls one by one: those of one request are of one endpoint, and it is named', async () => {
     const number = await provider.getBlockNumber();
     const [first, second] = [await serve(forward), await serve(forward)];
-    const both = createNode({ urls: [first, second], nowMs: () => 0, timeoutMs });
+    const both = openNode([first, second]);
     expect((await readBlockAndNewest(both, number - 1)).endpoint).toBe(new URL(first).host);
     expect(await Promise.all(both.endpoints().map((each) => readBlockAndNewest(each, number - 1)))).toEqual([
       expect.objectContaining({ endpoint: new URL(first).host, newest: expect.objectContaining({ number }) }),
       expect.objectContaining({ endpoint: new URL(second).host, newest: expect.objectContaining({ number }) }),
     ]);
-    both.close();
   });
 
   test('are asked last for as long as they are passed over', async () => {
     let nowMs = 0;
     const urls = [await serve(forward), await serve(forward)];
     const [first, second] = urls.map((url) => new URL(url).host);
-    const both = createNode({ urls, nowMs: () => nowMs });
+    const both = openNode(urls, { nowMs: () => nowMs });
     const asked = async () => (await readBlockAndHead(both, 1)).endpoint;
     expect(await asked()).toBe(first);
     both.passOver(first ?? '');
@@ -385,7 +357,6 @@ describe('several endpoints', () => {
     expect(await asked()).toBe(first);
     nowMs = 5000;
     expect(await asked()).toBe(first);
-    both.close();
   });
 
   test('of another chain are found out before they are asked anything, and each time they come back', async () => {
@@ -398,14 +369,13 @@ describe('several endpoints', () => {
         return isAway ? { status: 502, body: 'bad gateway' } : forward(body, other.rpcUrl);
       });
       let nowMs = 0;
-      const both = createNode({ urls: [swapped, rpcUrl], nowMs: () => nowMs, chainId: 8217 });
+      const both = openNode([swapped, rpcUrl], { nowMs: () => nowMs, chainId: 8217 });
       await readBlock(both, 'latest');
       isAway = false;
       nowMs = 10_000;
       const told = `the node at ${new URL(swapped).host} has chain id 1001, not CHAIN_ID=8217`;
       await expect(readBlock(both, 'latest')).rejects.toMatchObject({ name: 'ChainContradiction', message: told });
       expect(methods).toEqual(['eth_chainId', 'eth_chainId']);
-      both.close();
     } finally {
       await other.stop();
     }
@@ -415,20 +385,13 @@ describe('several endpoints', () => {
     const url = await serve((body) => ({ status: 404, body: `Cannot POST /v2/0123456789abcdef: ${body}` }));
     const { host } = new URL(url);
     const urls = [`${url}/v2/0123456789abcdef`, `${url}/v2/fedcba9876543210`, rpcUrl];
-    const all = createNode({ urls, nowMs: () => 0, timeoutMs });
+    const all = openNode(urls);
     await readChainId(all);
-    expect(all.counts().failuresByEndpoint).toEqual(
-      new Map([
-        [host, 1],
-        [`${host}#2`, 1],
-        [new URL(rpcUrl).host, 0],
-      ]),
-    );
-    all.close();
-    const one = createNode({ urls: urls.slice(0, 1), nowMs: () => 0, timeoutMs });
+    const failures = Object.fromEntries(all.counts().failuresByEndpoint);
+    expect(failures).toEqual({ [host]: 1, [`${host}#2`]: 1, [new URL(rpcUrl).host]: 0 });
+    const one = openNode(urls.slice(0, 1));
     const failure = (await readChainId(one).catch((error: unknown) => error)) as Error;
     expect(failure.message).toMatch(new RegExp(`^${host} answered 404 with no JSON: Cannot POST …`));
-    one.close();
   });
 });
 
@@ -445,16 +408,15 @@ describe('a range of logs', () => {
       };
     });
     const filter = { address: token, topics: [eventTopics.transfer] };
-    const one = createNode({ urls: [behind], nowMs: () => 0, timeoutMs });
+    const one = openNode([behind]);
     await expect(readLogsOfRange(one, number, number, filter)).rejects.toThrow(/does not have block \d+ yet/);
-    const both = createNode({ urls: [behind, rpcUrl], nowMs: () => 0, timeoutMs });
+    const both = openNode([behind, rpcUrl]);
     expect(await readLogsOfRange(both, number, number, filter)).toHaveLength(1);
-    for (const each of [one, both]) each.close();
   });
 });
 
 describe('a node that fails', () => {
-  test.each([
+  test.each<[string, () => Answer | undefined, RegExp, timeoutMs?: number]>([
     ['is not there', () => ({ status: 503, body: '<html>' }), /answered 503: <html>/],
     ['answers with HTML', () => ({ status: 200, body: '<html>' }), /answered 200 with no JSON: <html>/],
     ['says so by its status alone', () => ({ status: 500, body: '{"id":1,"result":"0x2019"}' }), /answered 500: /],
@@ -466,31 +428,18 @@ describe('a node that fails', () => {
     ['answers with too much', () => ({ status: 200, body: ' '.repeat(2000) }), /more than 1000 bytes/],
     ['answers another call', () => ({ status: 200, body: '{"id":77,"result":"0x1"}' }), /no result/],
     ['answers null', () => ({ status: 200, body: 'null' }), /without an answer/],
-  ])('%s: that is an RpcUnavailable that says so', async (_what, answer, message) => {
-    const url = await serve(answer);
-    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs: 60_000, responseBytesMax: 1000 });
+    ['says nothing', () => undefined, /did not answer within 200 ms/, 200],
+  ])('%s: that is an RpcUnavailable that says so', async (_what, answer, message, timeoutMs = 60_000) => {
+    const one = openNode([await serve(answer)], { timeoutMs, responseBytesMax: 1000 });
     const failure = await readChainId(one).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RpcUnavailable);
     expect((failure as Error).message).toMatch(message);
-    one.close();
-  });
-
-  test('by saying nothing, is an RpcUnavailable that says so', async () => {
-    const one = createNode({ urls: [await serve(() => undefined)], nowMs: () => 0, timeoutMs: 200 });
-    const failure = await readChainId(one).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(RpcUnavailable);
-    expect((failure as Error).message).toMatch(/did not answer within 200 ms/);
-    one.close();
   });
 
   test('by refusing a whole batch, is a refusal', async () => {
-    const url = await serve(() => ({
-      status: 200,
-      body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"batch too large"}}',
-    }));
-    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
+    const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"batch too large"}}';
+    const one = openNode([await serve(() => ({ status: 200, body }))]);
     await expect(readBlockAndHead(one, 1)).rejects.toMatchObject({ name: 'RpcRefused', code: -32005, retryable: true });
-    one.close();
   });
 
   test('by giving a block that is none, is an RpcUnavailable', async () => {
@@ -498,8 +447,7 @@ describe('a node that fails', () => {
       status: 200,
       body: JSON.stringify({ id: JSON.parse(body).id, result: { number: '0x1', hash: '0x12' } }),
     }));
-    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
+    const one = openNode([url]);
     await expect(readBlock(one, 1)).rejects.toThrow(/block.hash that is not 32 bytes/);
-    one.close();
   });
 });

@@ -1,38 +1,31 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
 import {
   type ChainLog,
-  createNode,
   type LoggingBlock,
-  type Node,
   RpcUnavailable,
   readBlockAndHead,
   readLogs,
   readLogsOfRange,
 } from './index.js';
-import { openChain, type TestChain } from './testing/open-chain.js';
+import { openChain } from './testing/open-chain.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 /** Replaces the node's own result. */
 type Forge = (method: string, result: unknown, times: number) => unknown;
 
 const filter = { topics: [eventTopics.transfer] };
-let chain: TestChain;
-let provider: TestChain['provider'];
-let rpcUrl: string;
+const chain = await openChain();
+afterAll(() => chain.stop());
+const { provider } = chain;
+const { rpcUrl } = chain.anvil;
+const nodeOf = (...urls: string[]) => chain.openNode(urls);
 /** Two blocks with a Transfer each, and one without logs. */
 let first: LoggingBlock;
 let second: LoggingBlock;
 let empty: LoggingBlock;
 let expected: readonly ChainLog[];
-const nodes: Node[] = [];
 
-const nodeOf = (...urls: string[]): Node => {
-  // Generous: a second request would be counted.
-  const node = createNode({ urls, nowMs: () => 0, timeoutMs: 60_000 });
-  nodes.push(node);
-  return node;
-};
 const newest = async (): Promise<LoggingBlock> => {
   const number = await provider.getBlockNumber();
   const { block, logsBloom } = await readBlockAndHead(nodeOf(rpcUrl), number);
@@ -61,9 +54,6 @@ const emptyUntil =
     method === 'eth_getLogs' && times < honestFrom ? [] : result;
 
 beforeAll(async () => {
-  chain = await openChain();
-  ({ provider } = chain);
-  ({ rpcUrl } = chain.anvil);
   const token = await chain.deploy(deployArtifacts.TestToken, 'T', 'T', 18);
   const mint = async () => {
     await chain.send(token, 'mint', chain.account, 1n);
@@ -76,10 +66,6 @@ beforeAll(async () => {
   expected = await readLogs(nodeOf(rpcUrl), second, filter);
   expect(expected).toHaveLength(1);
 });
-afterEach(() => {
-  for (const node of nodes.splice(0)) node.close();
-});
-afterAll(() => chain.stop());
 
 describe('no logs, where the header promises some,', () => {
   test('are not believed while another node gives them', async () => {

@@ -13,6 +13,7 @@ import {
   type TransactionResponse,
   Wallet,
 } from 'ethers';
+import { createNode, type Node, type NodeOptions } from '../call-node.js';
 
 export type Answer = { readonly status: number; readonly body: string };
 
@@ -28,6 +29,8 @@ export interface TestChain {
   forward(body: string, to?: string): Promise<Answer>;
   /** The URL of a server that answers each request with what the function says; undefined: not at all. */
   serve(answer: (body: string) => Promise<Answer> | Answer | undefined): Promise<string>;
+  /** With a generous time limit: calls that burn much gas take long on a busy machine. It is closed when the chain stops. */
+  openNode(urls: readonly string[], options?: Partial<NodeOptions>): Node;
   stop(): Promise<void>;
 }
 
@@ -40,6 +43,7 @@ export async function openChain(): Promise<TestChain> {
   await provider.send('anvil_setBalance', [account, '0x3635c9adc5dea00000']);
   const deployer = new NonceManager(wallet);
   const servers: Server[] = [];
+  const nodes: Node[] = [];
   /** `wait` alone may look just before the block is there, and then again only with the next one, which nobody makes. */
   const untilMined = async (sent: TransactionResponse | null) => {
     while (sent !== null && (await provider.getTransactionReceipt(sent.hash)) === null) await delay(10);
@@ -79,7 +83,13 @@ export async function openChain(): Promise<TestChain> {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     },
+    openNode(urls, options) {
+      const node = createNode({ urls, nowMs: () => 0, timeoutMs: 60_000, ...options });
+      nodes.push(node);
+      return node;
+    },
     async stop() {
+      for (const node of nodes) node.close();
       provider.destroy();
       for (const server of servers) {
         server.closeAllConnections();
