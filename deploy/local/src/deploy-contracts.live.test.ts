@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { JsonRpcProvider } from 'ethers';
 import { deployContracts } from './deploy-contracts.js';
-
-// Processes are started several times: on a busy machine that takes its time.
-jest.setTimeout(240_000);
 
 const signer = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 const provider = (part: AnvilPart) => new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });

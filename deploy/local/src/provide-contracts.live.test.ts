@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { readStackEnvironment } from './stack-env.js';
-
-// A process is started: on a busy machine that takes its time.
-jest.setTimeout(240_000);
 
 const ownSigner = `0x${'51'.repeat(20)}`;
 const elsewhere = `0x${'ab'.repeat(20)}`;

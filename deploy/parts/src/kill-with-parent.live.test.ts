@@ -1,15 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { openFolder } from './testing/open-folder.js';
 
-// Processes are started several times: on a busy machine that takes its time.
-jest.setTimeout(240_000);
-
-const folder = mkdtempSync(join(tmpdir(), 'makerbook-children-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { inFolder } = openFolder('children');
 
 /** Starts a chain, and a part that ignores every stop signal; prints their pids, and waits. */
 const SUPERVISOR = `
@@ -33,7 +28,7 @@ describe('killWithParent', () => {
   test.each(['SIGKILL', 'SIGTERM'] as const)(
     'leaves no process behind a supervisor that ends by %s',
     async (signal) => {
-      const supervisor = spawn(process.execPath, ['--input-type=module', '-e', SUPERVISOR, folder], {
+      const supervisor = spawn(process.execPath, ['--input-type=module', '-e', SUPERVISOR, inFolder()], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       const line = await new Promise<string>((resolve, reject) => {

@@ -1,25 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, type RedisPart, startRedis, testParts } from './index.js';
+import { describe, expect, test } from '@jest/globals';
+import { findFreePort, startRedis } from './index.js';
+import { openFolder } from './testing/open-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'makerbook-redis-'));
-const started: RedisPart[] = [];
-
-afterAll(async () => {
-  await Promise.all(started.map((part) => part.stop()));
-  rmSync(folder, { recursive: true, force: true });
-});
+const { inFolder, keep } = openFolder('redis');
 
 describe('Redis', () => {
   // Both ways must work on the machine that runs the tests when it has a redis-server; the jar's must always.
   test.each(['jar', undefined] as const)('starts, answers and runs scripts (binary: %s)', async (binary) => {
     const port = await findFreePort();
-    const options = { dataDir: join(folder, `from-${binary}`), port };
-    const part = await startRedis(binary === undefined ? options : { ...options, binary });
-    started.push(part);
+    const options = { dataDir: inFolder(`from-${binary}`), port };
+    const part = await keep(startRedis(binary === undefined ? options : { ...options, binary }));
     expect(part.url).toBe(`redis://127.0.0.1:${port}`);
     expect(await ask(port, 'SET key value')).toBe('+OK');
     expect(await ask(port, 'EVAL return(1+1) 0')).toBe(':2');
@@ -29,20 +20,12 @@ describe('Redis', () => {
 
   test('starts empty: it is a cache', async () => {
     const port = await findFreePort();
-    const options = { dataDir: join(folder, 'cache'), port };
-    const first = await startRedis(options);
-    started.push(first);
+    const options = { dataDir: inFolder('cache'), port };
+    const first = await keep(startRedis(options));
     await ask(port, 'SET key value');
     await first.stop();
-    started.push(await startRedis(options));
+    await keep(startRedis(options));
     expect(await ask(port, 'EXISTS key')).toBe(':0');
-  });
-
-  test('names the port that is in use', async () => {
-    const port = Number(new URL(testParts().redisUrl).port);
-    await expect(startRedis({ dataDir: join(folder, 'taken'), port })).rejects.toMatchObject({
-      message: `Redis cannot listen: port ${port} is in use`,
-    });
   });
 });
 

@@ -1,0 +1,26 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from '@jest/globals';
+import type { Part } from '../spawn-part.js';
+
+/** A temporary folder of a test file, with the parts that keep their data in it. At the end both are gone. */
+export function openFolder(name: string) {
+  const folder = mkdtempSync(join(tmpdir(), `makerbook-${name}-`));
+  // Root runs Postgres as another user, who needs to enter this folder.
+  chmodSync(folder, 0o755);
+  const started: Part[] = [];
+  afterAll(async () => {
+    for (const part of started) part.kill('SIGKILL');
+    await Promise.all(started.map((part) => part.exited));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  });
+  return {
+    inFolder: (...path: string[]) => join(folder, ...path),
+    async keep<P extends Part>(starting: Promise<P>): Promise<P> {
+      const part = await starting;
+      started.push(part);
+      return part;
+    },
+  };
+}
