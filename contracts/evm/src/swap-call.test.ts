@@ -21,21 +21,18 @@ import {
   swapSelectors,
   typedDataDomain,
 } from './index.js';
+import { anyAddress, hexOf, uint256 } from './testing/any-values.js';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 const CPU_LIMIT_MS = 50;
 
 const navigator = new Interface(deployArtifacts.Navigator.abi);
-const hexOf = (length: number) =>
-  fc.uint8Array({ minLength: length, maxLength: length }).map((bytes): Hex => bytesToHex(bytes));
-const address: fc.Arbitrary<Address> = hexOf(20);
-const uint256 = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), fc.constantFrom(0n, 1n, 2n ** 256n - 1n));
 const common = {
-  tokenIn: address,
+  tokenIn: anyAddress,
   amountIn: uint256,
-  tokenOut: address,
+  tokenOut: anyAddress,
   deadline: uint256,
-  pools: fc.array(address, { minLength: 1, maxLength: ROUTE_POOLS_MAX }),
+  pools: fc.array(anyAddress, { minLength: 1, maxLength: ROUTE_POOLS_MAX }),
   minOutput: fc.option(uint256, { nil: undefined }),
   signature: hexOf(65),
 };
@@ -43,7 +40,7 @@ const v0: fc.Arbitrary<SwapCallV0> = fc.record({ version: fc.constant('v0' as co
 const v1: fc.Arbitrary<SwapCallV1> = fc.record({
   version: fc.constant('v1' as const),
   quoteId: uint256,
-  recipient: address,
+  recipient: anyAddress,
   ...common,
 });
 const call: fc.Arbitrary<SwapCall> = fc.oneof(v0, v1);

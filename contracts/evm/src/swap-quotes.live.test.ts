@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type BaseWallet, Contract, Interface, MaxUint256, Wallet } from 'ethers';
+import { type BaseWallet, Contract, MaxUint256, Wallet } from 'ethers';
 import fc from 'fast-check';
 import {
   bytesToHex,
@@ -13,17 +13,15 @@ import {
   type SwapCallHasher,
   type UnsignedSwapCall,
 } from './index.js';
-import { startTestChain, type TestChain } from './testing/start-test-chain.js';
+import { hexOf, uint256 } from './testing/any-values.js';
+import { expectRevert } from './testing/expect-revert.js';
+import { startTestChain } from './testing/start-test-chain.js';
 
 const SERVICE_NAME = 'Makerbook';
-const errors = new Interface([
-  ...deployArtifacts.Navigator.abi.filter((entry) => entry.type === 'error'),
-  ...deployArtifacts.TestPool.abi.filter((entry) => entry.type === 'error'),
-]);
 
-let chain: TestChain;
-let owner: BaseWallet;
-let trader: BaseWallet;
+const chain = await startTestChain();
+afterAll(() => chain.stop());
+const [owner, trader] = [await chain.createAccount(), await chain.createAccount()];
 let navigator: Contract;
 let navigatorAddress: Address;
 let hasher: SwapCallHasher;
@@ -33,9 +31,6 @@ const quoteSigner = Wallet.createRandom();
 const recipient: Address = '0x00000000000000000000000000000000000000ee';
 
 beforeAll(async () => {
-  chain = await startTestChain();
-  owner = await chain.createAccount();
-  trader = await chain.createAccount();
   navigatorAddress = await chain.deploy(deployArtifacts.Navigator, SERVICE_NAME, owner.address, [quoteSigner.address]);
   navigator = new Contract(navigatorAddress, deployArtifacts.Navigator.abi, owner);
   hasher = createSwapCallHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: navigatorAddress });
@@ -46,8 +41,6 @@ beforeAll(async () => {
   await wait(spent.getFunction('mint').send(trader.address, 10n ** 24n));
   await wait(spent.getFunction('approve').send(navigatorAddress, MaxUint256));
 });
-
-afterAll(() => chain.stop());
 
 describe('a signed quote executes', () => {
   test('of version v0, to the caller, over one pool or two', async () => {
@@ -75,7 +68,7 @@ describe('the minimum', () => {
     const quoted: bigint = await poolAt(pool).getFunction('quote')(at(tokens, 0), 1000n);
     const arrives = quoted - (quoted * 100n) / 10_000n;
     const quote = { ...quoteV0(1), tokenOut: fee, pools: [pool] };
-    await reverts(tryExecute(sign({ ...quote, minOutput: quoted })), 'InsufficientOutput', [arrives, quoted]);
+    await expectRevert(tryExecute(sign({ ...quote, minOutput: quoted })), 'InsufficientOutput', [arrives, quoted]);
     expect(await tryExecute(sign({ ...quote, minOutput: arrives }))).toBe(arrives);
   });
 });
@@ -84,14 +77,17 @@ describe('a quote signer', () => {
   test('is one that the owner admitted, until removed', async () => {
     const next = Wallet.createRandom();
     const data = sign(quoteV0(1), next);
-    await reverts(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
+    await expectRevert(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
     await wait(navigator.getFunction('setQuoteSigner').send(next.address, true));
     expect(await tryExecute(data)).toBe(await expectedOutput(1));
     expect(await tryExecute(sign(quoteV0(1)))).toBe(await expectedOutput(1));
     await wait(navigator.getFunction('setQuoteSigner').send(next.address, false));
-    await reverts(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
+    await expectRevert(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
     const stranger = navigator.connect(trader) as Contract;
-    await reverts(stranger.getFunction('setQuoteSigner').staticCall(next.address, true), 'OwnableUnauthorizedAccount');
+    await expectRevert(
+      stranger.getFunction('setQuoteSigner').staticCall(next.address, true),
+      'OwnableUnauthorizedAccount',
+    );
   });
 
   test('signs for every field: a call with any one changed is refused', async () => {
@@ -109,43 +105,42 @@ describe('a quote signer', () => {
     ];
     for (const change of changes) {
       const changed = encodeSwapCall({ ...good, ...change } as SwapCall);
-      await reverts(tryExecute(changed), 'UnknownQuoteSigner');
+      await expectRevert(tryExecute(changed), 'UnknownQuoteSigner');
     }
   });
 
   test('of one version does not sign for the other', async () => {
     const { quoteId: _, recipient: __, version: ___, ...v0 } = decode(sign(quoteV1(1))) as SwapCall & { version: 'v1' };
-    await reverts(tryExecute(encodeSwapCall({ version: 'v0', ...v0 })), 'UnknownQuoteSigner');
+    await expectRevert(tryExecute(encodeSwapCall({ version: 'v0', ...v0 })), 'UnknownQuoteSigner');
   });
 });
 
 test('a route that ends in another token is refused', async () => {
-  await reverts(tryExecute(sign({ ...quoteV0(1), tokenOut: at(tokens, 2) })), 'WrongOutputToken');
+  await expectRevert(tryExecute(sign({ ...quoteV0(1), tokenOut: at(tokens, 2) })), 'WrongOutputToken');
 });
 
 test('the contract takes what the codec takes: it reads each field as encoded, and fails for the signer alone', async () => {
-  const bytes = (length: number) =>
-    fc.uint8Array({ minLength: length, maxLength: length }).map((value): Hex => bytesToHex(value));
-  const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
   const calls = fc.record({
     version: fc.constant('v1' as const),
-    quoteId: uint,
-    tokenIn: bytes(20),
-    amountIn: uint,
-    tokenOut: bytes(20),
-    recipient: bytes(20),
+    quoteId: uint256,
+    tokenIn: hexOf(20),
+    amountIn: uint256,
+    tokenOut: hexOf(20),
+    recipient: hexOf(20),
     deadline: fc.bigInt({ min: 2n ** 40n, max: 2n ** 256n - 1n }),
-    pools: fc.array(bytes(20), { minLength: 1, maxLength: 8 }),
-    minOutput: fc.option(uint, { nil: undefined }),
+    pools: fc.array(hexOf(20), { minLength: 1, maxLength: 8 }),
+    minOutput: fc.option(uint256, { nil: undefined }),
   });
   // The signer that the contract recovers is ours only when it hashed every field as we did.
   const stranger = Wallet.createRandom();
   for (const value of fc.sample(calls, 30)) {
     const data = sign(value, stranger);
     expect(isSwapCallRefusal(decodeSwapCall(data))).toBe(false);
-    await reverts(tryExecute(data), 'UnknownQuoteSigner', [stranger.address]);
+    await expectRevert(tryExecute(data), 'UnknownQuoteSigner', [stranger.address]);
     const { quoteId: _, recipient: __, ...rest } = value;
-    await reverts(tryExecute(sign({ ...rest, version: 'v0' }, stranger)), 'UnknownQuoteSigner', [stranger.address]);
+    await expectRevert(tryExecute(sign({ ...rest, version: 'v0' }, stranger)), 'UnknownQuoteSigner', [
+      stranger.address,
+    ]);
   }
 });
 
@@ -213,16 +208,6 @@ async function wait(sent: Promise<{ wait(): Promise<unknown> }>): Promise<void> 
 
 function balance(token: Address, account: string): Promise<bigint> {
   return new Contract(token, deployArtifacts.TestToken.abi, owner).getFunction('balanceOf')(account);
-}
-
-async function reverts(attempt: Promise<unknown>, name: string, args?: unknown[]): Promise<void> {
-  const data = await attempt.then(
-    () => 'it did not revert',
-    (error: { data?: string; error?: { data?: string } }) => error.data ?? error.error?.data ?? String(error),
-  );
-  const parsed = data.startsWith('0x') ? errors.parseError(data) : null;
-  expect(parsed?.name ?? data).toBe(name);
-  if (args !== undefined) expect(parsed?.args.toArray()).toEqual(args);
 }
 
 function at<T>(list: readonly T[], index: number): T {
