@@ -129,13 +129,12 @@ describe('messages on the log', () => {
     expect(misplacement({ ...submitted, maker: other }, 1, homeOf)).toBe(
       `the order is ${maker}'s, the fact is about ${other}`,
     );
-    expect(misplacement(factOf('BlockProcessed.v1.json'), 0, homeOf)).toBeUndefined();
-    const mode = factOf('ServiceModeSet.v1.json');
-    expect(misplacement(mode, 0, homeOf)).toBeUndefined();
-    expect(misplacement(mode, 3, homeOf)).toBe('a ServiceModeSet belongs to partition 0, not 3');
-    const resigned = factOf('WatcherResigned.v1.json');
-    expect(misplacement(resigned, 0, homeOf)).toBeUndefined();
-    expect(misplacement(resigned, 3, homeOf)).toBe('a WatcherResigned belongs to partition 0, not 3');
+    for (const partition of [0, 3])
+      expect(misplacement(factOf('BlockProcessed.v1.json'), partition, homeOf)).toBeUndefined();
+    for (const fact of [factOf('ServiceModeSet.v1.json'), factOf('WatcherResigned.v1.json')]) {
+      expect(misplacement(fact, 0, homeOf)).toBeUndefined();
+      expect(misplacement(fact, 3, homeOf)).toBe(`a ${fact.type} belongs to partition 0, not 3`);
+    }
   });
 });
 

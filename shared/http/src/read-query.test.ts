@@ -6,6 +6,9 @@ const hash = `0x${'ab'.repeat(32)}`;
 const signature = `0x${'11'.repeat(65)}`;
 const list = { issuedAt: '1800000000', salt: '0x1', signature };
 
+const given = 'issuedAt=1&salt=0x1&signature=0x';
+const errorsAt = (pointers: readonly string[]) => pointers.map((pointer) => expect.objectContaining({ pointer }));
+
 describe('the parameters of a query', () => {
   test('are read by their schema', () => {
     const query = new URLSearchParams({ ...list, limit: '1000', cursor: '007' });
@@ -26,19 +29,9 @@ describe('the parameters of a query', () => {
       ['/issuedAt', '/salt', '/signature'],
       '/issuedAt is missing; `errors` names what else',
     ],
-    [
-      'one that is given twice',
-      'issuedAt=1&salt=0x1&salt=0x1&signature=0x',
-      ['/salt'],
-      '/salt is given more than once',
-    ],
-    ['one that is unknown', 'issuedAt=1&salt=0x1&signature=0x&cursr=1', ['/cursr'], '/cursr is not a parameter of'],
-    [
-      'one named as a part of every object',
-      'issuedAt=1&salt=0x1&signature=0x&__proto__=1',
-      ['/__proto__'],
-      '/__proto__',
-    ],
+    ['one that is given twice', `${given}&salt=0x1`, ['/salt'], '/salt is given more than once'],
+    ['one that is unknown', `${given}&cursr=1`, ['/cursr'], '/cursr is not a parameter of'],
+    ['one named as a part of every object', `${given}&__proto__=1`, ['/__proto__'], '/__proto__'],
     [
       'all that are wrong',
       'issuedAt=0x1&salt=1&signature=x&limit=0&cursor=-1',
@@ -46,19 +39,11 @@ describe('the parameters of a query', () => {
       '/issuedAt must be an integer of Unix seconds',
     ],
     ['a time that is no uint256', `issuedAt=${'9'.repeat(78)}&salt=0x1&signature=0x`, ['/issuedAt'], 'uint256'],
-    [
-      'a page that is too large',
-      'issuedAt=1&salt=0x1&signature=0x&limit=1001',
-      ['/limit'],
-      '/limit must be at most 1000',
-    ],
+    ['a page that is too large', `${given}&limit=1001`, ['/limit'], '/limit must be at most 1000'],
   ])('are refused, with %s', (_what, query, pointers, detail) => {
     const refusal = readQuery(new URLSearchParams(query), listQuery);
     expect(refusal).toMatchObject({ code: 'invalid_request', detail: expect.stringContaining(detail) });
-    expect(refusal).toHaveProperty(
-      'errors',
-      pointers.map((pointer) => expect.objectContaining({ pointer })),
-    );
+    expect(refusal).toHaveProperty('errors', errorsAt(pointers));
     expect(refusal).not.toHaveProperty('index');
   });
 
@@ -68,10 +53,7 @@ describe('the parameters of a query', () => {
     ['one is too long', `orderHashes=${'0,'.repeat(9)}&signatures=0x`, ['/orderHashes'], undefined],
   ])('are refused, with the item, where of their lists %s', (_what, query, pointers, index) => {
     const refusal = readQuery(new URLSearchParams(query), cancelQuery, 3);
-    expect(refusal).toHaveProperty(
-      'errors',
-      pointers.map((pointer) => expect.objectContaining({ pointer })),
-    );
+    expect(refusal).toHaveProperty('errors', errorsAt(pointers));
     expect(refusal).toEqual(expect.objectContaining(index === undefined ? {} : { index }));
   });
 

@@ -39,12 +39,7 @@ describe('a connection to Postgres', () => {
   test('a statement that takes too long is given up, and may be tried again', async () => {
     const hasty = connectPostgres({ url, statementTimeoutMs: 300, connectTimeoutMs: 60_000 });
     await expect(hasty.query('select pg_sleep(120)')).rejects.toThrow(PostgresUnavailable);
-    await until(() =>
-      hasty.check().then(
-        () => true,
-        () => false,
-      ),
-    );
+    await until(hasty.isThere);
     await hasty.close();
   });
 

@@ -86,6 +86,8 @@ test('a renewed password is taken at the next connection', async () => {
   });
 });
 
+const noFiles = { DATABASE_TLS_CA_FILE: '', DATABASE_TLS_CERT_FILE: '', DATABASE_TLS_KEY_FILE: '' };
+
 test.each([
   ['a server of another authority', { DATABASE_TLS_CA_FILE: inFolder('stranger-ca.pem') }, /certificate|self-signed/],
   ['a server of another name', { DATABASE_URL: 'postgres://maker@localhost' }, /does not match certificate/],
@@ -96,16 +98,7 @@ test.each([
     /./,
   ],
   ['a wrong password', { DATABASE_PASSWORD_FILE: inFolder('wrong') }, /password authentication failed/],
-  [
-    'no TLS',
-    {
-      DATABASE_TLS: 'off',
-      DATABASE_TLS_CA_FILE: '',
-      DATABASE_TLS_CERT_FILE: '',
-      DATABASE_TLS_KEY_FILE: '',
-    },
-    /no encryption/,
-  ],
+  ['no TLS', { DATABASE_TLS: 'off', ...noFiles }, /no encryption/],
 ])('with %s nothing is answered, and the reason is in the error', async (_, environment, reason) => {
   const { DATABASE_URL: other = '' } = environment as { DATABASE_URL?: string };
   const url = other === '' ? {} : { DATABASE_URL: `${other}:${new URL(named).port}/makerbook` };

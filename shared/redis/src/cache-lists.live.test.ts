@@ -1,23 +1,17 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
 import { createListCache } from './cache-lists.js';
-import { connectRedis, type RedisConnection } from './connect.js';
+import { connectRedis } from './connect.js';
 import { joinRecords } from './list-value.js';
+import { openTestRedis, quiet } from './testing/open-test-redis.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const otherMaker: Hex = `0x${'b2'.repeat(20)}`;
 const listOf = (version: bigint, json = '{"n":"ü"}') =>
   joinRecords(version, [{ acceptedOffset: 1, expiresAtSeconds: 9, json: Buffer.from(json) }]);
-const logger = { info: () => undefined, warn: () => undefined };
-const keyPrefix = `l${randomBytes(6).toString('hex')}:`;
 
-let redis: RedisConnection;
-beforeAll(async () => {
-  redis = connectRedis({ url: testParts().redisUrl, keyPrefix, logger, commandTimeoutMs: 30_000 });
-  await redis.waitUntilReady(10_000);
-});
+const redis = openTestRedis();
+beforeAll(() => redis.waitUntilReady(10_000));
 afterAll(() => redis.close());
 
 test('a list is there as it was stored last, for a day', async () => {
@@ -37,7 +31,7 @@ test('a list beyond the bound is not stored', async () => {
 });
 
 test('where no Redis is set, each call fails at once', async () => {
-  const none = connectRedis({ url: '', keyPrefix, logger });
+  const none = connectRedis({ url: '', keyPrefix: 'any:', logger: quiet });
   try {
     expect(await none.waitUntilReady(60_000)).toBe(false);
     expect(await none.isThere()).toBe(false);

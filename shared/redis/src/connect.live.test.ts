@@ -99,19 +99,12 @@ describe('over TLS', () => {
   });
 
   test.each([
-    [
-      'a server of another authority',
-      () => ({ REDIS_TLS_CA_FILE: inFolder('stranger-ca.pem') }),
-      /certificate|self-signed/,
-    ],
-    [
-      'a server of another name',
-      () => ({ REDIS_URL: gate.url.replace('127.0.0.1', 'localhost') }),
-      /does not match certificate/,
-    ],
-    ['no certificate of its own', () => ({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }), /certificate/],
-  ])('with %s nothing is sent, and the reason is logged', async (_, other, reason) => {
-    await withRedis({ ...environment, ...other() }, async (redis) => {
+    ['a server of another authority', { REDIS_TLS_CA_FILE: inFolder('stranger-ca.pem') }, /certificate|self-signed/],
+    ['a server of another name', 'localhost', /does not match certificate/],
+    ['no certificate of its own', { REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }, /certificate/],
+  ])('with %s nothing is sent, and the reason is logged', async (_, given, reason) => {
+    const other = typeof given === 'string' ? { REDIS_URL: gate.url.replace('127.0.0.1', given) } : given;
+    await withRedis({ ...environment, ...other }, async (redis) => {
       await until(() => warnings.some((warning) => reason.test(warning)));
       expect(await redis.isThere()).toBe(false);
       expect(await redis.attempt((client) => client.ping())).toBeUndefined();
@@ -176,8 +169,8 @@ test('a Redis Cluster serves all calls, each from the server that has its keys, 
       await expectItWorks(redis);
       for (const port of ports) expect(await ask(port, 'DBSIZE')).not.toBe('0');
       for (const port of ports) await ask(port, 'CLIENT KILL TYPE normal');
-      await until(() => redis.attempt((client) => client.get('mb:l:{1}')).then(isNull));
-      await until(() => redis.attempt((client) => client.get('mb:l:{2}')).then(isNull));
+      for (const key of ['mb:l:{1}', 'mb:l:{2}'])
+        await until(async () => (await redis.attempt((client) => client.get(key))) === null);
     });
   } finally {
     await Promise.all(parts.map((part) => part.stop()));
@@ -185,7 +178,6 @@ test('a Redis Cluster serves all calls, each from the server that has its keys, 
 });
 
 const clusterSettings = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000' };
-const isNull = (value: unknown) => value === null;
 
 test('the primary that Sentinels name serves all calls, and the one that takes its place', async () => {
   const [primaryPort, replicaPort, sentinelPort] = (await findFreePorts(3)) as [number, number, number];

@@ -1,29 +1,22 @@
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
-import { connectRedis, type RedisConnection } from './connect.js';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RedisConnection } from './connect.js';
 import { createReplayGuard, type ReplayGuard } from './guard-replays.js';
+import { openTestRedis } from './testing/open-test-redis.js';
 
 const signer = `0x${'a1'.repeat(20)}` as const;
 const otherSigner = `0x${'b2'.repeat(20)}` as const;
 const salt = `0x${'01'.repeat(32)}` as const;
 const saltOf = (n: number) => `0x${n.toString(16).padStart(64, '0')}` as const;
 
-const connections: RedisConnection[] = [];
 let redis: RedisConnection;
 let nowMs: number;
 
 beforeEach(async () => {
-  const keyPrefix = `g${randomBytes(6).toString('hex')}:`;
-  const logger = { info: () => undefined, warn: () => undefined };
-  redis = connectRedis({ url: testParts().redisUrl, keyPrefix, logger, commandTimeoutMs: 10_000 });
-  connections.push(redis);
+  redis = openTestRedis();
   await redis.waitUntilReady(10_000);
   nowMs = 1_000;
 });
-afterAll(async () => {
-  await Promise.all(connections.map((connection) => connection.close()));
-});
+afterEach(() => redis.close());
 
 const budget = { ratePerSecond: 2, burst: 30 };
 const guardOf = (connection: RedisConnection, localSaltsMax = 100): ReplayGuard =>

@@ -1,25 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Chance, createChance, testParts } from '@makerbook/parts';
+import { type Chance, createChance } from '@makerbook/parts';
 import { createListCache, type ListCache } from '../cache-lists.js';
-import { connectRedis, type RedisConnection } from '../connect.js';
+import type { RedisConnection } from '../connect.js';
 import { createReplayGuard, type ReplayGuard } from '../guard-replays.js';
 import { joinRecords } from '../list-value.js';
+import { openTestRedis } from './open-test-redis.js';
 import { RedisInMemory } from './redis-in-memory.js';
 
 const seeds = [1, 2, 3, 4, 5];
 const STEPS = 150;
-const keyPrefix = `i${randomBytes(6).toString('hex')}:`;
 const makers = ['a1', 'b2'].map((byte): Hex => `0x${byte.repeat(20)}`) as [Hex, Hex];
-
-let real: RedisConnection;
-beforeAll(async () => {
-  const logger = { info: () => undefined, warn: () => undefined };
-  real = connectRedis({ url: testParts().redisUrl, keyPrefix, logger, commandTimeoutMs: 30_000 });
-  await real.waitUntilReady(10_000);
-});
-afterAll(() => real.close());
 
 /** One of the two, with two processes that use it. */
 interface Side {
@@ -58,18 +49,17 @@ function drawStep(chance: Chance, nowMs: number): (side: Side) => Promise<unknow
 test('whatever is asked of Redis, the one in memory answers the same', async () => {
   const kinds = new Set<string>();
   for (const seed of seeds) {
-    await real.attempt(async (client) => {
-      const keys = await client.keys(`${keyPrefix}*`);
-      if (keys.length > 0) await client.del(...keys);
-    });
+    const real = openTestRedis();
+    await real.waitUntilReady(10_000);
     const chance = createChance(seed);
-    const sides = [open(real), open(new RedisInMemory(() => Date.now()).connect(keyPrefix))] as const;
+    const sides = [open(real), open(new RedisInMemory(() => Date.now()).connect('any:'))] as const;
     for (let index = 0; index < STEPS; index += 1) {
       const step = drawStep(chance, Date.now());
       const must = await step(sides[0]);
       expect({ seed, index, is: await step(sides[1]) }).toEqual({ seed, index, is: must });
       kinds.add(typeof must === 'object' && must !== null && 'kind' in must ? String(must.kind) : String(must));
     }
+    await real.close();
   }
   // It proves something only where each outcome comes up.
   expect(['none', 'filled', 'taken', 'used', 'rate_limited'].filter((kind) => !kinds.has(kind))).toEqual([]);

@@ -21,25 +21,14 @@ const clockKey: Schema = {
 const serviceKey: Schema = { const: 'service' };
 const sourceKey: Schema = { type: ['string', 'null'], description: 'As the message had it.' };
 
-const keys: Readonly<Record<MessageName, Schema>> = {
-  OrderSubmitted: makerKey,
-  OrderCancelled: makerKey,
-  OrdersCancelled: makerKey,
-  SwitchSet: makerKey,
-  CancelKeysSet: makerKey,
-  MakerObserved: makerKey,
-  MakerAdmitted: makerKey,
-  MakerSuspended: makerKey,
-  MakerRemoved: makerKey,
-  MakerLimitsSet: makerKey,
-  QuarantineLifted: makerKey,
+/** Keys of messages that are not keyed by their maker. */
+const otherKeys: Readonly<Partial<Record<MessageName, Schema>>> = {
   ServiceModeSet: noKey,
   BlockProcessed: noKey,
   WatcherResigned: noKey,
   BookEntry: orderKey,
   BookEntryRemoved: orderKey,
   BookClock: clockKey,
-  MakerView: makerKey,
   ServiceView: serviceKey,
   Parked: sourceKey,
   ParkedResolved: sourceKey,
@@ -153,7 +142,7 @@ function describeMessage(name: MessageName, examples: readonly object[]): Schema
     contentType: name === 'Parked' ? 'application/octet-stream' : 'application/json',
     headers: headersOf(name),
     payload: payloadOf(name),
-    bindings: { kafka: { key: keys[name], bindingVersion: '0.5.0' } },
+    bindings: { kafka: { key: otherKeys[name] ?? makerKey, bindingVersion: '0.5.0' } },
     ...(examples.length > 0 && { examples }),
   };
 }
