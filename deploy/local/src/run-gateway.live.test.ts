@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { findFreePort } from '@makerbook/parts';
@@ -59,7 +61,7 @@ describe('the gateway', () => {
         response.writeHead(418, { 'content-type': 'text/odd', 'x-own': 'kept' });
         response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }));
       };
-      readAll(request).then(answer, () => response.destroy());
+      text(request).then(answer, () => response.destroy());
     };
     const response = await fetch(`${base}/v0alpha/limit-orders?b=%2C&a=1,2`, {
       method: 'POST',
@@ -89,22 +91,22 @@ describe('the gateway', () => {
   });
 
   test('streams an answer while it is being written', async () => {
-    let finish = () => undefined as unknown;
+    const arrived = Promise.withResolvers<ServerResponse>();
     answerIngress = (_request, response) => {
       response.write('first');
-      finish = () => response.end('last');
+      arrived.resolve(response);
     };
-    const response = await fetch(`${base}/v0/x`);
-    const reader = response.body?.getReader();
-    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('first');
-    finish();
-    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('last');
+    const reader = (await fetch(`${base}/v0/x`)).body?.getReader();
+    const read = async () => Buffer.from((await reader?.read())?.value ?? []).toString();
+    expect(await read()).toBe('first');
+    (await arrived.promise).end('last');
+    expect(await read()).toBe('last');
   });
 
   test('takes a request to its service when it is whole: a slow body holds nothing but its own socket', async () => {
     const asked: string[] = [];
     answerIngress = (request, response) => {
-      readAll(request).then(
+      text(request).then(
         (body) => {
           asked.push(`${request.method} ${request.headers['content-length']} ${body}`);
           response.end();
@@ -130,12 +132,8 @@ describe('the gateway', () => {
     const response = await fetch(`${base}/v0alpha/limit-orders`, { headers: { 'x-request-id': 'mine-2' } });
     expect(response.status).toBe(503);
     expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-    expect(await response.json()).toMatchObject({
-      status: 503,
-      code: 'unavailable',
-      retryable: true,
-      requestId: 'mine-2',
-    });
+    const problem = { status: 503, code: 'unavailable', retryable: true, requestId: 'mine-2' };
+    expect(await response.json()).toMatchObject(problem);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(noted).toContainEqual(expect.stringMatching(/^query did not answer GET \/v0alpha\/limit-orders: /));
   });
@@ -153,16 +151,11 @@ describe('the gateway', () => {
   });
 
   test('tells the service when a client has gone', async () => {
-    let isThere = false;
-    const closed = new Promise<void>((resolve) => {
-      answerIngress = (_request, response) => {
-        isThere = true;
-        response.on('close', () => resolve());
-      };
-    });
+    const arrived = Promise.withResolvers<ServerResponse>();
+    answerIngress = (_request, response) => arrived.resolve(response);
     const abort = new AbortController();
     const request = fetch(`${base}/v0/x`, { signal: abort.signal }).catch(() => undefined);
-    while (!isThere) await delay(10);
+    const closed = once(await arrived.promise, 'close');
     abort.abort();
     await request;
     await closed;
@@ -187,13 +180,9 @@ describe('the gateway', () => {
 
   test('counts what a client asks for, whatever it is', async () => {
     const strict = await runGateway({ ...settings, GATEWAY_REQUESTS_MAX: 5 }, readRoutes(), () => undefined);
-    const answers = await Promise.all(
-      ['/livez', '/readyz', '/v0/x', '/nowhere', '/livez', '/livez', '/v0/x'].map(async (path) => {
-        const { status } = await fetch(`http://127.0.0.1:${strict.port}${path}`);
-        return status;
-      }),
-    );
-    expect(answers.filter((status) => status === 429)).toHaveLength(2);
+    const paths = ['/livez', '/readyz', '/v0/x', '/nowhere', '/livez', '/livez', '/v0/x'];
+    const answers = await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${strict.port}${path}`)));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(2);
     await strict.stop();
   });
 });
@@ -208,10 +197,4 @@ function openRaw(text: string): Promise<Socket> {
     socket.on('error', () => undefined);
     socket.resume();
   });
-}
-
-async function readAll(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request) body += chunk;
-  return body;
 }

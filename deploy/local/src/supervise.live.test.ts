@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -60,14 +60,7 @@ describe('supervision', () => {
     const ready = join(folder, 'deaf.ready');
     const script = `trap "" TERM; : > ${ready}; while :; do sleep 0.1; done`;
     const deaf = spawnPart({ name: 'deaf', command: '/bin/sh', args: ['-c', script], logFile, stopTimeoutMs: 300 });
-    for (;;) {
-      try {
-        readFileSync(ready);
-        break;
-      } catch {
-        await delay(20);
-      }
-    }
+    while (!existsSync(ready)) await delay(20);
     await deaf.stop();
     expect(await deaf.exited).toEqual({ code: null, signal: 'SIGKILL' });
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { connectLog, type Log } from '@makerbook/kafka';
+import { connectLog } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { BookChange, FeedRecord } from './book.js';
@@ -10,16 +10,9 @@ import { clockRecord, entryRecord, hashOf, tombstone } from './testing/feed-reco
 
 const names = topicNames(`book-${randomBytes(4).toString('hex')}.`);
 const [first, second, third] = [hashOf('01'), hashOf('02'), hashOf('03')];
-let log: Log;
-
-beforeAll(async () => {
-  log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'book', logger: silentLogger });
-  await log.createTopics(topicSpecs(names, 4).map((spec) => ({ ...spec, replicationFactor: 1 })));
-});
-
-afterAll(async () => {
-  await log?.close();
-});
+const log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'book', logger: silentLogger });
+beforeAll(() => log.createTopics(topicSpecs(names, 4).map((spec) => ({ ...spec, replicationFactor: 1 }))));
+afterAll(() => log.close());
 
 /** As the projector: the records of one transaction. */
 async function publish(...records: readonly FeedRecord[]): Promise<void> {

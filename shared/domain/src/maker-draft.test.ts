@@ -114,6 +114,7 @@ function given(...before: MakerEvent[]) {
       const transitions = foldFacts(folded(), events);
       return { leadsTo: (...expected: string[]) => expect(transitions.map(describeTransition)).toEqual(expected) };
     },
+    ignores: (...events: MakerEvent[]) => expect(foldFacts(folded(), events)).toEqual([]),
   };
 }
 
@@ -238,18 +239,14 @@ describe('funds', () => {
   });
 
   test('read at a block before the last processed one do not count: what changed since is earlier in the log', () => {
-    given(...funded, mined(3))
-      .when(funds(50n, 50n, 2))
-      .leadsTo();
+    given(...funded, mined(3)).ignores(funds(50n, 50n, 2));
     given(...funded, mined(3))
       .when(funds(50n, 100n, 3))
       .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED');
   });
 
   test('of an older block never overrule newer ones, and a repeat changes nothing', () => {
-    given(...funded, funds(0n, 100n, 5))
-      .when(funds(100n, 100n, 4), funds(0n, 100n, 5))
-      .leadsTo();
+    given(...funded, funds(0n, 100n, 5)).ignores(funds(100n, 100n, 4), funds(0n, 100n, 5));
   });
 
   test('and a fill at the same block are judged together: an order is not without funds in between', () => {
@@ -289,9 +286,10 @@ describe('fills', () => {
   });
 
   test('are sums: a repeat or an older sum changes nothing', () => {
-    given(...funded, observed({ at: 5, orders: [[first, 40n]] }))
-      .when(observed({ at: 5, orders: [[first, 40n]] }), observed({ at: 5, orders: [[first, 10n]] }))
-      .leadsTo();
+    given(...funded, observed({ at: 5, orders: [[first, 40n]] })).ignores(
+      observed({ at: 5, orders: [[first, 40n]] }),
+      observed({ at: 5, orders: [[first, 10n]] }),
+    );
   });
 
   test('in full remove the order; of an order that is not open they do nothing', () => {
@@ -323,9 +321,7 @@ describe('the nonce', () => {
   });
 
   test('never goes down, and removes an order with a lower one by its own fact', () => {
-    given(...funded, observed({ at: 2, nonce: 1n }))
-      .when(observed({ at: 2, nonce: 0n }))
-      .leadsTo();
+    given(...funded, observed({ at: 2, nonce: 1n })).ignores(observed({ at: 2, nonce: 0n }));
     given(...funded, observed({ at: 2, nonce: 1n }))
       .when(submitted(second))
       .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
@@ -334,9 +330,7 @@ describe('the nonce', () => {
   test('below the order’s: it is VALIDATING until a block that is not older than its acceptance, then removed', () => {
     const ahead = submitted(second, { nonce: 1n, acceptedIn: 10 });
     const read = (at: number) => observed({ at, orders: [[second, 0n]] });
-    given(...funded, ahead)
-      .when(mined(50))
-      .leadsTo();
+    given(...funded, ahead).ignores(mined(50));
     given(...funded, ahead, read(8))
       .when(mined(9), mined(10))
       .leadsTo('OrderRemoved 22 NONCE_CHANGED');
@@ -376,21 +370,15 @@ describe('the clock', () => {
     given(mined(1000 + HASH_MEMORY_SECONDS))
       .when(submitted(first), cancelled(second))
       .leadsTo('HashCancelled 22');
-    given(mined(1000 + HASH_MEMORY_SECONDS))
-      .when(submitted(first), cancelled(second, start + 1000))
-      .leadsTo();
+    given(mined(1000 + HASH_MEMORY_SECONDS)).ignores(submitted(first), cancelled(second, start + 1000));
   });
 
   test('never runs back', () => {
-    given(...funded, mined(950))
-      .when(mined(100))
-      .leadsTo();
+    given(...funded, mined(950)).ignores(mined(100));
   });
 
   test('holds an expiry beyond any clock', () => {
-    given(submitted(first, { expiresIn: Number.MAX_SAFE_INTEGER }))
-      .when(mined(10 ** 9))
-      .leadsTo();
+    given(submitted(first, { expiresIn: Number.MAX_SAFE_INTEGER })).ignores(mined(10 ** 9));
   });
 });
 

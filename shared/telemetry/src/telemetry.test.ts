@@ -21,6 +21,8 @@ beforeAll(() => sdk.start());
 beforeEach(() => exporter.reset());
 afterAll(() => sdk.shutdown());
 
+const spanNamed = (wanted: string) => exporter.getFinishedSpans().find(({ name }) => name === wanted);
+
 /** Handles a request as a server does. */
 function serve<T>(headers: TraceHeaders, work: () => T): T {
   const parent = traceOfRequest(headers);
@@ -64,10 +66,7 @@ describe('a log line', () => {
     await serve({ traceparent: sampled }, () => inSpan('work', {}, async () => logger.info({}, 'inside')));
     const [outside, inside] = lines.map((line) => JSON.parse(line));
     expect(outside).not.toHaveProperty('trace_id');
-    const spanId = exporter
-      .getFinishedSpans()
-      .find(({ name }) => name === 'work')
-      ?.spanContext().spanId;
+    const spanId = spanNamed('work')?.spanContext().spanId;
     expect(inside).toMatchObject({ trace_id: traceId, span_id: spanId });
   });
 });
@@ -82,10 +81,8 @@ describe('the headers of a message', () => {
   });
 
   test('leave out what a client sends too much of', () => {
-    const headers = serve(
-      { traceparent: sampled, tracestate: 'vendor=1', baggage: `a=${'x'.repeat(700)}` },
-      activeTrace,
-    );
+    const given = { traceparent: sampled, tracestate: 'vendor=1', baggage: `a=${'x'.repeat(700)}` };
+    const headers = serve(given, activeTrace);
     expect(Object.keys(headers).toSorted()).toEqual(['traceparent', 'tracestate']);
   });
 
@@ -143,7 +140,7 @@ describe('a span', () => {
     await serve({ traceparent: sampled }, () =>
       inSendSpan('facts', 2, { a: 1 }, async () => describeSpan({ 'messaging.kafka.offset': 7 })),
     );
-    const send = exporter.getFinishedSpans().find(({ name }) => name === 'send facts');
+    const send = spanNamed('send facts');
     expect(send).toMatchObject({ kind: SpanKind.PRODUCER, parentSpanContext: { traceId } });
     expect(send?.attributes).toEqual({
       'messaging.system': 'kafka',

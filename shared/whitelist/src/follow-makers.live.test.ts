@@ -8,35 +8,36 @@ import {
   topicSpecs,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
+import { connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers, type Makers } from './follow-makers.js';
 
 const names = topicNames(`whitelist-${randomBytes(4).toString('hex')}.`);
 const maker: Hex = `0x${'a1'.repeat(20)}`;
+const context = { id: '1', source: '/test', timeMs: 0 };
 const partition = partitionOf(maker, 2);
-let log: Log;
+const log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'whitelist', logger: silentLogger });
 let makers: Makers;
 
 async function show(view: Partial<MakerView> | null | 'nonsense'): Promise<void> {
+  const given = view === 'nonsense' ? {} : view;
   const position = { partition, offset: '0' };
-  const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position };
-  const message = encodeMakersRecord(
-    { ...full, ...(view === 'nonsense' ? {} : view) },
-    { id: '1', source: '/test', timeMs: 0 },
-  );
-  const value = view === null ? null : view === 'nonsense' ? Buffer.from('{}') : message.value;
-  const appender = log.createAppender({ timeoutMs: 60_000 });
-  await appender.append([{ topic: names.makers, partition, key: maker, value, headers: message.headers }]);
-  await appender.close();
+  const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position, ...given };
+  const { headers, value } = encodeMakersRecord(full, context);
+  const shown = view === null ? null : view === 'nonsense' ? Buffer.from('{}') : value;
+  await append({ partition, key: maker, value: shown, headers });
 }
 
 async function showMode(mode: ServiceMode): Promise<void> {
   const view = { type: 'ServiceView', mode, position: { partition: 0, offset: '0' } } as const;
-  const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
+  const { key, ...message } = encodeMakersRecord(view, context);
+  await append({ partition: 0, key: key ?? '', ...message });
+}
+
+async function append(record: Omit<LogRecord, 'topic'>): Promise<void> {
   const appender = log.createAppender({ timeoutMs: 60_000 });
-  await appender.append([{ topic: names.makers, partition: 0, key: key ?? '', ...message }]);
+  await appender.append([{ topic: names.makers, ...record }]);
   await appender.close();
 }
 
@@ -45,7 +46,6 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 beforeAll(async () => {
-  log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'whitelist', logger: silentLogger });
   await log.createTopics(topicSpecs(names, 2).map((spec) => ({ ...spec, replicationFactor: 1 })));
   await show({ nonce: '0x3' });
   makers = followMakers(log, names.makers, silentLogger, (error) => {
@@ -55,7 +55,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await makers?.stop();
-  await log?.close();
+  await log.close();
 });
 
 describe('the makers of the feed', () => {

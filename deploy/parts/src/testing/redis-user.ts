@@ -22,15 +22,15 @@ export async function createRedisUser(redisUrl: string, service: string, keyPref
   const name = `${service}-${randomBytes(6).toString('hex')}`;
   const password = randomBytes(12).toString('hex');
   const own = rules.replace('>password', `>${password}`).replaceAll('~mb:', `~${keyPrefix}`);
-  await command(redisUrl, `ACL SETUSER ${name} on ${own}`);
+  await askRedis(redisUrl, `ACL SETUSER ${name} on ${own}`);
   const url = new URL(redisUrl);
   url.username = name;
   url.password = password;
-  return { url: url.href, remove: () => command(redisUrl, `ACL DELUSER ${name}`) };
+  return { url: url.href, remove: async () => void (await askRedis(redisUrl, `ACL DELUSER ${name}`)) };
 }
 
-/** Sends one command that has no blanks in its words. */
-function command(redisUrl: string, line: string): Promise<void> {
+/** Sends one command that has no blanks in its words, and gives the first line of what is answered to it. */
+export function askRedis(redisUrl: string, line: string): Promise<string> {
   const { hostname, port } = new URL(redisUrl);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => socket.write(`${line}\r\n`));
@@ -40,7 +40,7 @@ function command(redisUrl: string, line: string): Promise<void> {
       socket.destroy();
       const answer = String(data).trim();
       if (answer.startsWith('-')) reject(new Error(`${line}: ${answer}`));
-      else resolve();
+      else resolve(answer);
     });
   });
 }
