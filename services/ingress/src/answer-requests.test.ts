@@ -1,28 +1,44 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { ApiRequest } from '@makerbook/http';
-import type { PlacementStore } from '@makerbook/postgres';
+import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
+import { type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { Wallet } from 'ethers';
+import type { Makers } from '@makerbook/whitelist';
 import { ingressSettings } from './env.js';
 import type { Outside } from './parts.js';
 import { createRoutes } from './run.js';
-import { hashOf, signCancellation, signOrder } from './testing/sign-test-orders.js';
+import {
+  hashOf,
+  lower,
+  newWallet,
+  type SignedOrder,
+  signCancellation,
+  signExit,
+  signOrder,
+} from './testing/sign-test-orders.js';
 import { testDomain } from './testing/start-test-ingress.js';
 
-const maker = new Wallet(`0x${'11'.repeat(32)}`);
-const settings = readSettings(ingressSettings, {
+const [maker, other, stranger, key] = [newWallet(), newWallet(), newWallet(), newWallet()];
+const environment = {
   KAFKA_BROKERS: 'none:1',
   DATABASE_URL: 'postgres://none',
   SERVICE_NAME: testDomain.serviceName,
   CHAIN_ID: String(testDomain.chainId),
   LIMIT_ORDER_PROTOCOL_ADDRESS: testDomain.verifyingContract,
-});
+  UNKNOWN_HASHES_PER_CLIENT_MAX: '3',
+};
+const settings = readSettings(ingressSettings, environment);
+const placed = { kind: 'placed', untilMs: 77, remaining: [1] } as const;
+const marked = { kind: 'marked', untilMs: 77, remaining: [1] } as const;
+const away = async () => {
+  throw new PostgresUnavailable('away');
+};
+const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away };
 
 /** The routes on a store that answers as it is told to, and a log that counts. */
-function openRoutes(store: Partial<PlacementStore>, { isCancelOnly = false } = {}) {
+function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, ...makers }: Given = {}) {
   const clock = { nowMs: Date.now() };
   const seen = { appended: 0, losses: 0 };
   const appender = {
@@ -31,82 +47,276 @@ function openRoutes(store: Partial<PlacementStore>, { isCancelOnly = false } = {
       return [{ partition: 0, offset: 1n }];
     },
   };
-  const makers = {
-    isCaughtUp: () => true,
-    isCancelOnly: () => isCancelOnly,
-    admissionOf: () => 'ADMITTED',
-    limitsOf: () => ({}),
-    nonceOf: () => 0n,
-  };
   const outside: unknown = {
     settings,
     logger: silentLogger,
     log: { createAppender: () => appender },
     topics: { areVerified: () => true },
-    makers,
+    makers: {
+      isCaughtUp: () => true,
+      isCancelOnly: () => false,
+      admissionOf: (address: Hex) => ([maker, other].map(lower).includes(address) ? 'ADMITTED' : 'UNKNOWN'),
+      limitsOf: () => ({}),
+      nonceOf: () => 0n,
+      cancelKeysOf: (address: Hex) => (address === lower(maker) ? [lower(key)] : []),
+      ...makers,
+    },
     store: { forgetNotes: async () => undefined, ...store },
-    rows: { lagSeconds: () => 0, appended: () => undefined },
+    rows: { lagSeconds: () => lagSeconds, appended: () => undefined },
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
-    pause: async () => undefined,
+    pause: async (ms: number) => {
+      clock.nowMs += ms;
+    },
   };
   const routes = createRoutes(outside as Outside);
-  const post = (path: string, body: unknown) => {
+  const post = async (path: string, body: unknown, headers = {}, query = ''): Promise<Reply> => {
     const route = routes.find((each) => each.method === 'POST' && each.path === path);
     const request: unknown = {
       requestId: 'r',
       receivedAtMs: clock.nowMs,
       client: 'c',
-      query: new URLSearchParams(),
-      headers: {},
+      query: new URLSearchParams(query),
+      headers,
       body,
       describe: () => undefined,
     };
-    return route?.handle(request as ApiRequest);
+    if (route === undefined) throw new Error(`nobody answers ${path}`);
+    return route.handle(request as ApiRequest);
   };
   return { clock, seen, post };
 }
+type Given = Partial<Makers> & { readonly lagSeconds?: number };
 
-test('orders that Postgres placed too late are released, and not appended', async () => {
-  const released: [readonly Hex[], number][] = [];
-  const service = openRoutes({
-    place: async () => {
-      service.clock.nowMs += settings.POSTGRES_TIMEOUT_MS + 1;
-      return { kind: 'placed', untilMs: 77, remaining: [1] };
-    },
-    release: async (...release) => {
-      released.push(release);
-    },
+describe('orders', () => {
+  test('that Postgres placed too late are released, and not appended', async () => {
+    const released: [readonly Hex[], number][] = [];
+    const service = openRoutes({
+      place: async () => {
+        service.clock.nowMs += settings.POSTGRES_TIMEOUT_MS + 1;
+        return placed;
+      },
+      release: async (...release) => {
+        released.push(release);
+      },
+    });
+    const order = await signOrder(maker);
+    expect(await service.post(paths.limitOrders, [order])).toMatchObject({ code: 'unavailable' });
+    expect(released).toEqual([[[hashOf(order)], 77]]);
+    expect(service.seen.appended).toBe(0);
   });
-  const order = await signOrder(maker);
-  expect(await service.post(paths.limitOrders, [order])).toMatchObject({ code: 'unavailable' });
-  expect(released).toEqual([[[hashOf(order)], 77]]);
-  expect(service.seen.appended).toBe(0);
+
+  test('that Postgres placed in time are appended, while the read model is behind by no more than is allowed', async () => {
+    const lagSeconds = settings.PROJECTION_LAG_SECONDS_MAX;
+    const timely = openRoutes({ place: async () => placed }, { lagSeconds });
+    expect(await timely.post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
+    expect(timely.seen.appended).toBe(1);
+    const late = openRoutes({ place: async () => placed }, { lagSeconds: lagSeconds + 1 });
+    expect(await late.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'unavailable' });
+    expect(late.seen.appended).toBe(0);
+  });
+
+  test('that another request places are waited for, and Valid-Until is judged again then', async () => {
+    const { post, clock } = openRoutes({ place: async () => ({ kind: 'in_flight', index: 0 }) });
+    const orders = [await signOrder(maker)];
+    expect(await post(paths.limitOrders, orders)).toMatchObject({
+      code: 'unavailable',
+      index: 0,
+      headers: { 'Retry-After': '2' },
+    });
+    const headers = { 'valid-until-ms': String(clock.nowMs + 50) };
+    expect(await post(paths.limitOrders, orders, headers)).toMatchObject({ code: 'valid_until_passed' });
+  });
+
+  test('are not taken while an operator has the service take none, and the answer says when to ask again', async () => {
+    const { post } = openRoutes({}, { isCancelOnly: () => true });
+    expect(await post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({
+      code: 'unavailable',
+      measuredAs: 'cancel_only',
+      headers: { 'Retry-After': '30' },
+    });
+  });
+
+  test.each<[string, PlaceOutcome, object]>([
+    [
+      'with too many hashes, and the ways out',
+      { kind: 'too_many_remembered', index: 0, count: 9, remaining: [1] },
+      { code: 'too_many_orders', detail: expect.stringMatching(/shorter expiries.*nonce/) },
+    ],
+    [
+      'with more open orders than the maker may have',
+      { kind: 'too_many_open', index: 0, count: 2, remaining: [1] },
+      { code: 'too_many_orders', detail: expect.stringContaining('may have 2 open orders') },
+    ],
+    [
+      'with more than the budget of the maker holds',
+      { kind: 'over_budget', index: 0, remaining: [1] },
+      { code: 'too_many_orders', detail: expect.stringContaining('holds 20 orders when full') },
+    ],
+    [
+      'that were told unknown meanwhile',
+      { kind: 'told_unknown', index: 0, remaining: [1] },
+      { code: 'order_cancelled', index: 0 },
+    ],
+  ])('%s are refused by the limits of their maker, which the headers show', async (_what, outcome, refusal) => {
+    const limitsOf = () => ({ openOrdersMax: 2, ordersPerSecond: 10, ordersBurst: 20 });
+    const { post } = openRoutes({ place: async () => outcome }, { limitsOf });
+    const reply = await post(paths.limitOrders, [await signOrder(maker)]);
+    expect(reply).toMatchObject({ ...refusal, headers: { 'RateLimit-Policy': expect.stringContaining('q=20; w=2') } });
+  });
+
+  test('are refused for the lowest phase first, then for the lowest index', async () => {
+    const { post } = openRoutes({
+      place: async ({ chargeOnly, firstRepeatAt }) =>
+        chargeOnly
+          ? { kind: 'charged', remaining: [1] }
+          : { kind: 'duplicate', index: firstRepeatAt ?? 0, remaining: [1] },
+    });
+    const again = await signOrder(maker);
+    const late = await signOrder(maker, { expiresAt: '0x1' });
+    const unsigned = { ...(await signOrder(maker)), signature: `0x${'11'.repeat(64)}1b` };
+    const taker = await signOrder(maker, { permittedTaker: maker.address });
+    const foreign = await signOrder(stranger);
+    const byKey = { ...again, signature: (await signOrder(key, again.order)).signature };
+    const codeOf = async (...orders: unknown[]) => {
+      const reply = await post(paths.limitOrders, orders);
+      return isRefusal(reply) ? `${reply.code} ${reply.index}` : 'none';
+    };
+    expect(await codeOf(again, late, foreign, unsigned, taker, { order: 1 })).toBe('invalid_request 5');
+    expect(await codeOf(again, late, foreign, unsigned, taker)).toBe('unsupported_permitted_taker 4');
+    expect(await codeOf(again, late, foreign, unsigned)).toBe('maker_not_whitelisted 2');
+    expect(await codeOf(again, late, unsigned, byKey)).toBe('invalid_signature 2');
+    expect(await codeOf(again, late, byKey)).toBe('invalid_signature 2');
+    expect(await codeOf(again, late)).toBe('order_expired 1');
+    expect(await codeOf(again, again)).toBe('duplicate 1');
+    expect(await codeOf(again)).toBe('duplicate 0');
+  });
 });
 
-test('orders that Postgres placed in time are appended', async () => {
-  const service = openRoutes({ place: async () => ({ kind: 'placed', untilMs: 77, remaining: [1] }) });
-  expect(await service.post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
-  expect(service.seen.appended).toBe(1);
-});
+describe('cancellations', () => {
+  const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
+    return { orderHash: hashOf(order), signature: signCancellation(signer, hashOf(order), salt, 'uint256') };
+  };
+  const salted = (order: SignedOrder, signer = maker) => ({ ...cancelling(order, signer), salt: order.order.salt });
+  const foundOf = ({ order }: SignedOrder) =>
+    ({ state: 'FOUND', maker: order.maker as Hex, salt: order.salt as Hex, expiresAtSeconds: 9 }) as const;
+  const statuses = (reply: Reply) =>
+    isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)).map(({ status }: { status: string }) => status);
 
-test('a service that takes no new orders says when to ask again', async () => {
-  const { post } = openRoutes({}, { isCancelOnly: true });
-  expect(await post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({
-    code: 'unavailable',
-    measuredAs: 'cancel_only',
-    headers: { 'Retry-After': '30' },
+  test('are answered for each hash: an unknown one does not fail the rest, a repeated one is appended once', async () => {
+    const [own, ofOther, never] = [await signOrder(maker), await signOrder(other), await signOrder(maker)];
+    const known = new Map([own, ofOther].map((order) => [hashOf(order), foundOf(order)]));
+    const { post, seen } = openRoutes({
+      findOrders: async (orderHashes) => orderHashes.map((orderHash) => known.get(orderHash) ?? { state: 'UNKNOWN' }),
+      markCancelling: async () => ({ ...marked, remaining: [1, 1] }),
+    });
+    const items = [cancelling(never), cancelling(own, key), cancelling(own), cancelling(ofOther, other)];
+    expect(statuses(await post(paths.cancellations, items))).toEqual([
+      'NOT_FOUND',
+      'CANCELLED',
+      'CANCELLED',
+      'CANCELLED',
+    ]);
+    expect(seen.appended).toBe(2);
+    // A key cancels for its own maker alone.
+    expect(statuses(await post(paths.cancellations, [cancelling(ofOther, key)]))).toBe('invalid_signature');
+  });
+
+  test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
+    const { post, seen } = openRoutes({
+      findOrders: async (orderHashes) => orderHashes.map(() => ({ state: 'UNSURE' })),
+      markCancelling: async () => marked,
+    });
+    const [own, shared] = [await signOrder(maker), await signOrder(maker)];
+    const items = [salted(own), cancelling(shared, maker, '0xabc')];
+    expect(statuses(await post(paths.cancellations, items, {}, 'salt=0xabc'))).toEqual(['CANCELLED', 'CANCELLED']);
+    // Postgres may have lost rows.
+    expect(seen).toEqual({ appended: 2, losses: 1 });
+  });
+
+  test('go on with their salts while Postgres is away, and a signature by a stranger cancels nothing', async () => {
+    const { post, seen } = openRoutes(noPostgres);
+    const [order, second] = [await signOrder(maker), await signOrder(maker)];
+    expect(statuses(await post(paths.cancellations, [salted(order)]))).toEqual(['CANCELLED']);
+    expect(await post(paths.cancellations, [salted(order), cancelling(second)])).toMatchObject({
+      code: 'unavailable',
+      detail: expect.stringMatching(/the 1 other orders were cancelled\. With the order's salt/),
+    });
+    expect(statuses(await post(paths.cancellations, [salted(order, stranger)]))).toBe('invalid_signature');
+    expect(seen.appended).toBe(2);
+    expect(statuses(await post(paths.limitOrders, [order]))).toBe('unavailable');
+  });
+
+  test('of unknown hashes beyond the bound are not answered, and known orders do not suffer', async () => {
+    const known = await signOrder(maker);
+    const { post } = openRoutes({
+      findOrders: async (orderHashes, _nowMs, mayNote) =>
+        orderHashes.map((orderHash) => {
+          if (orderHash === hashOf(known)) return foundOf(known);
+          return { state: mayNote ? 'UNKNOWN' : 'UNSURE' };
+        }),
+      markCancelling: async () => marked,
+    });
+    const unknown = async () => cancelling(await signOrder(maker));
+    const ask = async (...items: unknown[]) => statuses(await post(paths.cancellations, items));
+    expect(await ask(await unknown(), await unknown())).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+    expect(await ask(await unknown(), await unknown())).toBe('unavailable');
+    expect(await ask(await unknown())).toEqual(['NOT_FOUND']);
+    expect(await ask(await unknown())).toBe('unavailable');
+    expect(await ask(cancelling(known))).toEqual(['CANCELLED']);
+    expect(await ask(salted(await signOrder(maker)))).toEqual(['CANCELLED']);
   });
 });
 
-test('a cancellation that Postgres cannot tell of notes that it may have lost rows', async () => {
-  const { post, seen } = openRoutes({
-    findOrders: async (orderHashes) => orderHashes.map(() => ({ state: 'UNSURE' })),
-    markCancelling: async () => ({ kind: 'marked', untilMs: 77, remaining: [1] }),
+describe('what a maker says of all its orders', () => {
+  test('is charged once, a cancellation of all like a hundred', async () => {
+    const counts: number[] = [];
+    const { post, seen } = openRoutes({
+      markAll: async ({ count }) => {
+        counts.push(count);
+        return { ...marked, orderHashes: [] };
+      },
+    });
+    const all = await signExit('cancelAll', maker, { untilMs: Date.now() });
+    expect(await post(paths.cancelAll, all)).toHaveProperty('body');
+    expect(await post(paths.cancelAll, all)).toHaveProperty('body');
+    expect(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }))).toHaveProperty('body');
+    expect(counts).toEqual([100, 1]);
+    expect(seen.appended).toBe(2);
   });
-  const orderHash: Hex = `0x${'ab'.repeat(32)}`;
-  const salt = '0x7';
-  const body = [{ orderHash, salt, signature: signCancellation(maker, orderHash, salt, 'uint256') }];
-  expect(await post(paths.cancellations, body)).toHaveProperty('body');
-  expect(seen).toEqual({ appended: 1, losses: 1 });
+
+  test('is refused where the budget is spent, or a time has passed, or the keys are too many', async () => {
+    const { post } = openRoutes({
+      markAll: async () => ({
+        kind: 'rate_limited',
+        makerIndex: 0,
+        retryAfterMs: 51_000,
+        remaining: [0],
+        orderHashes: [],
+      }),
+    });
+    expect(await post(paths.cancelAll, await signExit('cancelAll', maker, { untilMs: Date.now() }))).toMatchObject({
+      code: 'rate_limited',
+      headers: { 'Retry-After': '51' },
+    });
+    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) });
+    const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
+    expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
+    const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
+    expect(await post(paths.cancelKeys, many)).toMatchObject(wrongAt('/keys'));
+  });
+
+  test('may be signed by a key of the maker unless it names keys, by nobody else’s, and needs no Postgres', async () => {
+    const { post } = openRoutes(noPostgres);
+    const ask = async (what: Parameters<typeof signExit>[0], signer = maker) => {
+      const terms = { cancelAll: { untilMs: Date.now() }, heartbeat: { cancelAt: 0 }, cancelKeys: { keys: [] } };
+      const reply = await post(paths[what], await signExit(what, maker, terms[what], signer));
+      return isRefusal(reply) ? reply.code : 'taken';
+    };
+    for (const what of ['cancelAll', 'heartbeat', 'cancelKeys'] as const) {
+      expect(await ask(what)).toBe('taken');
+      expect(await ask(what, key)).toBe(what === 'cancelKeys' ? 'invalid_signature' : 'taken');
+      expect(await ask(what, stranger)).toBe('invalid_signature');
+    }
+  });
 });

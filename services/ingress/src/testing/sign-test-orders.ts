@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  heartbeatRequestTypes,
   orderCancellationRequestTypes,
   orderTypes,
   type SaltType,
   saltedDomainTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { concat, keccak256, TypedDataEncoder, Wallet } from 'ethers';
 import { testDomain } from './start-test-ingress.js';
 
@@ -28,27 +31,23 @@ export interface SignedOrder {
 
 export const tokenA = '0x00000000000000000000000000000000000000a1';
 export const tokenB = '0x00000000000000000000000000000000000000b2';
-export const zero = '0x0000000000000000000000000000000000000000';
 
 const hex = (value: bigint | number) => `0x${value.toString(16)}`;
 
-/** A well-formed order of the maker that expires in an hour. */
-export function orderOf(maker: string, terms: Partial<OrderText> = {}): OrderText {
-  return {
+/**
+ * A well-formed order of the wallet that expires in an hour. It is signed with the generic encoder of ethers: the oracle.
+ */
+export async function signOrder(wallet: Wallet, terms: Partial<OrderText> = {}): Promise<SignedOrder> {
+  const order = {
     salt: `0x${randomBytes(32).toString('hex').replace(/^0+/, '')}`,
     nonce: '0x0',
     expiresAt: hex(Math.floor(Date.now() / 1000) + 3600),
     making: { token: tokenA, amount: hex(1000) },
     taking: { token: tokenB, amount: hex(2000) },
-    maker: maker.toLowerCase(),
-    permittedTaker: zero,
+    maker: lower(wallet),
+    permittedTaker: ZERO_ADDRESS,
     ...terms,
   };
-}
-
-/** Signs with the generic encoder of ethers: the oracle. */
-export async function signOrder(wallet: Wallet, terms: Partial<OrderText> = {}): Promise<SignedOrder> {
-  const order = orderOf(wallet.address, terms);
   return { order, signature: await wallet.signTypedData(typedDataDomain(testDomain), orderTypes, order) };
 }
 
@@ -71,4 +70,20 @@ export function signCancellation(wallet: Wallet, orderHash: string, salt: string
   return wallet.signingKey.sign(digest).serialized;
 }
 
+const exitTypes = {
+  cancelAll: cancelAllRequestTypes,
+  heartbeat: heartbeatRequestTypes,
+  cancelKeys: cancelKeysRequestTypes,
+};
+
+/** The body of a request about all orders of the maker; it is issued now, unless the terms say otherwise. */
+export async function signExit(what: keyof typeof exitTypes, maker: Wallet, terms: object, signer = maker) {
+  const issued = what === 'cancelAll' ? {} : { issuedAtMs: Date.now() };
+  const body = { maker: maker.address, ...issued, ...terms };
+  const message = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...body };
+  const signature = await signer.signTypedData(typedDataDomain(testDomain), exitTypes[what], message);
+  return { ...body, signature };
+}
+
+export const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
 export const newWallet = () => new Wallet(`0x${randomBytes(32).toString('hex')}`);

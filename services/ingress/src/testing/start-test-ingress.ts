@@ -2,15 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { encodeMakersRecord, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { type Appender, connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { openTcpGate, testParts } from '@makerbook/parts';
+import { connectPostgres, migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Wallet } from 'ethers';
 import { ingressSettings } from '../env.js';
-import { type Ingress, runIngress } from '../run.js';
-import { type FakeProjector, startFakeProjector } from './fake-projector.js';
+import { runIngress } from '../run.js';
 import { signOrder } from './sign-test-orders.js';
 
 export const testDomain = {
@@ -20,26 +19,7 @@ export const testDomain = {
 } as const;
 
 /** The service with a log and a read model of its own, for live tests. */
-export interface TestIngress {
-  readonly url: string;
-  readonly opsUrl: string;
-  readonly log: Log;
-  /** A gate that the service alone goes through: the test's own connections stay. */
-  readonly gates: { readonly postgres: TcpGate };
-  readonly postgres: Postgres;
-  readonly partitions: number;
-  readonly makerEventsTopic: string;
-  /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it. */
-  showMaker(wallet: Wallet, view?: Partial<MakerView>): Promise<void>;
-  /** All facts of the log so far that are not blocks, with their partition. */
-  readonly facts: FakeProjector['facts'];
-  /** Pauses and resumes the fake projector. */
-  pauseProjection(): void;
-  resumeProjection(): void;
-  restart(environment?: Record<string, string>): Promise<TestIngress['urls']>;
-  readonly urls: { url: string; opsUrl: string };
-  stop(): Promise<void>;
-}
+export type TestIngress = Awaited<ReturnType<typeof startTestIngress>>;
 
 const partitions = 4;
 const SLOW_MS = 30_000;
@@ -59,56 +39,64 @@ const fixedSettings = {
   CANCEL_WAIT_SECONDS_MAX: '20',
 };
 
-/**
- * Starts the service on the run's Kafka and Postgres. A fake projector maintains the read model.
- */
-export async function startTestIngress(environment: Record<string, string> = {}): Promise<TestIngress> {
+/** Starts the service on the run's Kafka and Postgres. Nobody folds the log: its orders stay in flight. */
+export async function startTestIngress(environment: Record<string, string> = {}) {
   const parts = await openParts();
-  const { names, log, appender, postgres } = parts;
+  const { names, appender } = parts;
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
-  const start = (extra: Record<string, string>) =>
-    runIngress(readSettings(ingressSettings, { ...parts.environment, ...environment, ...extra }), telemetry);
-  let service: Ingress = await start({});
-  const urls = { url: '', opsUrl: '' };
-  const awaitReady = async () => {
-    urls.url = `http://127.0.0.1:${service.port}/v0alpha/limit-orders`;
-    urls.opsUrl = `http://127.0.0.1:${service.opsPort}`;
-    await until('the service is ready', () => isReady(urls.opsUrl));
-  };
+  const service = await runIngress(readSettings(ingressSettings, { ...parts.environment, ...environment }), telemetry);
+  const url = `http://127.0.0.1:${service.port}/v0alpha/limit-orders`;
+  const opsUrl = `http://127.0.0.1:${service.opsPort}`;
   const endTraffic = checkTraffic(({ port }) => port === String(service.port));
-  const projector = await startFakeProjector({ log, appender, postgres, topic: names.makerEvents, partitions });
-  await awaitReady();
+  const log = followFacts(parts);
+  await until('the service is ready', () => isReady(opsUrl));
   return {
-    get url() {
-      return urls.url;
-    },
-    get opsUrl() {
-      return urls.opsUrl;
-    },
-    urls,
-    gates: parts.gates,
-    log,
-    postgres,
+    url,
+    opsUrl,
     partitions,
-    makerEventsTopic: names.makerEvents,
-    facts: projector.facts,
-    showMaker: (wallet, view) => showMaker({ appender, topic: names.makers, url: urls.url }, wallet, view),
-    pauseProjection: projector.pause,
-    resumeProjection: projector.resume,
-    async restart(extra = {}) {
-      await service.stop();
-      service = await start(extra);
-      await awaitReady();
-      return urls;
-    },
+    /** A gate that the service alone goes through: the test's own connections stay. */
+    gates: parts.gates,
+    postgres: parts.postgres,
+    /** All facts of the log so far, with their partition. */
+    facts: log.facts,
+    /** From now on the rows stay where they are in the log, until they are released. */
+    holdRows: log.hold,
+    /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it. */
+    showMaker: (wallet: Wallet, view?: Partial<MakerView>) =>
+      showMaker({ appender, topic: names.makers, url }, wallet, view),
     async stop() {
-      projector.resume();
       await service.stop();
-      await projector.stop();
+      await log.stop();
       await parts.close();
       endTraffic();
     },
   };
+}
+
+/** Reads the log, and lets the rows say that they are as far as it is. */
+function followFacts({ log, postgres, names }: Awaited<ReturnType<typeof openParts>>) {
+  const facts: { readonly partition: number; readonly record: StoredRecord }[] = [];
+  let released: Promise<void> = Promise.resolve();
+  const following = log.followTopic({
+    topic: names.makerEvents,
+    from: 'beginning',
+    onRecords: async (partition, records) => {
+      for (const record of records) facts.push({ partition, record });
+      await released;
+      await postgres.query(
+        `insert into projections (partition, next_offset) values ($1, $2)
+         on conflict (partition) do update set next_offset = excluded.next_offset`,
+        [partition, (records.at(-1)?.offset ?? -1n) + 1n],
+      );
+    },
+    onFatal: (error) => console.error(error),
+  });
+  const hold = () => {
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    released = promise;
+    return release;
+  };
+  return { facts, hold, stop: following.stop };
 }
 
 /** Topics and a database of their own, the test's connections to them, and the settings of the service. */
