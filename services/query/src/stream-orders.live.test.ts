@@ -1,34 +1,19 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { HDNodeWallet } from 'ethers';
-import { newWallet, openTestQuery, signStreamRequest, type TestQuery } from './testing/open-test-query.js';
+import { openTestQuery, type TestQuery } from './testing/open-test-query.js';
 
 let running: TestQuery;
 let wallet: HDNodeWallet;
 beforeAll(async () => {
-  running = await openTestQuery({ STREAMS_PER_MAKER_MAX: '2' });
-  wallet = newWallet();
-  await running.projector.admit(wallet.address.toLowerCase() as `0x${string}`);
-  await untilHasRoom();
+  running = await openTestQuery();
+  wallet = await running.admitMaker();
 });
 afterAll(() => running.stop());
-
-const ask = async (init: RequestInit = {}, rest = '') =>
-  fetch(`${running.baseUrl}/v0alpha/limit-orders/stream?${await signStreamRequest(wallet)}${rest}`, init);
-
-/** Asks with a HEAD, by which no stream begins. */
-async function untilHasRoom(): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const { status } = await ask({ method: 'HEAD' });
-    if (status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('there is no room');
-}
 
 /** Opens a stream, and reads it until an event with this text comes. */
 async function readUntil(text: string, { headers = {}, rest = '' } = {}): Promise<{ read: string; close: () => void }> {
   const connection = new AbortController();
-  const answer = await ask({ headers, signal: connection.signal }, rest);
+  const answer = await running.ask('stream', wallet, rest, { headers, signal: connection.signal });
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
   let read = '';
   const decoder = new TextDecoder();
@@ -60,18 +45,9 @@ test('goes on behind an event without a snapshot, unless that is not kept any mo
   expect(gone.read).toContain('event: end\ndata: {"reason":"gone"}\n\n');
 });
 
-test('is refused where the maker has as many as it may have, until one ends', async () => {
-  const open = [await readUntil('snapshot'), await readUntil('snapshot')];
-  const refused = await ask();
-  expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'rate_limited' }]);
-  open[0]?.close();
-  await untilHasRoom();
-  open[1]?.close();
-});
-
 test('stays open while Postgres is away', async () => {
   const connection = new AbortController();
-  const answer = await ask({ signal: connection.signal });
+  const answer = await running.ask('stream', wallet, '', { signal: connection.signal });
   const reader = answer.body?.getReader();
   await reader?.read();
   await running.gates.postgres.shut();

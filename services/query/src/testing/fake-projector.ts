@@ -62,10 +62,10 @@ export class FakeProjector {
     this.#parts = parts;
   }
 
-  async admit(maker: Hex, admission: 'ADMITTED' | 'SUSPENDED' = 'ADMITTED'): Promise<void> {
+  async admit(maker: Hex): Promise<void> {
     const position = { partition: partitionOf(maker, partitions), offset: '0' };
     const message = encodeMakersRecord(
-      { type: 'MakerView', maker, admission, nonce: null, position },
+      { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position },
       { id: '1', source: '/test', timeMs: 0 },
     );
     await this.#parts.appender.append([
@@ -75,7 +75,7 @@ export class FakeProjector {
 
   async place(
     wallet: HDNodeWallet,
-    { count = 1, state = { status: 'VALIDATING' } as OrderStatus, expires = expiresAt } = {},
+    { count = 1, state = { status: 'VALIDATING' } as OrderStatus } = {},
   ): Promise<Placed[]> {
     const maker = wallet.address.toLowerCase() as Hex;
     const placed: Placed[] = [];
@@ -83,7 +83,7 @@ export class FakeProjector {
       const order: Order = {
         salt: BigInt(`0x${randomBytes(32).toString('hex')}`),
         nonce: 0n,
-        expiresAt: expires,
+        expiresAt,
         making: { token: `0x${'aa'.repeat(20)}`, amount: 10n ** 18n },
         taking: { token: `0x${'bb'.repeat(20)}`, amount: 2n * 10n ** 18n },
         maker,
@@ -94,7 +94,7 @@ export class FakeProjector {
       await this.#parts.postgres.query(
         `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms)
          values ($1, $2, $3, '0x1', $4, $5)`,
-        [byteaOf(orderHash), byteaOf(maker), partitionOf(maker, partitions), expires, UNTIL_MS],
+        [byteaOf(orderHash), byteaOf(maker), partitionOf(maker, partitions), expiresAt, UNTIL_MS],
       );
       const offset = this.#offset++;
       const opened = {
@@ -106,7 +106,7 @@ export class FakeProjector {
         inBook: true,
         acceptedOffset: offset,
         acceptedAtMs: 1,
-        expiresAtSeconds: Number(expires),
+        expiresAtSeconds: Number(expiresAt),
         makingToken: order.making.token,
         makingAmount: String(order.making.amount),
         isObserved: state.status !== 'VALIDATING',
@@ -125,9 +125,9 @@ export class FakeProjector {
     this.#unprojected.push({ maker, orderHash, offset: this.#offset++, commit: { removed: [orderHash] } });
   }
 
-  /** Folds what was placed and cancelled, the oldest so many; and a block, where one is given. */
-  async project({ count, block }: { count?: number; block?: BlockOf } = {}): Promise<void> {
-    const facts = this.#unprojected.splice(0, count ?? this.#unprojected.length);
+  /** Folds what was placed and cancelled; and a block, where one is given. */
+  async project({ block }: { block?: BlockOf } = {}): Promise<void> {
+    const facts = this.#unprojected.splice(0);
     for (let partition = 0; partition < partitions; partition += 1) {
       const here = facts.filter(({ maker }) => partitionOf(maker, partitions) === partition);
       await this.#fold(partition, here, block?.(partition));

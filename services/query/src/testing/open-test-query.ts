@@ -5,9 +5,9 @@ import {
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   streamLimitOrdersRequestTypes,
-  type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
+import { paths } from '@makerbook/contracts-http';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
@@ -32,7 +32,7 @@ export type TestQuery = Awaited<ReturnType<typeof openTestQuery>>;
  */
 export async function openTestQuery(
   environment: Record<string, string> = {},
-  own: { readonly redisUrl?: string; readonly kafkaBrokers?: string } = {},
+  own: { readonly kafkaBrokers?: string } = {},
 ) {
   const parts = { ...testParts(), ...own };
   const id = randomBytes(5).toString('hex');
@@ -42,7 +42,7 @@ export async function openTestQuery(
   const databaseUrl = await parts.databaseUrl();
   await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
   const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
-  const keyPrefix = environment['REDIS_KEY_PREFIX'] ?? `q${id}:`;
+  const keyPrefix = `q${id}:`;
   const redis = connectRedis({
     url: parts.redisUrl,
     keyPrefix,
@@ -83,12 +83,15 @@ export async function openTestQuery(
     if (keys.length > 0) await redis.client.del(...keys);
   }
 
+  const opsUrl = `http://127.0.0.1:${query.opsPort}`;
+  const projector = new FakeProjector({ appender, topics: names, postgres });
+
   return {
-    baseUrl: `http://127.0.0.1:${query.port}`,
-    opsUrl: `http://127.0.0.1:${query.opsPort}`,
-    projector: new FakeProjector({ appender, topics: names, postgres }),
+    opsUrl,
+    isReady: async () => (await fetch(`${opsUrl}/readyz`)).ok,
+    ...requestsTo(`http://127.0.0.1:${query.port}`, projector),
+    projector,
     flush,
-    redis,
     postgres,
     gates,
     stop: async () => {
@@ -101,43 +104,43 @@ export async function openTestQuery(
   };
 }
 
-/** A maker that nobody knows yet. */
-export const newWallet = (): HDNodeWallet => Wallet.createRandom();
-
-type TestSigner = Pick<HDNodeWallet, 'signTypedData'>;
-
-/** The query string of a GET of a list, signed by ethers. */
-export async function signList(
-  wallet: TestSigner,
-  overrides: { issuedAt?: number | bigint; salt?: Hex } = {},
-): Promise<URLSearchParams> {
-  return signRead(wallet, getLimitOrdersRequestTypes, {}, overrides);
+/** Requests as makers send them. */
+function requestsTo(baseUrl: string, projector: FakeProjector) {
+  const send = (path: string, init?: RequestInit) => fetch(`${baseUrl}${path}`, init);
+  /** Signs a request of the maker and sends it. @param more of the query */
+  async function ask(what: keyof typeof requestTypes, wallet: HDNodeWallet, more = '', init?: RequestInit) {
+    return send(`${paths[what]}?${await signRead(wallet, what)}${more}`, init);
+  }
+  /** A new maker, whom the service knows. */
+  async function admitMaker(): Promise<HDNodeWallet> {
+    const wallet = Wallet.createRandom();
+    await projector.admit(wallet.address.toLowerCase() as Hex);
+    await until(async () => (await ask('limitOrders', wallet)).status === 200);
+    return wallet;
+  }
+  return { send, ask, admitMaker };
 }
 
-/** The query string of a GET of one order, signed by ethers. */
-export async function signOrderRequest(wallet: TestSigner, orderHash: string): Promise<URLSearchParams> {
-  return signRead(wallet, getLimitOrderRequestTypes, { orderHash }, {});
-}
+const requestTypes = {
+  limitOrders: getLimitOrdersRequestTypes,
+  limitOrder: getLimitOrderRequestTypes,
+  history: getLimitOrderHistoryRequestTypes,
+  stream: streamLimitOrdersRequestTypes,
+};
 
-/** The query string of a GET of the history, signed by ethers. */
-export async function signHistoryRequest(wallet: TestSigner): Promise<URLSearchParams> {
-  return signRead(wallet, getLimitOrderHistoryRequestTypes, {}, {});
-}
-
-/** Parameters of a stream. */
-export async function signStreamRequest(wallet: TestSigner): Promise<URLSearchParams> {
-  return signRead(wallet, streamLimitOrdersRequestTypes, {}, {});
-}
-
-async function signRead(
-  wallet: TestSigner,
-  types: Record<string, TypedField[]>,
-  message: object,
-  { issuedAt = Math.floor(Date.now() / 1000), salt = randomSalt() }: { issuedAt?: number | bigint; salt?: Hex },
-): Promise<URLSearchParams> {
-  const signed = { ...typedDataDomain(domain), salt: `0x${salt.slice(2).padStart(64, '0')}` };
-  const signature = await wallet.signTypedData(signed, types, { ...message, issuedAt });
+/** The query string of a request, signed by ethers. @param message what it says besides its time */
+export async function signRead(wallet: HDNodeWallet, what: keyof typeof requestTypes, message = {}) {
+  const issuedAt = Math.floor(Date.now() / 1000);
+  const salt = `0x${randomBytes(32).toString('hex')}`;
+  const signed = { ...typedDataDomain(domain), salt };
+  const signature = await wallet.signTypedData(signed, requestTypes[what], { ...message, issuedAt });
   return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
 }
 
-const randomSalt = (): Hex => `0x${randomBytes(32).toString('hex')}`;
+export async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 90_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('it did not become true');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
