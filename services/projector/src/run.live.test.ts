@@ -1,39 +1,34 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Appender, LogRecord, StoredRecord } from '@makerbook/kafka';
-import { findFreePort, testParts } from '@makerbook/parts';
+import type { Appender, LogRecord } from '@makerbook/kafka';
+import { testParts } from '@makerbook/parts';
 import { readMakerList } from '@makerbook/postgres';
-import { hashReadModel } from '@makerbook/postgres/testing';
 import { readSettings } from '@makerbook/settings';
-import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
+import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from './env.js';
 import { type RunningProjector, runProjector } from './run.js';
 import { drawStream, makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
 import {
+  appendAll,
   deploy,
   testPartition as partition,
-  projectAll,
   type TestDeployment,
   testPartitions,
   until,
+  withoutGaps,
 } from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const [maker] = makers as [Hex];
-const stream = drawStream(3, makers, partition, { facts: 410, orders: 12 });
-const telemetry: Telemetry = {
-  ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
-  logger: silentLogger,
-};
+const stream = withoutGaps(drawStream(3, makers, partition, { facts: 410, orders: 12 }));
+const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
 
 let here: TestDeployment;
 let appender: Appender;
 let environment: Record<string, string>;
 const running: RunningProjector[] = [];
-const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   here = await deploy();
@@ -41,7 +36,6 @@ beforeEach(async () => {
   environment = { ...here.environment };
 });
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
   await Promise.all(running.splice(0).map((projector) => projector.stop()));
   await here.stop();
 });
@@ -52,16 +46,6 @@ async function start(): Promise<RunningProjector> {
   return projector;
 }
 
-async function startProcess(): Promise<ChildProcess> {
-  const opsPort = await findFreePort();
-  const child = spawn(process.execPath, [new URL('./main.js', import.meta.url).pathname], {
-    env: { ...process.env, ...environment, OPS_PORT: String(opsPort) },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  children.push(child);
-  return child;
-}
-
 function recordOf(fact: MakerEvent, index: number): LogRecord {
   const { headers, value, key } = storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000);
   return { topic: here.topics.makerEvents, partition, key, value, headers };
@@ -69,12 +53,6 @@ function recordOf(fact: MakerEvent, index: number): LogRecord {
 
 function submitted(number: number): LogRecord {
   return recordOf(submittedOf(maker, number), number);
-}
-
-async function append(records: readonly StoredRecord[]): Promise<void> {
-  await appender.append(
-    records.map(({ key, value, headers }) => ({ topic: here.topics.makerEvents, partition, key, value, headers })),
-  );
 }
 
 async function projected(offset: bigint): Promise<void> {
@@ -146,22 +124,6 @@ describe('a running projector', () => {
     expect((await ask(projector, '/readyz')).status).toBe(200);
   });
 
-  test('killed again and again in the middle of its work leaves the rows of an undisturbed run', async () => {
-    await append(stream.slice(0, 200));
-    for (let kills = 0; kills < 3; kills += 1) {
-      const child = await startProcess();
-      const from = await here.position();
-      await append(stream.slice(200 + kills * 50, 250 + kills * 50));
-      await until(async () => (await here.position()) > from);
-      child.kill('SIGKILL');
-      await new Promise((resolve) => child.once('exit', resolve));
-    }
-    await append(stream.slice(350));
-    await startProcess();
-    await projected(BigInt(stream.length));
-    expect(await here.hash()).toEqual(await undisturbedHash());
-  });
-
   test('refuses to start where topics are missing or have other partitions, and says so', async () => {
     environment['PARTITIONS'] = String(testPartitions + 1);
     await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
@@ -189,23 +151,12 @@ describe('a running projector', () => {
     url.password = 'secret';
     environment['DATABASE_URL'] = url.href;
     const projector = await start();
-    await append(stream);
+    await appendAll(here, stream);
     await projected(BigInt(stream.length));
     expect((await ask(projector, '/readyz')).status).toBe(200);
-    expect(await here.hash()).toEqual(await undisturbedHash());
     await projector.stop();
     running.splice(0);
     await here.postgres.query(`drop owned by ${role}`);
     await here.postgres.query(`drop role ${role}`);
   });
 });
-
-async function undisturbedHash() {
-  const undisturbed = await deploy();
-  // The log gave offsets without gaps: the same facts at those.
-  const records = stream.map((record, index) => ({ ...record, offset: BigInt(index) }));
-  await projectAll(undisturbed, undisturbed.projector(), records);
-  const hash = await hashReadModel(undisturbed.postgres);
-  await undisturbed.stop();
-  return hash;
-}

@@ -81,18 +81,6 @@ describe('an operator’s decision', () => {
     ]);
   });
 
-  test('counts in another process, and from older rows, too', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(decided(maker, 'MakerSuspended'));
-    given.rows.tables = backup;
-    expect(await given.taken()).toEqual([]);
-    await given.taken();
-    expect(await given.when(submitted(maker, 1))).toEqual([]);
-    expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([false, false]);
-  });
-
   test('about limits or about the whole service shows to those who follow the makers', async () => {
     const given = new GivenPartition();
     const cause = { kind: 'operator' as const, commandId: 'command' };
@@ -135,28 +123,9 @@ describe('a block', () => {
     }
     expect(given.tables).toEqual(whole.tables);
   });
-
-  test('finds makers that this process has never held', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    await given.taken();
-    expect(await given.when(blockAt(6, expiresAt))).toEqual(['1:0 EXPIRED of 0', '1:1 block 6']);
-  });
 });
 
 describe('a partition whose rows are behind its feeds', () => {
-  test('is folded again, and nothing is published again', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(cancelled(maker, 0), submitted(maker, 1));
-    const { orders } = given.tables;
-    given.rows.tables = backup;
-    expect(await given.taken()).toEqual([]);
-    expect(given.tables.orders).toEqual(orders);
-    expect(await given.when(cancelled(maker, 1))).toEqual(['3:0 CANCELLED of 1']);
-  });
-
   test('stops the owner under whom the rows were replaced, before it believes one of them', async () => {
     const given = new GivenPartition({ heldMax: 0 });
     const backup = given.tables;

@@ -208,15 +208,6 @@ describe('a quarantine that is lifted', () => {
     expect(await given.when(observed(maker, [2]))).toEqual([expect.stringMatching(/^6:0 ACTIVE OBSERVED/)]);
   });
 
-  test('goes to the same facts in another process', async () => {
-    const given = await mended();
-    await given.taken();
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual([
-      '5:0 ADMITTED',
-      '5:1 VALIDATING RELEASED of 2',
-    ]);
-  });
-
   test('leaves an order in its last seconds out of the book, and its blocks are not lost', async () => {
     const given = await mended();
     await given.when(blockAt(6, expiresAt - 60));

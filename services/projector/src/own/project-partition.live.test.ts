@@ -4,7 +4,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { recordEnd, recordStart } from '@makerbook/domain';
 import { type LogRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { createChance, openTcpGate, testParts } from '@makerbook/parts';
+import { openTcpGate, testParts } from '@makerbook/parts';
 import {
   connectPostgres,
   migrate,
@@ -14,7 +14,7 @@ import {
   readProjection,
 } from '@makerbook/postgres';
 import { hashReadModel } from '@makerbook/postgres/testing';
-import { createTestProjector, type Step, type TestProjectorParts } from '../testing/create-test-projector.js';
+import { createTestProjector } from '../testing/create-test-projector.js';
 import {
   drawStream,
   makersOf,
@@ -22,7 +22,6 @@ import {
   startSeconds,
   storedRecord,
   submittedOf,
-  withLateBlocks,
 } from '../testing/generate-facts.js';
 import {
   batchOf,
@@ -56,18 +55,13 @@ beforeAll(async () => {
     statementTimeoutMs: 60_000,
     synchronousCommit: 'off',
   });
-  for (const table of tables) await postgres.query(`create table saved_${table} as table ${table}`);
 });
 afterAll(() => postgres.close());
 
-type Cut = Partial<
-  Pick<TestProjectorParts, 'commitTransitionsMax' | 'commitFactsMax' | 'heldMax' | 'batchFactsMax' | 'onStep'>
->;
-
-function createOn(log: LogInMemory, cut: Cut = {}, rows = postgres): Projector {
-  const view = log.connect();
+function createOn(log: LogInMemory, rows = postgres): Projector {
+  const { createFencedPublisher, ...view } = log.connect();
   const store = openProjectionStore(rows, 2);
-  return createTestProjector({ store, log: view, createFencedPublisher: view.createFencedPublisher, topics, ...cut });
+  return createTestProjector({ store, log: view, createFencedPublisher, topics, commitTransitionsMax: 50 });
 }
 
 function logOf(stream: readonly StoredRecord[]): LogInMemory {
@@ -76,27 +70,12 @@ function logOf(stream: readonly StoredRecord[]): LogInMemory {
   return log;
 }
 
-/** Hands the log over in batches of these lengths, as the consumer loop does, and has all of it committed. */
-async function projectAll(
-  projector: Projector,
-  stream: readonly StoredRecord[],
-  lengths: readonly number[] = [stream.length],
-  parked: string[] = [],
-) {
-  const hold = {
-    assertOwned: () => undefined,
-    park: async ({ offset, headers }: StoredRecord) => {
-      parked.push(`${offset} ${headers['parked-maker']}`);
-    },
-  };
-  let position = await projector.positionOf(partition);
-  for (let batch = 0; ; batch += 1) {
-    const records = stream.filter(({ offset }) => offset >= position).slice(0, lengths[batch % lengths.length]);
-    const last = records.at(-1);
-    if (last === undefined) break;
-    await projector.handleBatch(batchOf(records, position), hold);
-    position = last.offset + 1n;
-  }
+/** Hands the log over as one batch, as the consumer loop does, and has all of it committed. */
+async function projectAll(projector: Projector, stream: readonly StoredRecord[]) {
+  const hold = { assertOwned: () => undefined, park: async () => undefined };
+  const position = await projector.positionOf(partition);
+  const records = stream.filter(({ offset }) => offset >= position);
+  await projector.handleBatch(batchOf(records, position), hold);
   await flush(projector);
 }
 
@@ -106,103 +85,19 @@ function describeFeed(published: readonly LogRecord[]) {
 
 const storedPosition = async () => (await readProjection(postgres, partition)).nextOffset;
 
-async function outcomeOf(log: LogInMemory, parked: readonly string[] = []) {
-  const hash = await hashReadModel(postgres);
-  return {
-    feed: describeFeed(log.published),
-    hash,
-    position: await storedPosition(),
-    parked: new Set(parked),
-  };
+async function outcomeOf(log: LogInMemory) {
+  return { feed: describeFeed(log.published), hash: await hashReadModel(postgres), position: await storedPosition() };
 }
 
-const copy = (from: string, to: string) =>
-  postgres.transaction(async (query) => {
-    for (const table of tables) await query(`truncate ${to}${table}`);
-    for (const table of tables) await query(`insert into ${to}${table} table ${from}${table}`);
-  });
 const empty = () => postgres.query(`truncate ${tables.join(', ')}`);
 
-/** The outcome of one batch and one commit. */
+/** The outcome of one batch. */
 async function undisturbed(stream: readonly StoredRecord[]) {
   await empty();
   const log = logOf(stream);
-  const parked: string[] = [];
-  await projectAll(createOn(log, {}), stream, [stream.length], parked);
-  return outcomeOf(log, parked);
+  await projectAll(createOn(log), stream);
+  return outcomeOf(log);
 }
-
-const steps: readonly Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
-
-/** Stops a projector at a step, for good: as a killed process, it does nothing any more. */
-function killedAt(step: Step, after: number): Pick<TestProjectorParts, 'onStep'> {
-  let left = after;
-  return {
-    onStep: (reached) => {
-      if (reached === step) left -= 1;
-      if (left < 0) throw new Error(`killed ${step}`);
-    },
-  };
-}
-
-interface Crash {
-  readonly step: Step;
-  readonly after: number;
-  /** The rows in Postgres when the next owner begins. */
-  readonly rows: 'kept' | 'saved' | 'older' | 'lost';
-}
-
-/** Some streams end with blocks that make many orders due, and are calm before those. */
-function drawRun(seed: number) {
-  const chance = createChance(seed);
-  const drawn = drawStream(seed, makers, partition, { facts: chance.between(5, 120), orders: 8 });
-  const isLong = chance.oneIn(2);
-  const cut: Cut = {
-    commitTransitionsMax: chance.pick([1, 4, 20, 1_000]),
-    commitFactsMax: chance.pick([1, 10, 1_000]),
-    heldMax: chance.pick([0, 3, 10, 1_000]),
-    batchFactsMax: chance.pick([3, 20]),
-  };
-  const crashes = Array.from({ length: chance.below(9) }, (): Crash => {
-    const rows = chance.pick(['kept', 'kept', 'saved', 'older', 'lost'] as const);
-    return { step: chance.pickAny(steps) ?? 'after commit', after: chance.below(9), rows };
-  });
-  return {
-    stream: isLong ? withLateBlocks(drawn, [200, 260, 400]) : drawn,
-    calm: isLong ? drawn.length : 0,
-    lengths: Array.from({ length: chance.between(1, 4) }, () => chance.between(1, 40)),
-    cut,
-    crashes,
-  };
-}
-
-describe('a partition', () => {
-  test('leads to the same feed, each message once, and to the same rows, however it is cut, crashed, and given older rows', async () => {
-    let crashed = 0;
-    for (let seed = 1; seed <= 40; seed += 1) {
-      const { stream, calm, lengths, cut, crashes } = drawRun(seed);
-      const reference = await undisturbed(stream);
-      await empty();
-      await copy('', 'saved_');
-      const log = logOf(stream);
-      const parked: string[] = [];
-      await projectAll(createOn(log, cut), stream.slice(0, calm), lengths, parked);
-      for (const { step, after, rows } of crashes) {
-        const projector = createOn(log, { ...cut, ...killedAt(step, after) });
-        await projectAll(projector, stream, lengths, parked).catch((error: Error) => {
-          crashed += 1;
-          expect(error.message).toMatch(/^killed/);
-        });
-        if (rows === 'saved') await copy('', 'saved_');
-        if (rows === 'older') await copy('saved_', '');
-        if (rows === 'lost') await empty();
-      }
-      await projectAll(createOn(log, cut), stream, lengths, parked);
-      expect([seed, await outcomeOf(log, parked)]).toEqual([seed, reference]);
-    }
-    expect(crashed).toBeGreaterThan(20);
-  });
-});
 
 describe('a projector', () => {
   /** A bit of everything. */
@@ -219,17 +114,6 @@ describe('a projector', () => {
     log = logOf(stream);
   });
 
-  test('that another one succeeded can neither publish nor commit any more, and nothing is lost or doubled', async () => {
-    const [earlier, later] = [createOn(log), createOn(log)];
-    await earlier.positionOf(partition);
-    await later.positionOf(partition);
-    await expect(earlier.handleBatch(batchOf(stream, 0n), fresh)).rejects.toThrow(RetryableError);
-    expect([log.published, await storedPosition()]).toEqual([[], 0n]);
-    await later.handleBatch(batchOf(stream, 0n), fresh);
-    await flush(later);
-    expect(await outcomeOf(log)).toEqual(reference);
-  });
-
   test('that has learned that the partition is no longer its own does not touch it', async () => {
     const projector = createOn(log);
     await projector.positionOf(partition);
@@ -238,15 +122,6 @@ describe('a projector', () => {
     };
     await expect(projector.handleBatch(batchOf(stream, 0n), { ...fresh, assertOwned })).rejects.toThrow(RetryableError);
     expect([log.published, await storedPosition()]).toEqual([[], 0n]);
-  });
-
-  test('that leaves in good order commits what it has published', async () => {
-    const projector = createOn(log);
-    await projector.positionOf(partition);
-    await projector.handleBatch(batchOf(stream, 0n), fresh);
-    await projector.onRevoked(partition);
-    expect(await outcomeOf(log)).toEqual(reference);
-    expect(projector.owned.size).toBe(0);
   });
 
   test('moves its position over control records', async () => {
@@ -289,7 +164,7 @@ describe('a projector', () => {
   test('folds and publishes what is in memory while Postgres is away, tries the commit again, and says so', async () => {
     const gate = await openTcpGate(url);
     const rows = connectPostgres({ url: gate.url, connectTimeoutMs: 60_000 });
-    const projector = createOn(log, { commitTransitionsMax: 50 }, rows);
+    const projector = createOn(log, rows);
     await projectAll(projector, stream.slice(0, half));
     const before = log.published.length;
     await gate.shut();

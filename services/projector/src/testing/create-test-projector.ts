@@ -1,13 +1,9 @@
 import { type Log, pause } from '@makerbook/kafka';
-import type { ProjectionStore } from '@makerbook/postgres';
 import { createProjector, type Projector } from '../own/project-log.js';
 import type { ProjectorParts } from '../parts.js';
 
 export const testPartition = 0;
 export const testPartitions = 4;
-
-/** A step at which a test may stop the process by throwing. */
-export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
 
 export interface TestProjectorParts
   extends Pick<ProjectorParts, 'store' | 'topics'>,
@@ -22,12 +18,11 @@ export interface TestProjectorParts
   readonly commitTransitionsMax?: number;
   readonly commitFactsMax?: number;
   readonly quarantinedMakersMax?: number;
-  readonly onStep?: (step: Step) => Promise<void> | void;
 }
 
 /** For tests: a projector as a process of its own would be; what is left out has no bound and no effect. */
 export function createTestProjector(parts: TestProjectorParts): Projector {
-  const { store, log, topics, createFencedPublisher, onStep } = parts;
+  const { store, log, topics, createFencedPublisher } = parts;
   return createProjector({
     topics,
     settings: {
@@ -41,52 +36,9 @@ export function createTestProjector(parts: TestProjectorParts): Projector {
       COMMITS_AT_ONCE_MAX: 2,
       QUARANTINED_MAKERS_MAX: parts.quarantinedMakersMax ?? 10,
     },
-    store: onStep === undefined ? store : stepByStep(store, onStep),
-    log: {
-      ...log,
-      createFencedPublisher: (options) => {
-        const publisher = createFencedPublisher(options);
-        if (onStep === undefined) return publisher;
-        return {
-          ...publisher,
-          publish: async (records) => {
-            await onStep('before publish');
-            const appended = await publisher.publish(records);
-            await onStep('after publish');
-            return appended;
-          },
-        };
-      },
-    },
+    store,
+    log: { ...log, createFencedPublisher },
     meters: parts.meters ?? {},
     wait: parts.wait ?? pause,
   });
-}
-
-/** What stops at a step reads nothing any more: its memory does not know of the commit. */
-function stepByStep(store: ProjectionStore, onStep: (step: Step) => Promise<void> | void): ProjectionStore {
-  let stopped: unknown;
-  const reach = async (step: Step) => {
-    try {
-      await onStep(step);
-    } catch (error) {
-      stopped = error;
-      throw error;
-    }
-  };
-  const read = async <T>(reading: Promise<T>) => {
-    const rows = await reading;
-    if (stopped !== undefined) throw stopped;
-    return rows;
-  };
-  return {
-    takeProjection: store.takeProjection,
-    readMakers: (partition, makers) => read(store.readMakers(partition, makers)),
-    findKnownHashes: (partition, hashes) => read(store.findKnownHashes(partition, hashes)),
-    saveProjection: async (commit) => {
-      await reach('before commit');
-      await store.saveProjection(commit);
-      await reach('after commit');
-    },
-  };
 }

@@ -183,16 +183,6 @@ export function drawStream(
   });
 }
 
-/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due. */
-export function withLateBlocks(stream: readonly StoredRecord[], seconds: readonly number[]): StoredRecord[] {
-  const { partition = 0, offset = -1n } = stream.at(-1) ?? {};
-  const blocks = seconds.map((later, index) => {
-    const block = blockAt(10_000 + later, startSeconds + later);
-    return storedRecord(block, { partition, offset: offset + BigInt(index + 1) });
-  });
-  return [...stream, ...blocks];
-}
-
 /** A fact that no build folds: ingress accepts no such order. */
 export function unfoldable(maker: Hex): MakerEvent {
   const { order, orderHash, signature } = orderOf(maker, 999);

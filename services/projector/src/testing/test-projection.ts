@@ -4,7 +4,6 @@ import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-ev
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
-import { hashReadModel, type ReadModelHash } from '@makerbook/postgres/testing';
 import { silentLogger } from '@makerbook/telemetry';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { Projector } from '../own/project-log.js';
@@ -27,7 +26,6 @@ export interface TestDeployment {
   readonly position: () => Promise<bigint>;
   /** Everything that stands on a feed of the partition now, as text. */
   readonly readFeed: (topic: string) => Promise<FeedMessage[]>;
-  readonly hash: () => Promise<ReadModelHash>;
   readonly stop: () => Promise<void>;
 }
 
@@ -83,7 +81,6 @@ export async function deploy(): Promise<TestDeployment> {
       }),
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
     readFeed: (topic) => readFeed(log, topic),
-    hash: () => hashReadModel(postgres),
     stop: async () => {
       await log.close();
       await postgres.close();
