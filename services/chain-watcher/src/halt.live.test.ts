@@ -1,35 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { connectPostgres } from '@makerbook/postgres';
-import type { Watcher } from './run.js';
-import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
-import { addressOf, Stage, until } from './testing/stage-chain.js';
+import { eachOnAStage } from './testing/each-on-a-stage.js';
+import type { WatcherProcess } from './testing/run-watcher.js';
+import { addressOf, type Stage, until } from './testing/stage-chain.js';
 
-/** All tests have its chain, and each a log of its own. */
-let chain: Stage;
 let stage: Stage;
-let process: WatcherProcess | undefined;
-let watcher: Watcher | undefined;
+const { watch, run } = eachOnAStage((own) => {
+  stage = own;
+});
 
-beforeAll(async () => {
-  chain = await Stage.open();
-});
-beforeEach(async () => {
-  stage = await chain.beside();
-});
-afterEach(async () => {
-  await process?.kill();
-  await watcher?.stop();
-  process = undefined;
-  watcher = undefined;
-  await stage.close();
-});
-afterAll(() => chain.close());
-
-const run = async (settings: Record<string, string>) => {
-  process = await runWatcherProcess(stage, settings);
-  return process;
-};
 const hasHalted = (of: WatcherProcess) =>
   until('a scrape sees the halt', async () => (await of.ops.metric('halts_total')) === 1);
 const millisecondsOf = async (work: () => Promise<unknown>) => {
@@ -39,22 +19,6 @@ const millisecondsOf = async (work: () => Promise<unknown>) => {
 };
 
 describe('a watcher that has halted', () => {
-  // Before others make the chain's clock another one.
-  test('has published nothing of a block that is too far ahead of its clock, and says what another node has', async () => {
-    const { rpcUrl } = stage.anvil;
-    // The same chain by another name.
-    const urls = [rpcUrl, rpcUrl.replace('127.0.0.1', 'localhost')].join();
-    watcher = await stage.watch({ RPC_URL: urls, BLOCK_AHEAD_SECONDS_MAX: '60' });
-    await stage.settled();
-    const published = stage.processedBlock();
-    await stage.provider.send('evm_increaseTime', [10_000]);
-    await stage.mine();
-    expect((await watcher.failed).message).toMatch(
-      /^block \d+ .* s ahead of this machine's clock, and 60 s are allowed: 127.0.0.1:\d+ has the same block; localhost:\d+ has the same block\. Nothing/,
-    );
-    expect(stage.processedBlock()).toBe(published);
-  });
-
   test('stays for scrapes and says why, publishes nothing, ends with 1 on SIGTERM, and halts again when it is started again', async () => {
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, exited, terminate } = halted;
@@ -91,8 +55,7 @@ describe('a watcher that has halted', () => {
     expect(code).toBe(1);
     expect(stdout.match(/the watcher halts: see/g)).toHaveLength(1);
     expect(stderr).toMatch(/reorganisation of final blocks/);
-    watcher = await stage.watch();
-    expect((await watcher.failed).message).toMatch(/was published/);
+    expect((await (await watch()).failed).message).toMatch(/was published/);
     expect(since()).toEqual(['OrderSubmitted']);
   });
 
@@ -111,8 +74,7 @@ describe('a watcher that has halted', () => {
     const postgres = connectPostgres({ url: stage.databaseUrl });
     await postgres.query('insert into projections (partition, next_offset) values (0, 1000)');
     await postgres.close();
-    watcher = await stage.watch();
-    expect((await watcher.failed).message).toMatch(/it belongs to another log/);
+    expect((await (await watch()).failed).message).toMatch(/it belongs to another log/);
     expect(stage.facts).toEqual([]);
   });
 });

@@ -1,38 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
-import type { Ops } from './testing/ask-ops.js';
-import { type Gate, type Misbehaviour, refuse, startGate, startMisbehavingNode } from './testing/gate-node.js';
-import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
-import { addressOf, Stage, until } from './testing/stage-chain.js';
+import { eachOnAStage } from './testing/each-on-a-stage.js';
+import { type Misbehaviour, refuse } from './testing/gate-node.js';
+import { addressOf, type Stage, until } from './testing/stage-chain.js';
 
-/** All tests have its chain, and each a log of its own. */
-let chain: Stage;
 let stage: Stage;
-let watcher: WatcherProcess | undefined;
-const gates: Gate[] = [];
-
-beforeAll(async () => {
-  chain = await Stage.open();
+const { run, openGate } = eachOnAStage((own) => {
+  stage = own;
 });
-beforeEach(async () => {
-  stage = await chain.beside();
-});
-afterEach(async () => {
-  await watcher?.kill();
-  watcher = undefined;
-  for (const gate of gates.splice(0)) await gate.close();
-  await stage.close();
-});
-afterAll(() => chain.close());
-
-const run = async (settings: Record<string, string>): Promise<Ops> => {
-  const observed = await runWatcherProcess(stage, settings);
-  watcher = observed;
-  return observed.ops;
-};
 
 /** The watcher's own metrics in the README's table, and in a scrape. */
 const described = (): string[] => {
@@ -44,7 +22,7 @@ const shown = (scrape: string): string[] =>
 
 describe('the metrics of a running watcher', () => {
   test('are there from the start, but for the histogram, though nothing has happened: 0, or the time since then', async () => {
-    const ops = await run({
+    const { ops } = await run({
       RPC_URL: 'http://user:password@127.0.0.1:9/v1/the-key-of-this-endpoint',
       SWEEP_PAIRS_PER_SECOND: '20',
     });
@@ -93,10 +71,7 @@ describe('the metrics of a running watcher', () => {
         if (!('status' in answers)) seen.refusals += answers.filter(({ error }) => error !== undefined).length;
         return answers;
       };
-    for (const isPreferred of [true, false]) {
-      gates.push(await startMisbehavingNode(stage.anvil.rpcUrl, counted(isPreferred)));
-    }
-    const [preferred = '', spare = ''] = gates.map(({ url }) => url);
+    const [preferred, spare] = [(await openGate(counted(true))).url, (await openGate(counted(false))).url];
     const topic = `${stage.prefix}klaytn.chaindatafetcher.en-0.blockgroup.v1`;
     await stage.log.createTopics([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
     const maker = await stage.createAccount();
@@ -109,7 +84,7 @@ describe('the metrics of a running watcher', () => {
     };
     const bad = await openOrder(IllBehavedToken);
     const rebasing = await openOrder(RebasingToken);
-    const ops = await run({
+    const { ops } = await run({
       RPC_URL: `${preferred},${spare}`,
       POLL_INTERVAL_MS: '200',
       SWEEP_PAIRS_PER_SECOND: '100',
@@ -198,16 +173,16 @@ describe('the metrics of a running watcher', () => {
   test('are those of the README, and show what it does', async () => {
     let isOpen = true;
     const held: (() => void)[] = [];
-    const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
-      if (isOpen || calls.every(({ method }) => method !== 'eth_call')) return undefined;
-      await new Promise<void>((resolve) => held.push(resolve));
-      return undefined;
+    const gate = await openGate(async (calls, forward) => {
+      if (!isOpen && calls.some(({ method }) => method === 'eth_call')) {
+        await new Promise<void>((resolve) => held.push(resolve));
+      }
+      return forward(calls);
     });
-    gates.push(gate);
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
     const maker = await stage.createAccount();
     const post = async () => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
-    const ops = await run({ RPC_URL: gate.url, RPC_WS_URL: stage.anvil.wsUrl, RPC_TIMEOUT_MS: '60000' });
+    const { ops } = await run({ RPC_URL: gate.url, RPC_WS_URL: stage.anvil.wsUrl, RPC_TIMEOUT_MS: '60000' });
     const reaches = (series: string, holds: (value: number) => boolean) =>
       until(`${series} is as expected`, async () => holds(await ops.metric(series)));
     await post();
@@ -238,7 +213,6 @@ describe('the metrics of a running watcher', () => {
     expect(await ops.metric('unread_order_age_seconds')).toBe(0);
 
     await gate.close();
-    gates.splice(0);
     await stage.anvil.stop();
     await reaches('open_subscriptions', (open) => open === 0);
     await reaches('subscription_breaks_total', (breaks) => breaks > 0);

@@ -1,0 +1,51 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import type { Logger } from '@makerbook/telemetry';
+import type { Watcher } from '../run.js';
+import { type Gate, type Misbehaviour, startMisbehavingNode } from './gate-node.js';
+import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
+import { Stage } from './stage-chain.js';
+
+/**
+ * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends with
+ * it.
+ * @param begin is told of the stage of each test
+ * @param prepare what all tests find on the chain
+ */
+export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: Stage) => Promise<void>) {
+  let chain: Stage;
+  let stage: Stage;
+  const endings: (() => Promise<void>)[] = [];
+  beforeAll(async () => {
+    chain = await Stage.open();
+    await prepare?.(chain);
+  });
+  beforeEach(async () => {
+    stage = await chain.beside();
+    begin(stage);
+  });
+  afterEach(async () => {
+    for (const end of endings.splice(0).reverse()) await end();
+    await stage.close();
+  });
+  afterAll(() => chain.close());
+  return {
+    /** A watcher in this process. */
+    async watch(settings?: Record<string, string>, logger?: Logger): Promise<Watcher> {
+      const watcher = await stage.watch(settings, logger);
+      endings.push(watcher.stop);
+      return watcher;
+    },
+    /** A watcher as a process of its own. */
+    async run(settings?: Record<string, string>): Promise<WatcherProcess> {
+      const watcher = await runWatcherProcess(stage, settings);
+      endings.push(watcher.kill);
+      return watcher;
+    },
+    /** A gate before the node. */
+    async openGate(answer: Misbehaviour): Promise<Gate> {
+      const gate = await startMisbehavingNode(stage.anvil.rpcUrl, answer);
+      endings.push(gate.close);
+      return gate;
+    },
+  };
+}
