@@ -1,38 +1,31 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { findFreePort } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import { opsAt } from './testing/ask-ops.js';
-import { Stage, until } from './testing/stage-chain.js';
+import { eachOnAStage } from './testing/each-on-a-stage.js';
+import { type Stage, until } from './testing/stage-chain.js';
 
 let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.open();
+const { watch } = eachOnAStage((own) => {
+  stage = own;
 });
-afterAll(() => stage.close());
 
-describe('settings that do not fit the chain', () => {
-  test.each(['MULTICALL_ADDRESS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
-    'no contract at %s: readiness names it, and nothing is published',
-    async (name) => {
-      const nobody = `0x${'12'.repeat(20)}`;
-      const watcher = await stage.watch({ [name]: nobody });
-      try {
-        const ops = opsAt(watcher.opsPort);
-        await until('readiness says so', async () => {
-          const why = await ops.check('/readyz', 'dependencies');
-          return why.includes(`no contract at ${name}=${nobody}`);
-        });
-        await stage.mine(2);
-        expect((await ops.ask('/readyz')).status).toBe(503);
-        expect((await ops.ask('/livez')).status).toBe(200);
-        expect(stage.facts).toEqual([]);
-      } finally {
-        await watcher.stop();
-      }
-    },
-  );
-});
+test.each(['MULTICALL_ADDRESS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
+  'no contract at %s: readiness names it, and nothing is published',
+  async (name) => {
+    const nobody = `0x${'12'.repeat(20)}`;
+    const ops = opsAt((await watch({ [name]: nobody })).opsPort);
+    await until('readiness says so', async () => {
+      const why = await ops.check('/readyz', 'dependencies');
+      return why.includes(`no contract at ${name}=${nobody}`);
+    });
+    await stage.mine(2);
+    expect((await ops.ask('/readyz')).status).toBe(503);
+    expect((await ops.ask('/livez')).status).toBe(200);
+    expect(stage.facts).toEqual([]);
+  },
+);
 
 test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
   [
@@ -60,31 +53,25 @@ test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
   expect(stage.facts).toEqual([]);
 });
 
-describe('without the protocol’s address', () => {
-  test('that is logged once, nothing is read, and orders stay VALIDATING until they expire', async () => {
-    const said: string[] = [];
-    const tell = (_fields: object, text?: string) => void said.push(text ?? '');
-    const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell };
-    const watcher = await stage.watch({ LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS }, logger);
-    try {
-      const newest = await stage.provider.getBlock('latest');
-      const maker = await stage.createAccount();
-      const making = { token: `0x${'b1'.repeat(20)}`, amount: 1n } as const;
-      const soon = BigInt((newest?.timestamp ?? 0) + 3600);
-      const expiring = await stage.submit(await stage.sign(maker, { making, expiresAt: soon }));
-      const lasting = await stage.submit(await stage.sign(maker, { making }));
-      await stage.mine(3);
-      await stage.settled();
-      expect(stage.state(expiring)).toEqual({ status: 'VALIDATING' });
-      await stage.provider.send('evm_increaseTime', [4000]);
-      await stage.mine(2);
-      await stage.settled();
-      expect(stage.state(expiring)).toEqual({ status: 'REMOVED', reason: 'EXPIRED' });
-      expect(stage.state(lasting)).toEqual({ status: 'VALIDATING' });
-      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(new Set(['OrderSubmitted', 'BlockProcessed']));
-      expect(said.filter((text) => text.startsWith('LIMIT_ORDER_PROTOCOL_ADDRESS is zero'))).toHaveLength(1);
-    } finally {
-      await watcher.stop();
-    }
-  });
+test('without the protocol’s address that is logged once, nothing is read, and orders stay VALIDATING until they expire', async () => {
+  const said: string[] = [];
+  const tell = (_fields: object, text?: string) => void said.push(text ?? '');
+  const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell };
+  await watch({ LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS }, logger);
+  const newest = await stage.provider.getBlock('latest');
+  const maker = await stage.createAccount();
+  const making = { token: `0x${'b1'.repeat(20)}`, amount: 1n } as const;
+  const soon = BigInt((newest?.timestamp ?? 0) + 3600);
+  const expiring = await stage.submit(await stage.sign(maker, { making, expiresAt: soon }));
+  const lasting = await stage.submit(await stage.sign(maker, { making }));
+  await stage.mine(3);
+  await stage.settled();
+  expect(stage.state(expiring)).toEqual({ status: 'VALIDATING' });
+  await stage.provider.send('evm_increaseTime', [4000]);
+  await stage.mine(2);
+  await stage.settled();
+  expect(stage.state(expiring)).toEqual({ status: 'REMOVED', reason: 'EXPIRED' });
+  expect(stage.state(lasting)).toEqual({ status: 'VALIDATING' });
+  expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(new Set(['OrderSubmitted', 'BlockProcessed']));
+  expect(said.filter((text) => text.startsWith('LIMIT_ORDER_PROTOCOL_ADDRESS is zero'))).toHaveLength(1);
 });

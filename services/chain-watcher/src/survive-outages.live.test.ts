@@ -1,43 +1,37 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { opsAt } from './testing/ask-ops.js';
-import { freezeAt, type Gate, type Misbehaviour, startMisbehavingNode } from './testing/gate-node.js';
-import { addressOf, Stage, until } from './testing/stage-chain.js';
+import { eachOnAStage } from './testing/each-on-a-stage.js';
+import { freezeAt, type Misbehaviour } from './testing/gate-node.js';
+import { addressOf, type Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 
 let stage: Stage;
 let maker: NonceManager;
 let token: Address;
-let watcher: Watcher | undefined;
-let gate: Gate;
 let gateUrl: string;
 let behaviour: Misbehaviour;
 
 const isOpen: Misbehaviour = (calls, forward) => forward(calls);
 const isClosed: Misbehaviour = async () => ({ status: 503 });
 
-beforeAll(async () => {
-  stage = await Stage.open();
-  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
-  maker = await stage.createAccount();
-  gate = await startMisbehavingNode(stage.anvil.rpcUrl, (calls, forward) => behaviour(calls, forward));
-  gateUrl = gate.url;
-});
-beforeEach(() => {
+const { watch, openGate } = eachOnAStage(
+  (own) => {
+    stage = own;
+  },
+  async (chain) => {
+    token = await chain.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+    maker = await chain.createAccount();
+  },
+);
+beforeEach(async () => {
   behaviour = isOpen;
-});
-afterEach(async () => {
-  await watcher?.stop();
-  watcher = undefined;
-});
-afterAll(async () => {
-  await gate.close();
-  await stage.close();
+  gateUrl = (await openGate((calls, forward) => behaviour(calls, forward))).url;
 });
 
 const approve = (amount: bigint) => stage.send(maker, token, ERC20, 'approve', stage.protocolAddress, amount);
@@ -46,10 +40,9 @@ const post = async (amount: bigint): Promise<Hex> =>
   stage.submit(await stage.sign(maker, { making: { token, amount } }));
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
-const ready = async () => {
-  const { status, text } = await opsAt(watcher?.opsPort ?? 0).ask('/readyz');
-  return { status, checks: (JSON.parse(text) as { checks: Record<string, string> }).checks };
-};
+const statusOf = async ({ opsPort }: Watcher) => (await opsAt(opsPort).ask('/readyz')).status;
+const saysSo = ({ opsPort }: Watcher) =>
+  until('readiness says so', async () => /503/.test(await opsAt(opsPort).check('/readyz', 'dependencies')));
 /** Mines blocks, each as soon as the one before is published: whether all of them are by then. */
 const areFoundWithin = async (ms: number, blocks: number): Promise<boolean> => {
   const deadline = Date.now() + ms;
@@ -66,18 +59,18 @@ const areFoundWithin = async (ms: number, blocks: number): Promise<boolean> => {
 
 describe('while all nodes are away', () => {
   test('nothing is published and readiness says why; afterwards nothing was missed', async () => {
-    watcher = await stage.watch({ RPC_URL: gateUrl });
+    const watcher = await watch({ RPC_URL: gateUrl });
     const orderHash = await post(10n);
     await reaches(orderHash, 'INACTIVE');
     await stage.settled();
-    await until('it is ready', async () => (await ready()).status === 200);
+    await until('it is ready', async () => (await statusOf(watcher)) === 200);
     behaviour = isClosed;
     const before = stage.processedBlock();
     await mint(10n);
     await approve(10n);
     const late = await post(9n);
-    await until('readiness says so', async () => /503/.test((await ready()).checks['dependencies'] ?? ''));
-    expect((await ready()).status).toBe(503);
+    await saysSo(watcher);
+    expect(await statusOf(watcher)).toBe(503);
     expect((await opsAt(watcher.opsPort).ask('/livez')).status).toBe(200);
     expect(stage.processedBlock()).toBe(before);
     // It may have been cancelled or filled before: nobody can tell.
@@ -86,13 +79,13 @@ describe('while all nodes are away', () => {
     await reaches(orderHash, 'ACTIVE');
     await reaches(late, 'ACTIVE');
     await stage.settled();
-    await until('it is ready again', async () => (await ready()).status === 200);
+    await until('it is ready again', async () => (await statusOf(watcher)) === 200);
   });
 
   test('from the start, the watcher waits for them', async () => {
     behaviour = isClosed;
-    watcher = await stage.watch({ RPC_URL: gateUrl });
-    await until('readiness says so', async () => /503/.test((await ready()).checks['dependencies'] ?? ''));
+    const watcher = await watch({ RPC_URL: gateUrl });
+    await saysSo(watcher);
     await stage.mine();
     behaviour = isOpen;
     await stage.settled();
@@ -112,7 +105,7 @@ describe('a preferred node that answers but has no new blocks', () => {
       NODE_SILENCE_MS_MAX: silenceMsMax,
       POLL_INTERVAL_MS: '100',
     };
-    watcher = await stage.watch(settings, logger);
+    await watch(settings, logger);
     const orderHash = await post(20n);
     await stage.settled();
     await approve(20n);
@@ -146,11 +139,11 @@ describe('a preferred node that answers but has no new blocks', () => {
 describe('a preferred node that stays behind what is published', () => {
   test.each(['120', '0'])('is passed over by a watcher that starts, with CATCH_UP_BLOCKS_MAX=%s', async (blocksMax) => {
     const settings = { RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
-    watcher = await stage.watch(settings);
+    const watcher = await watch(settings);
     await stage.settled();
     behaviour = freezeAt((await stage.provider.getBlockNumber()) - 1);
     await watcher.stop();
-    watcher = await stage.watch(settings);
+    await watch(settings);
     await stage.mine();
     await stage.settled();
   });
@@ -158,7 +151,7 @@ describe('a preferred node that stays behind what is published', () => {
 
 describe('a node that announces its blocks', () => {
   test('is followed at once, though polling is slow', async () => {
-    watcher = await stage.watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '600000' });
+    await watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '600000' });
     await stage.settled();
     await until('the subscription stands', () => areFoundWithin(2000, 1));
     for (let n = 0; n < 5; n += 1) {
