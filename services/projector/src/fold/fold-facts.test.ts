@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FatalError, RetryableError } from '@makerbook/kafka';
-import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
+import { blockAt } from '../testing/generate-facts.js';
 import {
   cancelled,
   decided,
@@ -32,55 +32,9 @@ describe('a fact', () => {
     expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe), openOrders: 1 }]);
     expect(given.tables.projection.nextOffset).toBe(4n);
   });
-
-  test('that a watcher has resigned changes nothing', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    expect(await given.when({ type: 'WatcherResigned' })).toEqual([]);
-    expect(await given.when(blockAt(6, startSeconds))).toEqual(['2:0 block 6']);
-  });
-
-  test('is folded once however often an order is submitted, also after it was removed, and in one batch', async () => {
-    const given = new GivenPartition();
-    const again = [submitted(maker, 0), cancelled(maker, 0), submitted(maker, 0)];
-    expect(await given.when(...again)).toEqual(['0:0 VALIDATING SUBMITTED of 0', '1:0 CANCELLED of 0']);
-    expect(await given.when(...again)).toEqual([]);
-  });
-
-  test('that cancels an order before it comes counts', async () => {
-    const given = new GivenPartition();
-    expect(await given.when(cancelled(maker, 0))).toEqual([]);
-    expect(await given.when(submitted(maker, 0))).toEqual([]);
-    expect(given.tables.history.map(({ happened }) => happened)).toEqual(['OPENED', 'REMOVED']);
-  });
 });
 
 describe('an operator’s decision', () => {
-  test('to suspend the maker shows in both feeds at once, and orders are listed and judged out of the book', async () => {
-    const given = new GivenPartition();
-    await given.when(
-      decided(maker, 'MakerAdmitted'),
-      submitted(maker, 0),
-      submitted(maker, 1),
-      observed(maker, [0, 1]),
-    );
-    expect(await given.when(decided(maker, 'MakerSuspended'))).toEqual([
-      '4:0 SUSPENDED',
-      '4:1 SUSPENDED of 0',
-      '4:2 SUSPENDED of 1',
-    ]);
-    expect(await given.when(submitted(maker, 2), observed(maker, [2]), cancelled(maker, 1))).toEqual([]);
-    expect([...given.tables.orders.values()]).toMatchObject([
-      { status: 'ACTIVE', inBook: false },
-      { status: 'ACTIVE', inBook: false },
-    ]);
-    expect(await given.when(decided(maker, 'MakerAdmitted'))).toEqual([
-      '8:0 ADMITTED',
-      '8:1 ACTIVE ADMITTED of 0',
-      '8:2 ACTIVE ADMITTED of 2',
-    ]);
-  });
-
   test('about limits or about the whole service shows to those who follow the makers', async () => {
     const given = new GivenPartition();
     const cause = { kind: 'operator' as const, commandId: 'command' };
@@ -140,16 +94,6 @@ describe('a partition whose rows are behind its feeds', () => {
     );
     expect(given.published).toBe(published);
   });
-
-  test('is folded again where another server has lost the last commits', async () => {
-    const given = new GivenPartition({ heldMax: 0 });
-    const backup = given.tables;
-    await given.when(submitted(maker, 0), cancelled(maker, 0));
-    given.rows.crash(backup);
-    await expect(given.when(submitted(maker, 1))).rejects.toThrow(RetryableError);
-    expect(await given.retried()).toEqual(['2:0 VALIDATING SUBMITTED of 1']);
-    expect([...given.tables.orders.keys()]).toEqual([submittedHash(1)]);
-  });
 });
 
 describe('another log', () => {
@@ -174,5 +118,3 @@ describe('another log', () => {
     expect(await given.when(submitted(maker, 0))).toEqual(['0:0 VALIDATING SUBMITTED of 0']);
   });
 });
-
-const submittedHash = (number: number) => orderOf(maker, number).orderHash;

@@ -50,18 +50,6 @@ describe('a fact that cannot be folded', () => {
     expect(given.parked).toEqual([expect.stringMatching(`^3 ${maker} for .* alone, .*an amount of zero`)]);
   });
 
-  test('is the last one that counts for its maker: neither its facts nor blocks are folded for it', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0), submitted(other, 1), unfoldable(maker));
-    expect(await given.when(cancelled(maker, 0), submitted(maker, 3), blockAt(6, expiresAt))).toEqual([
-      '5:0 EXPIRED of 1',
-      '5:1 block 6',
-    ]);
-    expect([...given.tables.orders.values()]).toMatchObject([{ maker, inBook: false }]);
-    expect(await given.taken()).toEqual([]);
-    expect(await given.when(submitted(maker, 4))).toEqual([]);
-  });
-
   test('is not parked again where the feeds have seen what it led to', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
