@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { type Misbehaviour, refuse } from './testing/gate-node.js';
+import type { Misbehaviour } from './testing/gate-node.js';
 import { addressOf, type Stage, until } from './testing/stage-chain.js';
 
 let stage: Stage;
@@ -106,7 +106,7 @@ describe('the metrics of a running watcher', () => {
     await stage.mine(2);
     await stage.settled();
     const faults: Misbehaviour[] = [
-      async (calls) => refuse(calls, -32005, 'limit exceeded'),
+      async (calls) => calls.map(({ id }) => ({ id, error: { code: -32005, message: 'limit exceeded' } })),
       async () => ({ status: 503 }),
     ];
     for (const fault of faults) {

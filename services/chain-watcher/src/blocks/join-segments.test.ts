@@ -38,54 +38,43 @@ describe('segments', () => {
     );
   });
 
+  /** A segment of block 7, by one producer. */
+  const segment = (total: number, index: number, text: string, more: Partial<SegmentRecord> = {}): SegmentRecord => ({
+    partition: 0,
+    key: '7',
+    value: Buffer.from(text),
+    headers: headersOf(total, index, 'a'),
+    ...more,
+  });
+  const headersOf = (total: number, index: number, producerId: string) => {
+    return { totalSegments: uint64(total), segmentIdx: uint64(index), version: '1.0', producerId };
+  };
+
   test('of two producers, or two partitions, are not mixed', () => {
     const joiner = new SegmentJoiner();
-    const segment = (partition: number, producerId: string, index: number, text: string): SegmentRecord => ({
-      partition,
-      key: '7',
-      value: Buffer.from(text),
-      headers: { totalSegments: uint64(2), segmentIdx: uint64(index), version: '1.0', producerId },
-    });
-    expect(joiner.add(segment(0, 'a', 0, 'a0'))).toBeUndefined();
-    expect(joiner.add(segment(0, 'b', 1, 'b1'))).toBeUndefined();
-    expect(joiner.add(segment(1, 'a', 1, 'c1'))).toBeUndefined();
-    expect(String(joiner.add(segment(0, 'a', 1, 'a1')))).toBe('a0a1');
-    expect(String(joiner.add(segment(0, 'b', 0, 'b0')))).toBe('b0b1');
+    const ofOther = (index: number, text: string) => segment(2, index, text, { headers: headersOf(2, index, 'b') });
+    expect(joiner.add(segment(2, 0, 'a0'))).toBeUndefined();
+    expect(joiner.add(ofOther(1, 'b1'))).toBeUndefined();
+    expect(joiner.add(segment(2, 1, 'c1', { partition: 1 }))).toBeUndefined();
+    expect(String(joiner.add(segment(2, 1, 'a1')))).toBe('a0a1');
+    expect(String(joiner.add(ofOther(0, 'b0')))).toBe('b0b1');
   });
 
   test('more than can be held give up the oldest message, and a new segment size begins anew', () => {
     const joiner = new SegmentJoiner(2);
-    const segment = (key: string, total: number, index: number): SegmentRecord => ({
-      partition: 0,
-      key,
-      value: Buffer.from(`${key}.${index}/${total} `),
-      headers: { totalSegments: uint64(total), segmentIdx: uint64(index) },
-    });
-    for (const key of ['1', '2', '3']) joiner.add(segment(key, 2, 0));
-    expect(joiner.add(segment('1', 2, 1))).toBeUndefined();
-    expect(joiner.add(segment('3', 3, 1))).toBeUndefined();
-    expect(joiner.add(segment('3', 3, 2))).toBeUndefined();
-    expect(String(joiner.add(segment('3', 3, 0)))).toBe('3.0/3 3.1/3 3.2/3 ');
+    for (const key of ['1', '2', '3']) joiner.add(segment(2, 0, 'old', { key }));
+    expect(joiner.add(segment(2, 1, 'b', { key: '1' }))).toBeUndefined();
+    expect(joiner.add(segment(3, 1, 'b', { key: '3' }))).toBeUndefined();
+    expect(joiner.add(segment(3, 2, 'c', { key: '3' }))).toBeUndefined();
+    expect(String(joiner.add(segment(3, 0, 'a', { key: '3' })))).toBe('abc');
   });
 
   test('with other bytes than the one that is held begin their message anew: the two are not mixed', () => {
     const joiner = new SegmentJoiner();
-    const segment = (index: number, text: string): SegmentRecord => ({
-      partition: 0,
-      key: '7',
-      value: Buffer.from(text),
-      headers: { totalSegments: uint64(3), segmentIdx: uint64(index), version: '1.0', producerId: 'a' },
-    });
-    for (const [index, text] of [
-      [0, 'old0'],
-      [1, 'old1'],
-      [0, 'new0'],
-      [2, 'new2'],
-    ] as const) {
-      expect(joiner.add(segment(index, text))).toBeUndefined();
-    }
-    expect(joiner.add(segment(0, 'new0'))).toBeUndefined();
-    expect(String(joiner.add(segment(1, 'new1')))).toBe('new0new1new2');
+    const added = [segment(3, 0, 'old0'), segment(3, 1, 'old1'), segment(3, 0, 'new0'), segment(3, 2, 'new2')];
+    expect(added.map((each) => joiner.add(each))).toEqual(Array(4).fill(undefined));
+    expect(joiner.add(segment(3, 0, 'new0'))).toBeUndefined();
+    expect(String(joiner.add(segment(3, 1, 'new1')))).toBe('new0new1new2');
   });
 
   test.each([

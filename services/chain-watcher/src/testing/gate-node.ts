@@ -60,25 +60,6 @@ export async function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour
   };
 }
 
-/**
- * A gate that passes requests on to the node, as soon as `before` resolves. It may answer in the node's place: what it
- * resolves to is the error of every call.
- */
-export function startGate(
-  nodeUrl: string,
-  before: (calls: readonly AskedCall[]) => Promise<{ readonly code: number; readonly message: string } | undefined>,
-): Promise<Gate> {
-  return startMisbehavingNode(nodeUrl, async (calls, forward) => {
-    const error = await before(calls);
-    return error === undefined ? forward(calls) : refuse(calls, error.code, error.message);
-  });
-}
-
-/** Refuses every call. */
-export function refuse(calls: readonly AskedCall[], code: number, message: string): RpcAnswer[] {
-  return calls.map(({ id }) => ({ id, error: { code, message } }));
-}
-
 /** A node that answers, and knows no block after this one. */
 export function freezeAt(headNumber: number): Misbehaviour {
   return async (calls, forward) => {

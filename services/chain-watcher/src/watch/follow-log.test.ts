@@ -22,94 +22,85 @@ function submittedOf(n: number, whose: Address): MakerEvent {
   return { type: 'OrderSubmitted', maker: whose, orderHash: hashOf(n), order, signature, acceptedAtMs: 0, cause };
 }
 
-async function follow(
-  log: LogInMemory,
-  partitions: number,
-  watched: WatchedSet,
-  starts: readonly ProjectedPartition[],
-) {
+/** A log of so many partitions with these facts, and what puts one more into it. */
+function openLog(partitions: number, facts: readonly (readonly [partition: number, fact: MakerEvent])[] = []) {
+  const log = new LogInMemory({ partitions });
+  const put = (partition: number, fact: MakerEvent) => {
+    const message = encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 });
+    log.store([{ topic: topics.makerEvents, partition, ...message, key: maker }]);
+  };
+  for (const [partition, fact] of facts) put(partition, fact);
+  return { log, put, partitions };
+}
+
+async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: readonly ProjectedPartition[] = []) {
   const onFatal = (error: Error) => {
     throw error;
   };
+  const watched = new WatchedSet();
   const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, nowMs: () => 0, onFatal };
   const followed = new FollowedLog(parts);
   await followed.start(starts);
-  return followed;
+  /** Those of the first three orders that are watched. */
+  const orders = () => [1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0);
+  return { watched, followed, orders };
 }
-
-async function openLog(facts: readonly MakerEvent[], start: Partial<ProjectedPartition>) {
-  const log = new LogInMemory({ partitions: 1 });
-  for (const fact of facts) {
-    const message = encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 });
-    log.store([{ topic: topics.makerEvents, partition: 0, ...message, key: maker }]);
-  }
-  const watched = new WatchedSet();
-  const nextOffset = BigInt(facts.length);
-  const snapshot = { partition: 0, nextOffset, block: undefined, newestRead: -1, quarantined: new Map(), ...start };
-  const followed = await follow(log, 1, watched, [snapshot]);
-  return { watched, followed };
-}
+const snapshot = { partition: 0, nextOffset: 0n, block: undefined, newestRead: -1, quarantined: new Map() };
 
 test('what a maker in quarantine has posted is not in the snapshot: it is read from the log', async () => {
   const facts = [submittedOf(1, maker), submittedOf(2, maker), submittedOf(3, other)];
-  const { watched } = await openLog(facts, { quarantined: new Map([[maker, 1n]]) });
-  expect([1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0)).toEqual([2]);
+  const log = openLog(
+    1,
+    facts.map((fact) => [0, fact]),
+  );
+  const { orders } = await follow(log, [{ ...snapshot, nextOffset: 3n, quarantined: new Map([[maker, 1n]]) }]);
+  expect(orders()).toEqual([2]);
 });
 
 test('a reading in a partition that is not its maker’s does not count', async () => {
-  const log = new LogInMemory({ partitions: 2 });
   const own = partitionOf(maker, 2);
   const block = { number: 5, hash: hashOf(5), timestamp: 5 };
   const cause = { kind: 'read', occasion: 'SWEEP' } as const;
   const orders = [{ orderHash: hashOf(1), filled: '0x0', cancelled: false }] as const;
   const observed: MakerEvent = { type: 'MakerObserved', maker, block, cause, funds: [], orders: [...orders] };
-  const put = (fact: MakerEvent, partition: number) =>
-    log.store([
-      {
-        topic: topics.makerEvents,
-        partition,
-        ...encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 }),
-        key: maker,
-      },
-    ]);
-  const watched = new WatchedSet();
-  put(submittedOf(1, maker), own);
-  put(observed, 1 - own);
-  const followed = await follow(log, 2, watched, []);
+  const log = openLog(2, [
+    [own, submittedOf(1, maker)],
+    [1 - own, observed],
+  ]);
+  const { watched, followed } = await follow(log);
   expect([watched.unread.size, followed.newestRead]).toEqual([1, -1]);
-  put(observed, own);
+  log.put(own, observed);
   while (watched.unread.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
   expect(followed.newestRead).toBe(5);
 });
 
 test('readings of the snapshot may be newer than its block: none goes back behind them', async () => {
-  const block = { number: 7, timestamp: 7 };
-  const { followed } = await openLog([], { block, newestRead: 9 });
-  expect(followed.newestRead).toBe(9);
+  const start = { ...snapshot, block: { number: 7, timestamp: 7 }, newestRead: 9 };
+  expect((await follow(openLog(1), [start])).followed.newestRead).toBe(9);
 });
 
 test('a take-over goes on at the oldest of the newest blocks of all partitions: the others may lack what came after it', async () => {
-  const log = new LogInMemory({ partitions: 3 });
-  for (const [partition, number] of [5, 7].entries()) {
-    const block = { number, hash: hashOf(number), timestamp: number };
-    const message = encodeMakerEvent({ type: 'BlockProcessed', block }, { id: 'test', source: '/test', timeMs: 0 });
-    log.store([{ topic: topics.makerEvents, partition, ...message, key: String(partition) }]);
-  }
-  const followed = await follow(log, 3, new WatchedSet(), []);
+  const blockOf = (number: number): MakerEvent => {
+    return { type: 'BlockProcessed', block: { number, hash: hashOf(number), timestamp: number } };
+  };
+  const log = openLog(3, [
+    [0, blockOf(5)],
+    [1, blockOf(7)],
+  ]);
+  const { followed } = await follow(log);
   expect([followed.oldestBlock()?.number, followed.newestBlock()?.number]).toEqual([5, 7]);
 });
 
 test('facts that are not where they belong are left out, as they are by the projector', async () => {
-  const log = new LogInMemory({ partitions: 2 });
-  const facts = [submittedOf(1, maker), submittedOf(2, maker), { ...submittedOf(3, other), maker } as MakerEvent];
   const home = partitionOf(maker, 2);
-  for (const [n, partition] of [1 - home, home, home].entries()) {
-    const message = encodeMakerEvent(facts[n] as MakerEvent, { id: 'test', source: '/test', timeMs: 0 });
-    log.store([{ topic: topics.makerEvents, partition, ...message, key: maker }]);
-  }
-  const watched = new WatchedSet();
-  await follow(log, 2, watched, []);
-  expect([1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0)).toEqual([2]);
+  const { orders } = await follow(
+    openLog(2, [
+      [1 - home, submittedOf(1, maker)],
+      [home, submittedOf(2, maker)],
+      [home, { ...submittedOf(3, other), maker } as MakerEvent],
+    ]),
+  );
+  expect(orders()).toEqual([2]);
 });
 
 test('a log of which the beginning is gone halts the watcher', async () => {
