@@ -16,71 +16,60 @@ const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs
   lagMessages: 3n,
 });
 
-describe('liveness', () => {
-  test('a loop that no broker has answered for long is not alive', () => {
+describe('a projector', () => {
+  test('is alive and ready while all is there, and says what it has', () => {
     expect(judgeLiveness(signs(), 60_000).isOk).toBe(true);
-    expect(judgeLiveness(signs({}, 1_061_000), 60_000)).toMatchObject({
-      isOk: false,
-      checks: { loop: 'no broker has answered for 61 s' },
-    });
-  });
-
-  test('a process whose claims have not been looked at for long is not alive, whatever the looks were answered', () => {
-    const claims = (lookMs: number) => ({ ...signs(), claims: { lastLookAtMs: 1_001_000 - lookMs, waitFor: 'away' } });
-    expect(judgeLiveness(claims(29_000), 60_000).isOk).toBe(true);
-    expect(judgeLiveness(claims(31_000), 60_000)).toMatchObject({
-      isOk: false,
-      checks: { loop: 'ok', claims: 'the claims have not been looked at for 31 s' },
-    });
-  });
-
-  test('a loop that has failed is not ready, with the reason', () => {
-    const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
-    expect(judgeReadiness(failed, 'ok')).toMatchObject({
-      isOk: false,
-      checks: { kafka: 'the consumer loop has failed: the database belongs to another log' },
-    });
-  });
-
-  test('a loop that has failed or stopped is not alive', () => {
-    expect(judgeLiveness(signs({ state: 'failed' }), 60_000).isOk).toBe(false);
-    expect(judgeLiveness(signs({ state: 'stopped' }), 60_000).isOk).toBe(false);
-  });
-});
-
-describe('readiness', () => {
-  test('names the dependency that is missing', () => {
     expect(judgeReadiness(signs(), 'ok')).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
-    expect(judgeReadiness(signs(), 'connection refused')).toMatchObject({
-      isOk: false,
-      checks: { kafka: 'ok', postgres: 'connection refused' },
-    });
-    expect(judgeReadiness(signs({}, 1_020_000), 'ok').checks['kafka']).toMatch(/no broker has answered for 20 s/);
-  });
-
-  test('a process that owns nothing is ready, once it has looked whether anything is free', () => {
     const idle = signs({ assigned: [], lastPollAtMs: 1_001_000 });
     expect(judgeReadiness(idle, 'ok')).toMatchObject({ isOk: true, notes: { assigned: '0 partitions' } });
-    const starting = { ...idle, claims: { ...idle.claims, waitFor: 'the first looks are not answered yet' } };
-    expect(judgeReadiness(starting, 'ok')).toMatchObject({
-      isOk: false,
-      checks: { postgres: 'ok', claims: 'the first looks are not answered yet' },
-    });
   });
 
-  test('a partition that waits to be retried is shown with its reason', () => {
-    const retrying = new Map([[7, 'postgres is not available']]);
-    expect(judgeReadiness(signs({ retrying }), 'ok')).toMatchObject({
-      isOk: false,
-      checks: { partitions: 'waiting to be retried: 7: postgres is not available' },
-    });
+  test.each<[string, Signs, object]>([
+    ['no broker has answered for long', signs({}, 1_061_000), { loop: 'no broker has answered for 61 s' }],
+    [
+      'its claims have not been looked at for long, whatever the looks were answered',
+      { ...signs(), claims: { lastLookAtMs: 970_000, waitFor: 'away' } },
+      { loop: 'ok', claims: 'the claims have not been looked at for 31 s' },
+    ],
+    ['its loop has failed', signs({ state: 'failed' }), {}],
+    ['its loop has stopped', signs({ state: 'stopped' }), {}],
+  ])('is not alive while %s', (_what, given, checks) => {
+    expect(judgeLiveness(given, 60_000)).toMatchObject({ isOk: false, checks });
   });
 
-  test('a partition whose rows wait to be committed is shown with its reason', () => {
-    const waiting = { ...signs(), commitsWaiting: [[3, 'postgres is starting'] as const] };
-    expect(judgeReadiness(waiting, 'ok')).toMatchObject({
-      isOk: false,
-      checks: { partitions: 'waiting to be retried: 3: postgres is starting' },
-    });
+  test('is alive while its claims were looked at half a minute ago, and answered with an error', () => {
+    const claims = { lastLookAtMs: 972_000, waitFor: 'away' };
+    expect(judgeLiveness({ ...signs(), claims }, 60_000).isOk).toBe(true);
+  });
+
+  test.each<[string, Signs, string, object]>([
+    [
+      'its loop has failed',
+      { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' },
+      'ok',
+      { kafka: 'the consumer loop has failed: the database belongs to another log' },
+    ],
+    ['Postgres is away', signs(), 'connection refused', { kafka: 'ok', postgres: 'connection refused' }],
+    ['Kafka is away', signs({}, 1_020_000), 'ok', { kafka: expect.stringMatching(/no broker has answered for 20 s/) }],
+    [
+      'it has not looked whether anything is free',
+      { ...signs(), claims: { ...signs().claims, waitFor: 'the first looks are not answered yet' } },
+      'ok',
+      { postgres: 'ok', claims: 'the first looks are not answered yet' },
+    ],
+    [
+      'a partition waits to be retried',
+      signs({ retrying: new Map([[7, 'postgres is not available']]) }),
+      'ok',
+      { partitions: 'waiting to be retried: 7: postgres is not available' },
+    ],
+    [
+      'rows of a partition wait to be committed',
+      { ...signs(), commitsWaiting: [[3, 'postgres is starting']] },
+      'ok',
+      { partitions: 'waiting to be retried: 3: postgres is starting' },
+    ],
+  ])('is not ready while %s, and names it', (_what, given, postgres, checks) => {
+    expect(judgeReadiness(given, postgres)).toMatchObject({ isOk: false, checks });
   });
 });

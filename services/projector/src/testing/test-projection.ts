@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
+import { connectPostgres, migrate, openProjectionStore, readProjection } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { Projector } from '../own/project-log.js';
@@ -11,35 +11,13 @@ import { createTestProjector, testPartition, testPartitions } from './create-tes
 
 export { testPartition, testPartitions };
 
-/** For live tests: one deployment's database, topics and keys on the run's real parts, projected by hand. */
-export interface TestDeployment {
-  readonly postgres: Postgres;
-  readonly databaseUrl: string;
-  readonly log: Log;
-  readonly prefix: string;
-  readonly topics: TopicNames;
-  /** Settings of a projector on this deployment; its port is to be found out. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
-  readonly projector: () => Projector;
-  /** The next fact whose rows are not committed. */
-  readonly position: () => Promise<bigint>;
-  /** Everything that stands on a feed of the partition now, as text. */
-  readonly readFeed: (topic: string) => Promise<FeedMessage[]>;
-  readonly stop: () => Promise<void>;
-}
-
-export interface FeedMessage {
-  readonly id: string;
-  readonly key: string;
-  readonly value: string | null;
-  readonly headers: Readonly<Record<string, string>>;
-}
+/** One deployment's database, topics and keys on the run's real parts, projected by hand. */
+export type TestDeployment = Awaited<ReturnType<typeof deploy>>;
 
 const SLOW_MS = 60_000;
 export const fresh = { assertOwned: () => {}, park: () => Promise.reject(new Error('parked')) };
 
-export async function deploy(): Promise<TestDeployment> {
+export async function deploy() {
   const parts = testParts();
   const prefix = `projector-${randomBytes(4).toString('hex')}.`;
   const topics = topicNames(prefix);
@@ -59,6 +37,7 @@ export async function deploy(): Promise<TestDeployment> {
     log,
     prefix,
     topics,
+    /** Settings of a projector on this deployment; its port is to be found out. */
     environment: {
       KAFKA_BROKERS: parts.kafkaBrokers,
       PARTITIONS: String(testPartitions),
@@ -67,6 +46,7 @@ export async function deploy(): Promise<TestDeployment> {
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
     },
+    /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
     projector: () =>
       createTestProjector({
         store: openProjectionStore(postgres, 2),
@@ -79,8 +59,10 @@ export async function deploy(): Promise<TestDeployment> {
         commitFactsMax: 1000,
         quarantinedMakersMax: 3,
       }),
+    /** The next fact whose rows are not committed. */
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
-    readFeed: (topic) => readFeed(log, topic),
+    /** Everything that stands on a feed now. */
+    readFeed: (topic: string) => readFeed(log, topic),
     stop: async () => {
       await log.close();
       await postgres.close();
@@ -148,16 +130,12 @@ export async function until(condition: () => Promise<boolean>, withinMs = 90_000
   }
 }
 
-async function readFeed(log: Log, topic: string): Promise<FeedMessage[]> {
-  const messages: FeedMessage[] = [];
+async function readFeed(log: Log, topic: string): Promise<StoredRecord[]> {
+  const messages: StoredRecord[] = [];
   const following = log.followTopic({
     topic,
     from: 'beginning',
-    onRecords: (_partition, records) => {
-      for (const { key, value, headers } of records) {
-        messages.push({ id: headers['ce_id'] ?? '', key, value: value === null ? null : value.toString(), headers });
-      }
-    },
+    onRecords: (_partition, records) => void messages.push(...records),
   });
   await following.caughtUp;
   await following.stop();
