@@ -115,14 +115,4 @@ describe('parked messages', () => {
     await consume(3, 0n, isPoison);
     expect((await run('list')).lines).toEqual(['nothing is parked']);
   });
-
-  test.each([[[]], [['eat', '1:1']], [['replay']], [['list', 'all']]])(
-    '%j is answered with the usage',
-    async (words) => {
-      expect(await run(...words)).toMatchObject({
-        exitCode: 1,
-        lines: expect.arrayContaining([expect.stringMatching(/^parked list/)]),
-      });
-    },
-  );
 });
