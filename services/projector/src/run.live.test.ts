@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -12,6 +11,7 @@ import { type RunningProjector, runProjector } from './run.js';
 import { drawStream, makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
 import {
   appendAll,
+  asRole,
   deploy,
   testPartition as partition,
   type TestDeployment,
@@ -140,23 +140,17 @@ describe('a running projector', () => {
   });
 
   test('needs no right to change the schema', async () => {
-    const role = `services_${randomBytes(4).toString('hex')}`;
-    await here.postgres.query(`create role ${role} login password 'secret'`);
-    await here.postgres.query(`grant select on migrations to ${role}`);
-    await here.postgres.query(
-      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, hashes, in_flight, cancelling, claims, claimants to ${role}`,
-    );
-    const url = new URL(here.databaseUrl);
-    url.username = role;
-    url.password = 'secret';
-    environment['DATABASE_URL'] = url.href;
-    const projector = await start();
-    await appendAll(here, stream);
-    await projected(BigInt(stream.length));
-    expect((await ask(projector, '/readyz')).status).toBe(200);
-    await projector.stop();
-    running.splice(0);
-    await here.postgres.query(`drop owned by ${role}`);
-    await here.postgres.query(`drop role ${role}`);
+    const grants = [
+      'select on migrations',
+      'select, insert, update, delete on projections, makers, funding, orders, order_history, hashes, in_flight, cancelling, claims, claimants',
+    ];
+    await asRole(here, grants, async (url) => {
+      environment['DATABASE_URL'] = url;
+      const projector = await start();
+      await appendAll(here, stream);
+      await projected(BigInt(stream.length));
+      expect((await ask(projector, '/readyz')).status).toBe(200);
+      await projector.stop();
+    });
   });
 });

@@ -96,6 +96,14 @@ describe('a partition whose rows are behind its feeds', () => {
   });
 });
 
+test('a partition that was given to another process is not touched', async () => {
+  const given = new GivenPartition();
+  given.isLost = true;
+  const { tables } = given;
+  await expect(given.when(submitted(maker, 0))).rejects.toThrow(RetryableError);
+  expect(given).toMatchObject({ published: 0, tables });
+});
+
 describe('another log', () => {
   test('that ends before the rows, or before what the feeds name, is refused', async () => {
     const given = new GivenPartition();

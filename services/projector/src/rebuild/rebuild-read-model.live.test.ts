@@ -10,6 +10,7 @@ import { type RunningProjector, runProjector } from '../run.js';
 import { drawStream, makersOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
 import {
   appendAll,
+  asRole,
   deploy,
   testPartition as partition,
   projectAll,
@@ -179,21 +180,15 @@ describe('rebuild', () => {
 
   test('keeps the rights that others have on the tables', async () => {
     await projectAll(here, here.projector(), stream.slice(0, 50));
-    const reader = `reader_${here.prefix.replaceAll(/[^a-z0-9]/g, '')}`;
-    await here.postgres.query(`create role ${reader} login password 'reader'`);
-    await here.postgres.query(`grant select on orders to ${reader}`);
-    expect(await rebuildReadModel(options())).toEqual([]);
-    const url = new URL(here.databaseUrl);
-    url.username = reader;
-    url.password = 'reader';
-    const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
-    try {
-      await postgres.query('select count(*) from orders');
-      await expect(postgres.query('select count(*) from makers')).rejects.toThrow(/permission denied/);
-    } finally {
-      await postgres.close();
-      await here.postgres.query(`drop owned by ${reader}`);
-      await here.postgres.query(`drop role ${reader}`);
-    }
+    await asRole(here, ['select on orders'], async (url) => {
+      expect(await rebuildReadModel(options())).toEqual([]);
+      const postgres = connectPostgres({ url, connectTimeoutMs: 60_000 });
+      try {
+        await postgres.query('select count(*) from orders');
+        await expect(postgres.query('select count(*) from makers')).rejects.toThrow(/permission denied/);
+      } finally {
+        await postgres.close();
+      }
+    });
   });
 });

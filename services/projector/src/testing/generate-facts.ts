@@ -73,70 +73,30 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
 }
 
 /** Facts about the makers, one after the other, as a log could hold them: repeats, late values, and blocks out of order. */
-class FactSource {
-  readonly #chance: Chance;
-  readonly #makers: readonly Hex[];
-  readonly #orders: number;
-  #seconds = startSeconds;
-  #block = 100;
+/** @param orders of each maker: the fewer, the more often one is submitted again after it was removed */
+function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
+  const cause = { kind: 'request' as const, requestId: 'request' };
+  let seconds = startSeconds;
+  let block = 100;
 
-  /** @param orders of each maker: the fewer, the more often one is submitted again after it was removed */
-  constructor(chance: Chance, makers: readonly Hex[], orders: number) {
-    this.#chance = chance;
-    this.#makers = makers;
-    this.#orders = orders;
-  }
-
-  /** The block's time by which the facts are drawn. */
-  get seconds(): number {
-    return this.#seconds;
-  }
-
-  next(): MakerEvent {
-    const chance = this.#chance;
-    const maker = chance.pickAny(this.#makers) ?? addressOf(1);
-    switch (chance.pickWeighted({ block: 8, resigned: 1, order: 20, exit: 1, observed: 24, operator: 4 })) {
-      case 'block':
-        this.#seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
-        if (!chance.oneIn(10)) this.#block += 1;
-        // One that was processed before, now and then.
-        return blockAt(chance.oneIn(10) ? this.#block - 1 : this.#block, this.#seconds);
-      case 'resigned':
-        return { type: 'WatcherResigned' };
-      case 'operator': {
-        return decision(maker, chance);
-      }
-      case 'order':
-        return this.#order(maker);
-      case 'exit':
-        return this.#exit(maker);
-      case 'observed':
-        return this.#observed(maker);
-    }
-  }
-
-  #order(maker: Hex): MakerEvent {
-    const { order, orderHash, signature } = orderOf(maker, this.#chance.below(this.#orders));
-    const cause = { kind: 'request' as const, requestId: 'request' };
-    if (this.#chance.oneIn(3)) {
+  function order(maker: Hex): MakerEvent {
+    const { order, orderHash, signature } = orderOf(maker, chance.below(orders));
+    if (chance.oneIn(3)) {
       return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
     }
-    const acceptedAtMs = this.#seconds * 1000 + 500;
-    return { type: 'OrderSubmitted', maker, orderHash, order, signature, acceptedAtMs, cause };
+    return { type: 'OrderSubmitted', maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
   }
 
-  #exit(maker: Hex): MakerEvent {
-    const chance = this.#chance;
-    const cause = { kind: 'request' as const, requestId: 'request' };
-    const issuedAtMs = (this.#seconds - chance.below(3)) * 1000;
+  function exit(maker: Hex): MakerEvent {
+    const issuedAtMs = (seconds - chance.below(3)) * 1000;
     switch (chance.pick(['all', 'switch', 'switch', 'keys'] as const)) {
       case 'all': {
         const making = chance.oneIn(2) ? chance.pickAny(tokens) : undefined;
-        const untilMs = (this.#seconds - chance.below(120)) * 1000;
+        const untilMs = (seconds - chance.below(120)) * 1000;
         return { type: 'OrdersCancelled', maker, ...(making && { making }), untilMs, cause };
       }
       case 'switch': {
-        const cancelAt = chance.oneIn(2) ? 0 : this.#seconds + chance.below(200);
+        const cancelAt = chance.oneIn(2) ? 0 : seconds + chance.below(200);
         return { type: 'SwitchSet', maker, cancelAt, issuedAtMs, cause };
       }
       case 'keys':
@@ -144,15 +104,14 @@ class FactSource {
     }
   }
 
-  #observed(maker: Hex): MakerEvent {
-    const chance = this.#chance;
+  function observed(maker: Hex): MakerEvent {
     const nonce = chance.oneIn(8) ? undefined : quantity(chance.oneIn(8) ? 1n : 0n);
-    const numbers = new Set(Array.from({ length: chance.below(5) }, () => chance.below(this.#orders)));
+    const numbers = new Set(Array.from({ length: chance.below(5) }, () => chance.below(orders)));
     const amount = () => quantity(BigInt(chance.below(36)));
     return {
       type: 'MakerObserved',
       maker,
-      block: blockRef(this.#block + 1 - chance.pick([0, 0, 0, 1, -1]), this.#seconds),
+      block: blockRef(block + 1 - chance.pick([0, 0, 0, 1, -1]), seconds),
       cause: { kind: 'read', occasion: 'SWEEP' },
       ...(nonce === undefined ? {} : { nonce }),
       funds: tokens.slice(0, chance.pick([0, 1, 2, 2])).map((token) => {
@@ -164,6 +123,30 @@ class FactSource {
       }),
     };
   }
+
+  function next(): MakerEvent {
+    const maker = chance.pickAny(makers) ?? addressOf(1);
+    switch (chance.pickWeighted({ block: 8, resigned: 1, order: 20, exit: 1, observed: 24, operator: 4 })) {
+      case 'block':
+        seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
+        if (!chance.oneIn(10)) block += 1;
+        // One that was processed before, now and then.
+        return blockAt(chance.oneIn(10) ? block - 1 : block, seconds);
+      case 'resigned':
+        return { type: 'WatcherResigned' };
+      case 'operator':
+        return decision(maker, chance);
+      case 'order':
+        return order(maker);
+      case 'exit':
+        return exit(maker);
+      case 'observed':
+        return observed(maker);
+    }
+  }
+
+  /** A fact, and the block's time by which it is drawn. */
+  return () => ({ fact: next(), seconds });
 }
 
 /** So many facts, in the order of the log, with gaps in the place of control records. */
@@ -174,10 +157,11 @@ export function drawStream(
   size: { readonly facts: number; readonly orders: number },
 ): StoredRecord[] {
   const chance = createChance(seed);
-  const source = new FactSource(chance, makers, size.orders);
+  const draw = drawFacts(chance, makers, size.orders);
   let offset = 0n;
   return Array.from({ length: size.facts }, () => {
-    const record = storedRecord(source.next(), { partition, offset }, source.seconds * 1000);
+    const { fact, seconds } = draw();
+    const record = storedRecord(fact, { partition, offset }, seconds * 1000);
     offset += chance.oneIn(4) ? 2n : 1n;
     return record;
   });

@@ -1,6 +1,6 @@
 import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { StoredRecord } from '@makerbook/kafka';
+import { RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { sendAtOnce } from '@makerbook/parts';
 import type { Projector } from '../own/project-log.js';
@@ -48,6 +48,8 @@ export class GivenPartition {
   readonly committed: [nextOffset: bigint, blockParts: number][] = [];
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
+  /** Whether the partition was given to another process. */
+  isLost = false;
   readonly #log = new LogInMemory({ partitions });
   readonly #cut: Partial<TestProjectorParts>;
   #projector: Projector | undefined;
@@ -114,7 +116,9 @@ export class GivenPartition {
     await projector.handleBatch(
       { partition, records, fromOffset: position, nextOffset: this.#end },
       {
-        assertOwned: () => undefined,
+        assertOwned: () => {
+          if (this.isLost) throw new RetryableError('given to another process');
+        },
         park: async ({ offset, headers }, reason) =>
           void this.parked.push(`${offset} ${headers['parked-maker']} ${reason}`),
       },

@@ -15,7 +15,7 @@ export { testPartition, testPartitions };
 export type TestDeployment = Awaited<ReturnType<typeof deploy>>;
 
 const SLOW_MS = 60_000;
-export const fresh = { assertOwned: () => {}, park: () => Promise.reject(new Error('parked')) };
+const fresh = { assertOwned: () => {}, park: () => Promise.reject(new Error('parked')) };
 
 export async function deploy() {
   const parts = testParts();
@@ -70,8 +70,28 @@ export async function deploy() {
   };
 }
 
+/** Does something as a role of Postgres with these rights. */
+export async function asRole(
+  { postgres, databaseUrl }: TestDeployment,
+  grants: readonly string[],
+  work: (url: string) => Promise<void>,
+): Promise<void> {
+  const role = `role_${randomBytes(4).toString('hex')}`;
+  await postgres.query(`create role ${role} login password 'secret'`);
+  for (const grant of grants) await postgres.query(`grant ${grant} to ${role}`);
+  const url = new URL(databaseUrl);
+  url.username = role;
+  url.password = 'secret';
+  try {
+    await work(url.href);
+  } finally {
+    await postgres.query(`drop owned by ${role}`);
+    await postgres.query(`drop role ${role}`);
+  }
+}
+
 /** The records as one batch that begins at `fromOffset`. */
-export function batchOf(records: readonly StoredRecord[], fromOffset: bigint): PartitionBatch<LoggedFact> {
+function batchOf(records: readonly StoredRecord[], fromOffset: bigint): PartitionBatch<LoggedFact> {
   const last = records.at(-1);
   return {
     partition: testPartition,
@@ -116,7 +136,7 @@ export async function projectAll(
 }
 
 /** Waits until all that was published of the partition is committed. */
-export async function flush(projector: Projector): Promise<void> {
+async function flush(projector: Projector): Promise<void> {
   const committer = projector.owned.get(testPartition)?.taken.committer;
   while (committer?.underWay !== undefined) await committer.underWay;
   committer?.assertGood();
