@@ -14,30 +14,25 @@ const readyAfter = (silenceMs: number, parts: Partial<HealthParts> = {}) =>
     ...parts,
   });
 
-test('query is ready while all is there', async () => {
-  const checks = { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok' };
-  expect(await readyAfter(500)).toEqual({ isOk: true, checks });
-});
-
-test('query is ready without Redis, without Postgres, and without Kafka, and reports it', async () => {
-  expect(await readyAfter(500, noRedis)).toMatchObject({ isOk: true, checks: { redis: 'does not answer' } });
-  expect(await readyAfter(500, noPostgres)).toMatchObject({ isOk: true, checks: { postgres: 'is away' } });
-  expect(await readyAfter(15_000)).toMatchObject({ isOk: true, checks: { kafka: 'does not answer' } });
+test.each<[string, number, Partial<HealthParts>, object]>([
+  ['while all is there', 500, {}, { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok' }],
+  ['without Redis', 500, noRedis, { redis: 'does not answer' }],
+  ['without Postgres', 500, noPostgres, { postgres: 'is away' }],
+  ['without Kafka', 15_000, {}, { kafka: 'does not answer' }],
+  ['while a connection that was lost is taken up again', 11_000, {}, { kafka: 'ok' }],
+])('query is ready %s', async (_what, silenceMs, parts, checks) => {
+  expect(await readyAfter(silenceMs, parts)).toMatchObject({ isOk: true, checks });
 });
 
 test('query needs no Redis, and shows none where none is set', async () => {
-  expect(await readyAfter(500, { redis: undefined })).toEqual({
-    isOk: true,
-    checks: { whitelist: 'ok', kafka: 'ok', postgres: 'ok' },
-  });
-  expect(await readyAfter(500, { redis: undefined, ...noPostgres })).toMatchObject({ isOk: false });
+  const checks = { whitelist: 'ok', kafka: 'ok', postgres: 'ok' };
+  expect(await readyAfter(500, { redis: undefined })).toEqual({ isOk: true, checks });
 });
 
-test('query does not call Kafka away for a connection that is lost and taken up again', async () => {
-  expect(await readyAfter(11_000)).toMatchObject({ checks: { kafka: 'ok' } });
-});
-
-test('query is not ready while the whitelist is being read, nor without both Redis and Postgres', async () => {
-  expect(await readyAfter(500, { makers: { ...makers, isCaughtUp: () => false } })).toMatchObject({ isOk: false });
-  expect(await readyAfter(500, { ...noRedis, ...noPostgres })).toMatchObject({ isOk: false });
+test.each<[string, Partial<HealthParts>]>([
+  ['while the whitelist is being read', { makers: { ...makers, isCaughtUp: () => false } }],
+  ['without both Redis and Postgres', { ...noRedis, ...noPostgres }],
+  ['without Postgres where no Redis is set', { redis: undefined, ...noPostgres }],
+])('query is not ready %s', async (_what, parts) => {
+  expect(await readyAfter(500, parts)).toMatchObject({ isOk: false });
 });

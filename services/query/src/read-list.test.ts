@@ -78,13 +78,6 @@ describe('a list', () => {
     expect(String((await read({ nowSeconds: 58 }, held))?.body)).toBe('[]');
   });
 
-  test('comes in pages, by the place of the last order', async () => {
-    const first = await read({ page: { after: undefined, ordersMax: 2 } });
-    expect([String(first?.body), first?.nextCursor]).toEqual(['[3,5]', '5']);
-    const second = await read({ page: { after: 5, ordersMax: 2 } });
-    expect([String(second?.body), second?.nextCursor]).toEqual(['[8]', undefined]);
-  });
-
   test('has the same ETag as long as it is the same, and another one for each page', async () => {
     const copy: Found = { list: joinRecords(9n, list.records), source: 'postgres' };
     const pages: Page[] = [whole, { after: undefined, ordersMax: 2 }, { after: 3, ordersMax: undefined }];

@@ -15,11 +15,6 @@ describe('pages', () => {
     expect(takePage(list, { after: undefined, ordersMax: 3 }).records).toBe(list);
   });
 
-  test('are empty behind the last order, and of no orders', () => {
-    expect(takePage(listOf([1]), { after: 1, ordersMax: 5 })).toEqual({ records: [], nextCursor: undefined });
-    expect(takePage([], { after: undefined, ordersMax: 5 })).toEqual({ records: [], nextCursor: undefined });
-  });
-
   test('hold each order that stays exactly once, whatever comes and goes between them', () => {
     const offsets = fc.uniqueArray(fc.nat(60), { maxLength: 40 });
     fc.assert(

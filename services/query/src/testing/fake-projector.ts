@@ -21,7 +21,7 @@ export const domain = {
 export const partitions = 2;
 const expiresAt = 4_000_000_000n;
 
-export interface FakeProjectorParts {
+interface FakeProjectorParts {
   readonly appender: Appender;
   readonly topics: TopicNames;
   readonly postgres: Postgres;

@@ -26,15 +26,9 @@ const SLOW_MS = 30_000;
 /** The parts around one query service, with a fake projector. */
 export type TestQuery = Awaited<ReturnType<typeof openTestQuery>>;
 
-/**
- * Starts a query service over real parts; Redis and Postgres can be cut off from it.
- * @param own parts other than those that tests share
- */
-export async function openTestQuery(
-  environment: Record<string, string> = {},
-  own: { readonly kafkaBrokers?: string } = {},
-) {
-  const parts = { ...testParts(), ...own };
+/** Starts a query service over real parts; Redis and Postgres can be cut off from it. */
+export async function openTestQuery(environment: Record<string, string> = {}) {
+  const parts = testParts();
   const id = randomBytes(5).toString('hex');
   const names = topicNames(`query-${id}.`);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'test', logger: silentLogger });
