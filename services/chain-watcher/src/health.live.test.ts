@@ -1,19 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { partitionOf } from '@makerbook/kafka';
 import { leaveTransactionOpen } from '@makerbook/kafka/testing';
 import { testParts } from '@makerbook/parts';
-import { NonceManager, Wallet } from 'ethers';
 import type { Ops } from './testing/ask-ops.js';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { addressOf, type Stage, until } from './testing/stage-chain.js';
+import { type Stage, until } from './testing/stage-chain.js';
 
 let stage: Stage;
 let token: Address;
-const { run, openGate } = eachOnAStage(
+const { run, watch, holdCalls } = eachOnAStage(
   (own) => {
     stage = own;
   },
@@ -28,90 +25,59 @@ const isNotReady = async (ops: Ops, why: RegExp) => {
   await until(`it is not ready: ${why}`, async () => why.test(await ops.check('/readyz', 'position')));
   expect((await ops.ask('/readyz')).status).toBe(503);
 };
-/** A maker with an address in the partition. */
-const createMaker = (partition: number): NonceManager => {
-  for (;;) {
-    const maker = new NonceManager(new Wallet(`0x${randomBytes(32).toString('hex')}`));
-    if (partitionOf(addressOf(maker), 3) === partition) return maker;
-  }
-};
-/** A proxy of the node that lets calls of a method through on demand. */
-const holdCalls = async (held: string) => {
-  const waiting: (() => void)[] = [];
-  let isOpen = false;
-  const { url } = await openGate(async (calls, forward) => {
-    if (!isOpen && calls.some(({ method }) => method === held)) {
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    }
-    return forward(calls);
-  });
-  return {
-    url,
-    passOne: async () => {
-      await until('a call is held', () => waiting.length > 0);
-      waiting.shift()?.();
-    },
-    passAll: () => {
-      isOpen = true;
-      for (const resolve of waiting.splice(0)) resolve();
-    },
-  };
-};
-const post = async (maker: NonceManager) => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
+const post = async (partition: number) =>
+  stage.submit(await stage.sign(await stage.createAccount(partition), { making: { token, amount: 1n } }));
 
-describe('readiness', () => {
-  test('counts down the missed blocks that are followed one by one, and a loop that is stuck at one is found dead', async () => {
-    const first = await stage.watch();
-    await stage.settled();
-    await first.stop();
-    await stage.mine(40);
-    const held = await holdCalls('eth_getLogs');
-    const { ops } = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', LIVE_SILENCE_MS_MAX: '2000' });
-    await isNotReady(ops, /^catching up: 40 blocks behind the head$/);
-    expect(await ops.metric('catch_up_ratio')).toBeLessThan(1);
-    await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
-    await held.passOne();
-    await isNotReady(ops, /^catching up: 39 blocks behind the head$/);
-    await held.passOne();
-    await isNotReady(ops, /^catching up: 38 blocks behind the head$/);
-    held.passAll();
-    await isReady(ops);
-    await isAlive(ops);
-    expect(await ops.metric('catch_up_ratio')).toBe(1);
-  });
+test('readiness counts down the missed blocks that are followed one by one, and a loop that is stuck at one is found dead', async () => {
+  const first = await watch();
+  await stage.settled();
+  await first.stop();
+  await stage.mine(40);
+  const held = await holdCalls('eth_getLogs');
+  held.hold();
+  const { ops } = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', LIVE_SILENCE_MS_MAX: '2000' });
+  await isNotReady(ops, /^catching up: 40 blocks behind the head$/);
+  expect(await ops.metric('catch_up_ratio')).toBeLessThan(1);
+  await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
+  await held.passOne();
+  await isNotReady(ops, /^catching up: 39 blocks behind the head$/);
+  await held.passOne();
+  await isNotReady(ops, /^catching up: 38 blocks behind the head$/);
+  held.passAll();
+  await isReady(ops);
+  await isAlive(ops);
+  expect(await ops.metric('catch_up_ratio')).toBe(1);
 });
 
-describe('a partition that shows nothing new for some time', () => {
-  const holdBack = async (partition: number) => {
-    const transactionalId = `${stage.prefix}held`;
-    const { makerEvents } = topicNames(stage.prefix);
-    const record = { topic: makerEvents, partition, key: '', value: Buffer.from('{}'), headers: {} };
-    await leaveTransactionOpen([testParts().kafkaBrokers], transactionalId, record, 3);
-    return { release: () => stage.log.createFencedPublisher({ transactionalId, timeoutMs: 60_000 }).takeOver() };
-  };
+const holdBack = async (partition: number) => {
+  const transactionalId = `${stage.prefix}held`;
+  const { makerEvents } = topicNames(stage.prefix);
+  const record = { topic: makerEvents, partition, key: '', value: Buffer.from('{}'), headers: {} };
+  await leaveTransactionOpen([testParts().kafkaBrokers], transactionalId, record, 3);
+  return { release: () => stage.log.createFencedPublisher({ transactionalId, timeoutMs: 60_000 }).takeOver() };
+};
 
-  test('holds up its own new orders alone: blocks go on, and so do the other partitions', async () => {
-    const { ops } = await run({ SWEEP_PAIRS_PER_SECOND: '50' });
-    await post(createMaker(0));
-    await stage.mine();
-    await stage.settled();
-    await isReady(ops);
-    const held = await holdBack(1);
-    await stage.mine(2);
-    await until('it is seen', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) > 1);
-    expect(await ops.metric('partition_wait_seconds{partition="0"}')).toBe(0);
-    const order = await post(createMaker(2));
-    await until('a new order is read', () => stage.state(order)?.status === 'INACTIVE');
-    const waiting = await post(createMaker(1));
-    await stage.mine(3);
-    const head = await stage.provider.getBlockNumber();
-    await until('the blocks go on', async () => (await ops.metric('processed_block_number')) === head);
-    await isReady(ops);
-    await isAlive(ops);
+test('a partition that shows nothing new for some time holds up its own new orders alone: blocks go on, and so do the other partitions', async () => {
+  const { ops } = await run({ SWEEP_PAIRS_PER_SECOND: '50' });
+  await post(0);
+  await stage.mine();
+  await stage.settled();
+  await isReady(ops);
+  const held = await holdBack(1);
+  await stage.mine(2);
+  await until('it is seen', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) > 1);
+  expect(await ops.metric('partition_wait_seconds{partition="0"}')).toBe(0);
+  const order = await post(2);
+  await until('a new order is read', () => stage.state(order)?.status === 'INACTIVE');
+  const waiting = await post(1);
+  await stage.mine(3);
+  const head = await stage.provider.getBlockNumber();
+  await until('the blocks go on', async () => (await ops.metric('processed_block_number')) === head);
+  await isReady(ops);
+  await isAlive(ops);
 
-    await held.release();
-    await stage.settled();
-    await until('it is read', () => stage.state(waiting)?.status === 'INACTIVE');
-    await until('it waits no more', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) === 0);
-  });
+  await held.release();
+  await stage.settled();
+  await until('it is read', () => stage.state(waiting)?.status === 'INACTIVE');
+  await until('it waits no more', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) === 0);
 });

@@ -8,7 +8,7 @@ import type { Misbehaviour } from './testing/gate-node.js';
 import { addressOf, type Stage, until } from './testing/stage-chain.js';
 
 let stage: Stage;
-const { run, openGate } = eachOnAStage((own) => {
+const { run, openGate, holdCalls } = eachOnAStage((own) => {
   stage = own;
 });
 
@@ -171,14 +171,7 @@ describe('the metrics of a running watcher', () => {
 
   // The chain ends in it.
   test('are those of the README, and show what it does', async () => {
-    let isOpen = true;
-    const held: (() => void)[] = [];
-    const gate = await openGate(async (calls, forward) => {
-      if (!isOpen && calls.some(({ method }) => method === 'eth_call')) {
-        await new Promise<void>((resolve) => held.push(resolve));
-      }
-      return forward(calls);
-    });
+    const gate = await holdCalls('eth_call');
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
     const maker = await stage.createAccount();
     const post = async () => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
@@ -203,12 +196,11 @@ describe('the metrics of a running watcher', () => {
     }
     expect(await ops.metric('unread_orders')).toBe(0);
 
-    isOpen = false;
+    gate.hold();
     await post();
     await reaches('unread_orders', (orders) => orders === 1);
     await reaches('unread_order_age_seconds', (age) => age > 1.5);
-    isOpen = true;
-    for (const resolve of held.splice(0)) resolve();
+    gate.passAll();
     await reaches('unread_orders', (orders) => orders === 0);
     expect(await ops.metric('unread_order_age_seconds')).toBe(0);
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
@@ -52,63 +52,58 @@ const openPairs = async (count: number) => {
   return signed.map(({ order }) => order.maker);
 };
 
-describe('a long catch-up', () => {
-  const FEW = 4;
-  const MANY = 32;
-  const blocksInLog = () =>
-    stage.facts.filter(({ partition, fact }) => partition === 0 && fact.type === 'BlockProcessed').length;
-  const openPairsOnce = async (count: number) => {
-    const watcher = await watch();
-    await openPairs(count);
-    await watcher.stop();
-  };
-  const catchUp = async (missedBlocks: number) => {
-    await stage.mine(missedBlocks);
-    const before = blocksInLog();
-    // It hardly ever asks for the next block, however long this test takes.
-    const watcher = await watch({ MULTICALL_CALLS_MAX: '12', POLL_INTERVAL_MS: '60000' });
-    await watcher.stop();
-    // The head alone, for all those that were missed.
-    expect(blocksInLog()).toBe(before + 1);
-    return { requests: asked.length, calls: asked.flat().length, reads: callsOf('eth_call').length };
-  };
+const FEW = 4;
+const MANY = 32;
+const blocksInLog = () =>
+  stage.facts.filter(({ partition, fact }) => partition === 0 && fact.type === 'BlockProcessed').length;
+const openPairsOnce = async (count: number) => {
+  const watcher = await watch();
+  await openPairs(count);
+  await watcher.stop();
+};
+const catchUp = async (missedBlocks: number) => {
+  await stage.mine(missedBlocks);
+  const before = blocksInLog();
+  // It hardly ever asks for the next block, however long this test takes.
+  const watcher = await watch({ MULTICALL_CALLS_MAX: '12', POLL_INTERVAL_MS: '60000' });
+  await watcher.stop();
+  // The head alone, for all those that were missed.
+  expect(blocksInLog()).toBe(before + 1);
+  return { requests: asked.length, calls: asked.flat().length, reads: callsOf('eth_call').length };
+};
 
-  test('costs a node the same for 300 missed blocks and for 3,000, and more only with the number of pairs', async () => {
-    await openPairsOnce(FEW);
-    const [few, fewOverMore] = [await catchUp(300), await catchUp(3000)];
-    await openPairsOnce(MANY - FEW);
-    const [many, manyOverMore] = [await catchUp(300), await catchUp(3000)];
-    for (const [short, long] of [
-      [few, fewOverMore],
-      [many, manyOverMore],
-    ] as const) {
-      expect(long.calls).toBeLessThanOrEqual(short.calls + SLACK);
-      expect(long.requests).toBeLessThanOrEqual(short.requests + SLACK);
-    }
-    expect(few.requests).toBeLessThan(30);
-    expect(few.reads).toBeGreaterThan(0);
-    expect(many.reads / few.reads).toBeGreaterThan(MANY / FEW / 2);
-    expect(many.reads / few.reads).toBeLessThan((MANY / FEW) * 1.5);
-  });
+test('a long catch-up costs a node the same for 300 missed blocks and for 3,000, and more only with the number of pairs', async () => {
+  await openPairsOnce(FEW);
+  const [few, fewOverMore] = [await catchUp(300), await catchUp(3000)];
+  await openPairsOnce(MANY - FEW);
+  const [many, manyOverMore] = [await catchUp(300), await catchUp(3000)];
+  for (const [short, long] of [
+    [few, fewOverMore],
+    [many, manyOverMore],
+  ] as const) {
+    expect(long.calls).toBeLessThanOrEqual(short.calls + SLACK);
+    expect(long.requests).toBeLessThanOrEqual(short.requests + SLACK);
+  }
+  expect(few.requests).toBeLessThan(30);
+  expect(few.reads).toBeGreaterThan(0);
+  expect(many.reads / few.reads).toBeGreaterThan(MANY / FEW / 2);
+  expect(many.reads / few.reads).toBeLessThan((MANY / FEW) * 1.5);
 });
 
-describe('the sweep', () => {
-  const PAIRS_PER_SECOND = 10;
-
-  test('reads as many pairs in a second as configured, one after another', async () => {
-    await watch({ SWEEP_PAIRS_PER_SECOND: String(PAIRS_PER_SECOND) });
-    const makers = await openPairs(2 * PAIRS_PER_SECOND);
-    asked.length = 0;
-    const startedAtMs = Date.now();
-    await new Promise((resolve) => setTimeout(resolve, 4000));
-    const swept = callsOf('eth_call').flatMap(({ params }) => {
-      const { data } = params[0] as { data: string };
-      return [...data.matchAll(BALANCE_OF)].map(([, holder]) => holder);
-    });
-    const seconds = (Date.now() - startedAtMs) / 1000;
-    expect(swept.length / seconds).toBeGreaterThan(PAIRS_PER_SECOND * 0.3);
-    expect(swept.length / seconds).toBeLessThan(PAIRS_PER_SECOND * 1.5);
-    const times = makers.map((maker) => swept.filter((holder) => `0x${holder}` === maker).length);
-    expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
+test('the sweep reads as many pairs in a second as configured, one after another', async () => {
+  const perSecond = 10;
+  await watch({ SWEEP_PAIRS_PER_SECOND: String(perSecond) });
+  const makers = await openPairs(2 * perSecond);
+  asked.length = 0;
+  const startedAtMs = Date.now();
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  const swept = callsOf('eth_call').flatMap(({ params }) => {
+    const { data } = params[0] as { data: string };
+    return [...data.matchAll(BALANCE_OF)].map(([, holder]) => holder);
   });
+  const seconds = (Date.now() - startedAtMs) / 1000;
+  expect(swept.length / seconds).toBeGreaterThan(perSecond * 0.3);
+  expect(swept.length / seconds).toBeLessThan(perSecond * 1.5);
+  const times = makers.map((maker) => swept.filter((holder) => `0x${holder}` === maker).length);
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { type LogRecord, partitionOf } from '@makerbook/kafka';
+import type { LogRecord } from '@makerbook/kafka';
 import { createChance } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
@@ -67,13 +67,6 @@ const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buf
   const records = cuts[form].flatMap((cut) => cutBlockgroup(number, message, cut));
   return records.map((record) => ({ ...record, partition: number % PARTITIONS }));
 };
-/** A maker whose facts stand in this partition. */
-const createMakerIn = async (partition: number): Promise<NonceManager> => {
-  for (;;) {
-    const maker = await polling.createAccount();
-    if (partitionOf(addressOf(maker), PARTITIONS) === partition) return maker;
-  }
-};
 /** Facts that depend on blocks alone, without readings of new orders, whose block depends on timing. */
 const blockFacts = (stage: Stage, from: number, partition: number) =>
   stage.facts
@@ -89,7 +82,11 @@ describe('blocks of a Kaia node’s topic', () => {
     const taker = polling.taker;
     await polling.send(taker, taking, ERC20, 'mint', addressOf(taker), 10n ** 30n);
     await polling.send(taker, taking, ERC20, 'approve', polling.protocolAddress, 10n ** 30n);
-    const makers = [await createMakerIn(0), await createMakerIn(1), await createMakerIn(2)] as const;
+    const makers = [
+      await polling.createAccount(0),
+      await polling.createAccount(1),
+      await polling.createAccount(2),
+    ] as const;
     const [first, second, third] = makers;
     const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '5000', RPC_URL: gate.url };
     watchers.push(await polling.watch(), await following.watch({ ...ofTopic, KAIA_SILENCE_MS_MAX: '600000' }));

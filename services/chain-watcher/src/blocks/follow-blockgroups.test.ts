@@ -96,18 +96,13 @@ describe('a topic that was silent and is there again', () => {
     expect(gapBlocks).toEqual([100, 101]);
   });
 
-  test('holds up nothing while its node makes up for what was missed', async () => {
+  test.each([
+    ['its node makes up for what was missed', 95, []],
+    ['its blocks cannot be read', 101, 'no list'],
+  ])('holds up nothing while %s', async (_what, from, transactions) => {
     await fallSilent();
     for (let n = 0; n < 10; n += 1) {
-      write(95 + n);
-      expect(await turn()).toBe(102 + n);
-    }
-  });
-
-  test('holds up nothing while its blocks cannot be read', async () => {
-    await fallSilent();
-    for (let n = 0; n < 10; n += 1) {
-      write(101 + n, 'no list');
+      write(from + n, transactions);
       expect(await turn()).toBe(102 + n);
     }
   });

@@ -1,13 +1,34 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { headerOf, logsOf } from '@makerbook/chain';
 import { cutBlockgroup } from '../testing/encode-blockgroup.js';
-import { type GoldenBlockgroup, readGoldenBlockgroups } from '../testing/read-golden-blockgroups.js';
 import { triggerTopics } from '../watch/match-logs.js';
 import { SegmentJoiner, type SegmentRecord } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
+import type { SourceBlock } from './source.js';
 
-const golden = readGoldenBlockgroups();
-const each = golden.map((message): [string, GoldenBlockgroup] => [message.name, message]);
+/** Messages of a Kaia node's own publishing code, as they were in Kafka: see the README. */
+const stored = JSON.parse(readFileSync(new URL('../../golden/blockgroups.json', import.meta.url), 'utf8')) as readonly {
+  readonly name: string;
+  /** In the order in which they were written: header values in hex, values in base64. */
+  readonly records: readonly {
+    readonly partition: number;
+    readonly key: string;
+    readonly headers: readonly (readonly [name: string, value: string])[];
+    readonly value: string;
+  }[];
+  /** The block out of the node's own objects, with those of its logs that can touch anybody. */
+  readonly expected: SourceBlock;
+  /** What the node answers for the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
+  readonly rpc: { readonly block: unknown; readonly logs: unknown };
+}[];
+const golden = stored.map((message) => ({
+  ...message,
+  records: message.records.map(({ value, headers, ...record }): SegmentRecord => {
+    const texts = headers.map(([name, hex]) => [name, Buffer.from(hex, 'hex').toString('latin1')]);
+    return { ...record, value: Buffer.from(value, 'base64'), headers: Object.fromEntries(texts) };
+  }),
+}));
 
 /** The messages that the records complete, in the order in which they do. */
 function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): Buffer[] {
@@ -22,14 +43,11 @@ function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): 
 }
 
 describe('a message that a Kaia node’s own code has published', () => {
-  test.each(each)(
-    '(%s) is read as the node’s block, and as what its JSON-RPC says',
-    (_name, { records, expected, rpc }) => {
-      const logs = logsOf(rpc.logs).filter(({ topics: [first] }) => first !== undefined && triggers.has(first));
-      expect(join(records).map(parseBlockgroup)).toEqual([expected]);
-      expect(expected).toEqual({ header: headerOf(rpc.block), logs });
-    },
-  );
+  test.each(golden)('($name) is read as the node’s block, and as its JSON-RPC has it', ({ records, expected, rpc }) => {
+    const logs = logsOf(rpc.logs).filter(({ topics: [first] }) => first !== undefined && triggers.has(first));
+    expect(join(records).map(parseBlockgroup)).toEqual([expected]);
+    expect(expected).toEqual({ header: headerOf(rpc.block), logs });
+  });
 
   test('comes whole out of all records backwards, each twice', () => {
     const records = golden.flatMap((message) => message.records.flatMap((record) => [record, record])).reverse();
@@ -37,7 +55,7 @@ describe('a message that a Kaia node’s own code has published', () => {
     for (const { expected } of golden) expect(numbers).toContainEqual(expected);
   });
 
-  test.each(each)('(%s) is cut by our encoder into the same records, byte for byte', (_name, { records }) => {
+  test.each(golden)('($name) is cut by our encoder into the same records, byte for byte', ({ records }) => {
     const [first] = records;
     const [message] = join(records);
     if (first?.value === null || first?.value === undefined || message === undefined) throw new Error('no message');

@@ -141,12 +141,10 @@ describe('a record', () => {
   });
 });
 
-describe('a resignation', () => {
-  test('is in partition 0, and nobody waits for one that cannot be told', async () => {
-    const { publisher, appends } = setUp(() =>
-      Promise.reject(new LogUnavailable('away', { mayHaveBeenAppended: false })),
-    );
-    await publisher.resign();
-    expect(appends.map(briefOf)).toEqual([['0:WatcherResigned']]);
-  });
+test('a resignation is in partition 0, and nobody waits for one that cannot be told', async () => {
+  const { publisher, appends } = setUp(() =>
+    Promise.reject(new LogUnavailable('away', { mayHaveBeenAppended: false })),
+  );
+  await publisher.resign();
+  expect(appends.map(briefOf)).toEqual([['0:WatcherResigned']]);
 });

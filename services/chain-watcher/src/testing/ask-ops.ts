@@ -1,15 +1,9 @@
 /** The port for those who run a watcher, as they see it. */
-export interface Ops {
-  /** Answers with status 0 where nobody listens. */
-  ask(path: '/livez' | '/readyz' | '/metrics'): Promise<{ readonly status: number; readonly text: string }>;
-  /** One check or note of `/readyz` or `/livez`; empty where it is not told. */
-  check(path: '/livez' | '/readyz', name: string): Promise<string>;
-  /** A value of `/metrics`, by name without its prefix and with its labels as they stand there; NaN where it is missing. */
-  metric(series: string): Promise<number>;
-}
+export type Ops = ReturnType<typeof opsAt>;
 
-export function opsAt(port: number): Ops {
-  const ask: Ops['ask'] = async (path) => {
+export function opsAt(port: number) {
+  /** Answers with status 0 where nobody listens. */
+  const ask = async (path: '/livez' | '/readyz' | '/metrics') => {
     try {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`);
       return { status: answer.status, text: await answer.text() };
@@ -19,15 +13,13 @@ export function opsAt(port: number): Ops {
   };
   return {
     ask,
-    check: async (path, name) => {
-      const { text } = await ask(path);
-      const { checks, notes } = JSON.parse(text || '{}') as Record<
-        'checks' | 'notes',
-        Record<string, string> | undefined
-      >;
+    /** One check or note; empty where it is not told. */
+    check: async (path: '/livez' | '/readyz', name: string): Promise<string> => {
+      const { checks, notes } = JSON.parse((await ask(path)).text || '{}');
       return checks?.[name] ?? notes?.[name] ?? '';
     },
-    metric: async (series) => {
+    /** A value, by name without its prefix and with its labels as they stand there; NaN where it is missing. */
+    metric: async (series: string): Promise<number> => {
       const start = `chain_watcher_${series} `;
       const line = (await ask('/metrics')).text.split('\n').find((each) => each.startsWith(start));
       return line === undefined ? Number.NaN : Number(line.slice(start.length));

@@ -3,7 +3,7 @@ import type { Logger } from '@makerbook/telemetry';
 import type { Watcher } from '../run.js';
 import { type Gate, type Misbehaviour, startMisbehavingNode } from './gate-node.js';
 import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
-import { Stage } from './stage-chain.js';
+import { Stage, until } from './stage-chain.js';
 
 /**
  * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends with
@@ -28,6 +28,12 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
     await stage.close();
   });
   afterAll(() => chain.close());
+  /** A gate before the node. */
+  async function openGate(answer: Misbehaviour): Promise<Gate> {
+    const gate = await startMisbehavingNode(stage.anvil.rpcUrl, answer);
+    endings.push(gate.close);
+    return gate;
+  }
   return {
     /** A watcher in this process. */
     async watch(settings?: Record<string, string>, logger?: Logger): Promise<Watcher> {
@@ -41,11 +47,31 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
       endings.push(watcher.kill);
       return watcher;
     },
-    /** A gate before the node. */
-    async openGate(answer: Misbehaviour): Promise<Gate> {
-      const gate = await startMisbehavingNode(stage.anvil.rpcUrl, answer);
-      endings.push(gate.close);
-      return gate;
+    openGate,
+    /** A gate that holds calls of a method on demand. */
+    async holdCalls(method: string) {
+      const waiting: (() => void)[] = [];
+      let isHolding = false;
+      const gate = await openGate(async (calls, forward) => {
+        if (isHolding && calls.some((call) => call.method === method)) {
+          await new Promise<void>((resolve) => waiting.push(resolve));
+        }
+        return forward(calls);
+      });
+      return {
+        ...gate,
+        hold: () => {
+          isHolding = true;
+        },
+        passOne: async () => {
+          await until('a call is held', () => waiting.length > 0);
+          waiting.shift()?.();
+        },
+        passAll: () => {
+          isHolding = false;
+          for (const resolve of waiting.splice(0)) resolve();
+        },
+      };
     },
   };
 }

@@ -2,13 +2,11 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { Contract, type InterfaceAbi, type NonceManager } from 'ethers';
 import { type Stage, until } from './stage-chain.js';
 
-export interface Transaction {
+interface Transaction {
   readonly signer: NonceManager;
   readonly to: Address;
   readonly method: string;
   readonly args: readonly unknown[];
-  /** Coins that go with it; left out: none. */
-  readonly value?: bigint;
 }
 
 /** Sends transactions so that one block takes them all. Hands back its hash. */
@@ -20,8 +18,8 @@ export async function mineTogether(
   await provider.send('evm_setAutomine', [false]);
   try {
     const sent = [];
-    for (const { signer, to, method, args, value = 0n } of transactions) {
-      sent.push(await new Contract(to, abi, signer).getFunction(method).send(...args, { gasLimit: 400_000, value }));
+    for (const { signer, to, method, args } of transactions) {
+      sent.push(await new Contract(to, abi, signer).getFunction(method).send(...args, { gasLimit: 400_000 }));
     }
     await provider.send('anvil_mine', []);
     const blocks = new Set<string | null>();

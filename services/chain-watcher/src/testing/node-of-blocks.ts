@@ -2,16 +2,7 @@ import type { BlockHeader, Node, RpcRequest } from '@makerbook/chain';
 import type { Hex } from '@makerbook/contracts-primitives';
 
 /** A node that answers with blocks up to `head`, and with no logs. Its blocks have other hashes on another branch. */
-export interface NodeOfBlocks {
-  readonly node: Node;
-  readonly header: (number: number) => BlockHeader;
-  head: number;
-  isOtherBranch: boolean;
-  /** Requests that it has answered. */
-  asked: number;
-}
-
-export function nodeOfBlocks(head: number): NodeOfBlocks {
+export function nodeOfBlocks(head: number) {
   const hashOf = (number: number, end: string): Hex => `0x${number.toString(16).padStart(63, '0')}${end}`;
   const headerOf = (number: number, end: string): BlockHeader => {
     return { number, hash: hashOf(number, end), parentHash: hashOf(number - 1, end), timestamp: number };
@@ -26,6 +17,8 @@ export function nodeOfBlocks(head: number): NodeOfBlocks {
     return read(requests.map(answer), 'node');
   };
   const node = { callAll, passOver: () => undefined } as unknown as Node;
-  const double = { node, header: (number: number) => headerOf(number, '0'), head, isOtherBranch: false, asked: 0 };
+  const header = (number: number) => headerOf(number, '0');
+  /** `asked`: the requests that it has answered. */
+  const double = { node, header, head, isOtherBranch: false, asked: 0 };
   return double;
 }

@@ -2,27 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '@makerbook/parts';
-import { type Ops, opsAt } from './ask-ops.js';
+import { opsAt } from './ask-ops.js';
 import type { Stage } from './stage-chain.js';
 
 /** A watcher as a process of its own, and its port for those who run it. */
-export interface WatcherProcess {
-  readonly ops: Ops;
-  readonly exited: Promise<{ readonly code: number | null; readonly stderr: string; readonly stdout: string }>;
-  /** SIGKILL: it does nothing any more. */
-  kill(): Promise<void>;
-  /** SIGTERM. */
-  terminate(): Promise<void>;
-  /** SIGSTOP: it goes on where it was with `goOn`. */
-  freeze(): void;
-  goOn(): void;
-  /** How many lines that hold this text it has written to its log so far. */
-  countLines(text: string): number;
-}
+export type WatcherProcess = Awaited<ReturnType<typeof runWatcherProcess>>;
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
 
-export async function runWatcherProcess(stage: Stage, settings: Record<string, string> = {}): Promise<WatcherProcess> {
+export async function runWatcherProcess(stage: Stage, settings: Record<string, string> = {}) {
   const port = await findFreePort();
   const env = { PATH: process.env['PATH'], ...stage.environment(), OPS_PORT: String(port), ...settings };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -40,10 +28,13 @@ export async function runWatcherProcess(stage: Stage, settings: Record<string, s
   return {
     ops: opsAt(port),
     exited,
+    /** It does nothing any more. */
     kill: () => end('SIGKILL'),
     terminate: () => end('SIGTERM'),
+    /** It goes on where it was with `goOn`. */
     freeze: () => child.kill('SIGSTOP'),
     goOn: () => child.kill('SIGCONT'),
-    countLines: (text) => written.stdout.split('\n').filter((line) => line.includes(text)).length,
+    /** How many lines that hold this text it has written to its log so far. */
+    countLines: (text: string) => written.stdout.split('\n').filter((line) => line.includes(text)).length,
   };
 }

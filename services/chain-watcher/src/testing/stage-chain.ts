@@ -34,9 +34,7 @@ export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly r
 
 export interface StoredFact {
   readonly partition: number;
-  readonly offset: bigint;
   readonly fact: MakerEvent;
-  readonly id: string;
   /** Headers and value, as they are in the log. */
   readonly bytes: string;
 }
@@ -63,7 +61,6 @@ export class Stage {
   readonly anvil: AnvilPart;
   readonly provider: JsonRpcProvider;
   readonly protocolAddress: Address;
-  readonly multicall: Address;
   readonly taker: NonceManager;
   readonly prefix: string;
   readonly log: Log;
@@ -121,7 +118,6 @@ export class Stage {
     this.anvil = chain.anvil;
     this.provider = chain.provider;
     this.protocolAddress = chain.protocol;
-    this.multicall = chain.multicall;
     this.taker = chain.taker;
     this.prefix = prefix;
     this.log = log;
@@ -137,16 +133,18 @@ export class Stage {
           const fact = decodeMakerEvent(record);
           if ('unreadable' in fact) throw new Error(fact.unreadable);
           const bytes = `${JSON.stringify(record.headers)} ${record.key} ${record.value}`;
-          this.facts.push({ partition, offset: record.offset, fact, id: record.headers['ce_id'] ?? '', bytes });
+          this.facts.push({ partition, fact, bytes });
           this.fold(partition, fact, record.offset);
         }
       },
     });
   }
 
-  /** A new account with coins, as maker or taker. */
-  createAccount(): Promise<NonceManager> {
-    return fund(this.provider);
+  /** A new account with coins, as maker or taker; a maker's facts are in the partition, where one is given. */
+  async createAccount(partition?: number): Promise<NonceManager> {
+    const account = await fund(this.provider);
+    const isElsewhere = partition !== undefined && partitionOf(addressOf(account), PARTITIONS) !== partition;
+    return isElsewhere ? this.createAccount(partition) : account;
   }
 
   deploy(artifact: Artifact, ...args: unknown[]): Promise<Address> {
@@ -193,10 +191,6 @@ export class Stage {
     return orderHash;
   }
 
-  async balanceOf(token: Address, account: Address): Promise<bigint> {
-    return new Contract(token, deployArtifacts.TestToken.abi, this.provider).getFunction('balanceOf')(account);
-  }
-
   /** Settings of a watcher on this stage. */
   environment(): Record<string, string> {
     return {
@@ -207,7 +201,7 @@ export class Stage {
       OPS_PORT: '0',
       RPC_URL: this.anvil.rpcUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: this.protocolAddress,
-      MULTICALL_ADDRESS: this.multicall,
+      MULTICALL_ADDRESS: this.chain.multicall,
       POLL_INTERVAL_MS: '20',
       SWEEP_PAIRS_PER_SECOND: '0',
       TAKEOVER_MS: '500',
@@ -235,11 +229,6 @@ export class Stage {
     if (order !== undefined) return order.state;
     const reason = this.removed.get(orderHash);
     return reason === undefined ? undefined : { status: 'REMOVED', reason };
-  }
-
-  /** The remaining amount of an open order in the fold. */
-  remaining(orderHash: Hex): bigint | undefined {
-    return this.find(orderHash)?.order.remaining;
   }
 
   /** The funds of an open order in the fold; undefined if unknown. */
