@@ -59,24 +59,13 @@ describe('the quote signer', () => {
 
 describe('settings that cannot be used stop the start, with a sentence that holds nothing of the key', () => {
   const secret = 'feedface'.repeat(8);
+  const mustBeKey = /QUOTE_SIGNER_KEY: must be a key of secp256k1/;
   test.each<[string, () => Record<string, string>, RegExp]>([
-    ['a key of 31 bytes', () => ({ QUOTE_SIGNER_KEY: `0x${secret.slice(2)}` }), /QUOTE_SIGNER_KEY: must be a key/],
-    ['a key that is no hex', () => ({ QUOTE_SIGNER_KEY: `${secret.slice(1)}g` }), /QUOTE_SIGNER_KEY: must be a key/],
-    [
-      'a key of zero',
-      () => ({ QUOTE_SIGNER_KEY: `0x${'0'.repeat(64)}` }),
-      /QUOTE_SIGNER_KEY: must be a key of secp256k1/,
-    ],
-    [
-      'a key above the order',
-      () => ({ QUOTE_SIGNER_KEY: `0x${'f'.repeat(64)}` }),
-      /QUOTE_SIGNER_KEY: must be a key of secp256k1/,
-    ],
-    [
-      'a file with something else',
-      () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('no', `key: ${secret}`) }),
-      /QUOTE_SIGNER_KEY: must/,
-    ],
+    ['a key of 31 bytes', () => ({ QUOTE_SIGNER_KEY: `0x${secret.slice(2)}` }), mustBeKey],
+    ['a key that is no hex', () => ({ QUOTE_SIGNER_KEY: `${secret.slice(1)}g` }), mustBeKey],
+    ['a key of zero', () => ({ QUOTE_SIGNER_KEY: `0x${'0'.repeat(64)}` }), mustBeKey],
+    ['a key above the order', () => ({ QUOTE_SIGNER_KEY: `0x${'f'.repeat(64)}` }), mustBeKey],
+    ['a file with something else', () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('no', `key: ${secret}`) }), mustBeKey],
     ['a signer that is no address', () => ({ QUOTE_SIGNERS: '0x12' }), /QUOTE_SIGNERS=0x12: must be/],
     ['the zero address', () => ({ QUOTE_SIGNERS: `0x${'0'.repeat(40)}` }), /zero address/],
   ])('%s', (_, environment, message) => {

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import { partitionOf } from '@makerbook/kafka';
@@ -159,35 +159,33 @@ test('an order is not placed after a DELETE was answered that it is unknown, unl
   expect(await answerOf(await remove([item]))).toMatchObject([{ status: 'CANCELLED' }]);
 });
 
-describe('what a maker says of all its orders', () => {
-  const key = newWallet();
-  const send = async (...[what, signer, terms]: Parameters<typeof signExit>) =>
-    post(await signExit(what, signer, terms, what === 'heartbeat' ? key : signer), paths[what]);
+const key = newWallet();
+const send = async (...[what, signer, terms]: Parameters<typeof signExit>) =>
+  post(await signExit(what, signer, terms, what === 'heartbeat' ? key : signer), paths[what]);
 
-  test('is one fact each, and a key may cancel until it is revoked', async () => {
-    const owner = newWallet();
-    await ingress.showMaker(owner, { cancelKeys: [lower(key)] });
-    const cancelAt = Math.floor(Date.now() / 1000) + 30;
-    for (const [what, terms, type, told] of [
-      [
-        'cancelAll',
-        { making: tokenA.toUpperCase().replace('0X', '0x'), untilMs: Date.now() },
-        'OrdersCancelled',
-        { making: tokenA },
-      ],
-      ['heartbeat', { cancelAt }, 'SwitchSet', { cancelAt }],
-      ['cancelKeys', { keys: [key.address] }, 'CancelKeysSet', { keys: [lower(key)] }],
-    ] as const) {
-      const response = await send(what, owner, terms);
-      expect(await answerOf(response)).toMatchObject({ maker: lower(owner), ...told });
-      const { position, fact } = await factOf(type, lower(owner));
-      expect(response.headers.get('x-log-position')).toBe(position);
-      const requestId = response.headers.get('x-request-id');
-      expect(fact).toMatchObject({ type, maker: lower(owner), ...told, cause: { kind: 'request', requestId } });
-    }
-    await ingress.showMaker(owner);
-    await until('the key is revoked', async () => (await send('heartbeat', owner, { cancelAt: 0 })).status === 403);
-  });
+test('what a maker says of all its orders is one fact each, and a key may cancel until it is revoked', async () => {
+  const owner = newWallet();
+  await ingress.showMaker(owner, { cancelKeys: [lower(key)] });
+  const cancelAt = Math.floor(Date.now() / 1000) + 30;
+  for (const [what, terms, type, told] of [
+    [
+      'cancelAll',
+      { making: tokenA.toUpperCase().replace('0X', '0x'), untilMs: Date.now() },
+      'OrdersCancelled',
+      { making: tokenA },
+    ],
+    ['heartbeat', { cancelAt }, 'SwitchSet', { cancelAt }],
+    ['cancelKeys', { keys: [key.address] }, 'CancelKeysSet', { keys: [lower(key)] }],
+  ] as const) {
+    const response = await send(what, owner, terms);
+    expect(await answerOf(response)).toMatchObject({ maker: lower(owner), ...told });
+    const { position, fact } = await factOf(type, lower(owner));
+    expect(response.headers.get('x-log-position')).toBe(position);
+    const requestId = response.headers.get('x-request-id');
+    expect(fact).toMatchObject({ type, maker: lower(owner), ...told, cause: { kind: 'request', requestId } });
+  }
+  await ingress.showMaker(owner);
+  await until('the key is revoked', async () => (await send('heartbeat', owner, { cancelAt: 0 })).status === 403);
 });
 
 test('while Postgres is away orders are cancelled with their salts, one and all, and none is placed', async () => {

@@ -14,7 +14,7 @@ import { concat, keccak256, TypedDataEncoder, Wallet } from 'ethers';
 import { testDomain } from './start-test-ingress.js';
 
 /** An order as a client writes it. */
-export interface OrderText {
+interface OrderText {
   salt: string;
   nonce: string;
   expiresAt: string;
@@ -30,7 +30,7 @@ export interface SignedOrder {
 }
 
 export const tokenA = '0x00000000000000000000000000000000000000a1';
-export const tokenB = '0x00000000000000000000000000000000000000b2';
+const tokenB = '0x00000000000000000000000000000000000000b2';
 
 const hex = (value: bigint | number) => `0x${value.toString(16)}`;
 
