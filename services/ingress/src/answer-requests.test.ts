@@ -188,7 +188,13 @@ describe('cancellations', () => {
   };
   const salted = (order: SignedOrder, signer = maker) => ({ ...cancelling(order, signer), salt: order.order.salt });
   const foundOf = ({ order }: SignedOrder) =>
-    ({ state: 'FOUND', maker: order.maker as Hex, salt: order.salt as Hex, expiresAtSeconds: 9 }) as const;
+    ({
+      state: 'FOUND',
+      maker: order.maker as Hex,
+      salt: order.salt as Hex,
+      expiresAtSeconds: 9,
+      isInFlight: false,
+    }) as const;
   const statuses = (reply: Reply) =>
     isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)).map(({ status }: { status: string }) => status);
 

@@ -462,7 +462,9 @@ begin
         and not exists (
           select from in_flight f
           where f.order_hash = u.order_hash and f.maker is not null
-            and not exists (select from hashes h where h.order_hash = f.order_hash and h.maker = f.maker)))
+            and not exists (
+              select from hashes h
+              where h.order_hash = f.order_hash and h.maker = f.maker and h.state = 'CANCELLED')))
   ) then
     refused := -1;
     figure := 0;

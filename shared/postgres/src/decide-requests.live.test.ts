@@ -254,9 +254,9 @@ describe('hashes that are to be cancelled', () => {
     await store.place(requestOf([2]));
     const known = { state: 'FOUND', maker, expiresAtSeconds: NOW / 1000 + 60 };
     expect(await store.findOrders([hashOf(2), hashOf(1), hashOf(2)], NOW, true)).toEqual([
-      { ...known, salt: '0x7' },
-      { ...known, salt: '0x9' },
-      { ...known, salt: '0x7' },
+      { ...known, salt: '0x7', isInFlight: true },
+      { ...known, salt: '0x9', isInFlight: false },
+      { ...known, salt: '0x7', isInFlight: true },
     ]);
   });
 
@@ -302,6 +302,20 @@ describe('hashes that are to be cancelled', () => {
       retryAfterMs: 500,
       remaining: [2],
     });
+  });
+
+  test('are marked by the first request alone, where that is asked for, and only while they are open or in flight', async () => {
+    const markFirst = async (...numbers: number[]) =>
+      (await store.markCancelling({ ...marking(numbers), isFirst: true })).kind;
+    await openOrder(1);
+    await store.place(requestOf([2, 3, 4]));
+    expect(await markFirst(1, 2)).toBe('marked');
+    for (const taken of [[1], [3, 2], [9]]) expect(await markFirst(...taken)).toBe('marked_already');
+    // Its cancellation is folded, and it has not come yet.
+    const cancelled = { order_hash: hashOf(4), maker, expires_at_seconds: NOW, state: 'CANCELLED' };
+    await insertRow(postgres, 'hashes', cancelled);
+    expect(await markFirst(4)).toBe('marked_already');
+    expect(await store.markCancelling({ ...marking([3]), isFirst: true })).toMatchObject({ remaining: [2] });
   });
 
   test('cannot be posted again while their cancellation is on its way', async () => {

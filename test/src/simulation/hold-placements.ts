@@ -160,7 +160,7 @@ export class PlacementsInMemory {
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       const { orders, inFlight, cancelling, hashes } = this.#of(partition).tables;
       const key = hashKeyText({ orderHash, maker });
-      const isOpen = orders.has(orderHash) || (inFlight.has(key) && !hashes.has(key));
+      const isOpen = orders.has(orderHash) || (inFlight.has(key) && hashes.get(key)?.state !== 'CANCELLED');
       return !isOpen || cancelling.some((row) => row.maker === maker && row.orderHash === orderHash);
     };
     if (isFirst && !PlacementsInMemory.replacesTwice && hashes.some(isTaken))
