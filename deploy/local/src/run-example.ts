@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { endWithUsage, readOptions } from '@makerbook/settings';
 
-const USAGE = `npm run example:maker | example:maker-viem | example:router
-  a maker's bot, the same with nothing but viem, and a router's reader until Ctrl-C (examples/typescript/src), on the stack that
+const USAGE = `npm run example:maker | example:maker-viem | example:quoter | example:router
+  a maker's bot, the same with nothing but viem, a bot that quotes and a router's reader until Ctrl-C (examples/typescript/src), on the stack that
   runs (MAKERBOOK_DATA: its folder, .local unless given)`;
-const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'router']);
+const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'quoter', 'router']);
 if (name === undefined) endWithUsage(USAGE, 'which example?');
 const file = join(process.env['MAKERBOOK_DATA'] ?? '.local', 'stack.json');
 if (!existsSync(file)) {

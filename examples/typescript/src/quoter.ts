@@ -18,7 +18,6 @@ interface Stack {
 
 const QUOTES = 10;
 const MOVE_MS = 1_000;
-/** Longer than a heartbeat that is lost and the one behind it. */
 const SWITCH_SECONDS = 5;
 
 const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
@@ -36,7 +35,7 @@ provider.destroy();
 const open = new Map<string, OrderToCancel>();
 let isStopping = false;
 
-/** Begins with what a former life of the bot has left in the book, and tells of every fill. */
+/** Begins with what an earlier run has left in the book, and tells of every fill. */
 async function follow(onSnapshot: () => void): Promise<void> {
   for await (const event of client.streamOrders()) {
     if (event.event === 'snapshot') {
@@ -78,7 +77,7 @@ async function move(price: bigint): Promise<void> {
   try {
     await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));
     open.clear();
-    console.log('moved', gone.length, 'orders');
+    console.log('moved', gone.length);
   } catch (failure) {
     const { code, index = 0, mayHaveHappened } = complain(failure);
     // It is filled or has expired, or the switch has cancelled it.
@@ -90,9 +89,7 @@ async function move(price: bigint): Promise<void> {
   if (open.size > QUOTES) await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
 }
 
-process.once('SIGTERM', () => {
-  isStopping = true;
-});
+process.once('SIGTERM', () => (isStopping = true));
 await new Promise<void>((resolve) => void follow(resolve));
 void beat();
 for (let n = 0n; !isStopping; n += 1n) {

@@ -58,6 +58,7 @@ export function startCommand(command: string, env: Environment) {
       if (child.exitCode !== null) throw new Error(`${command} has ended: ${output}`);
       return output.split('\n');
     },
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
     async stop(): Promise<void> {
       child.kill('SIGKILL');
       await exited;

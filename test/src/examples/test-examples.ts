@@ -3,9 +3,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createClient } from '@makerbook/client';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { writeStackFile } from '@makerbook/local-stack';
+import { Wallet } from 'ethers';
 import { findRoot } from '../conformance/find-root.js';
 import type { WholeStack } from '../end-to-end/open-whole.js';
+import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { installPackages } from './install-packages.js';
 import { openBadGateway } from './lose-answers.js';
@@ -21,8 +25,10 @@ const hasEthAccount = succeeds('python3', '-c', 'import eth_account');
 const hasConfluentKafka = succeeds('python3', '-c', 'import confluent_kafka');
 const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler');
 
-const makers = commandsIn('examples/README.md', '').filter((command) => command.includes('maker'));
-const routers = commandsIn('examples/README.md', '').filter((command) => command.includes('outer'));
+const commands = commandsIn('examples/README.md', '');
+const makers = commands.filter((command) => command.includes('maker'));
+const [quoter = ''] = commands.filter((command) => command.includes('quoter'));
+const routers = commands.filter((command) => command.includes('outer'));
 /** Why an example cannot run here. */
 function lackOf(command: string): string | undefined {
   if (command.startsWith('java') && !hasJdk) return 'there is no JDK';
@@ -141,6 +147,31 @@ export function testExamples(whole: () => WholeStack): void {
     }
     expect(new Set(wanted).size).toBe(4 * runnable.length);
     await eventually(async () => missing(wanted), nothing());
+  });
+
+  test('the quoter moves its orders, takes over what it left when it was killed, and is cancelled when it hangs', async () => {
+    const { stack } = whole();
+    const wallet = Wallet.createRandom();
+    await admitMaker(wallet.address, stack.operatorEnvironment);
+    const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
+    const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
+    const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
+    let running = start();
+    try {
+      await eventually(async () => running.lines().filter((line) => line === 'moved 10').length > 1, true);
+      const before = await open();
+      expect(before).toHaveLength(10);
+      await running.stop();
+      running = start();
+      await eventually(async () => running.lines().slice(0, 2), ['moved 10', 'moved 10']);
+      const after = await open();
+      expect(after).toHaveLength(10);
+      expect(after.filter((hash) => before.includes(hash))).toEqual([]);
+      running.signal('SIGSTOP');
+      await eventually(open, []);
+    } finally {
+      await running.stop();
+    }
   });
 
   test('the packages as they are published serve a maker and a router in a project of their own', async () => {
