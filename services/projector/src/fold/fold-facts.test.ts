@@ -96,10 +96,14 @@ describe('a partition whose rows are behind its feeds', () => {
   });
 });
 
-test('a partition that was given to another process is not touched', async () => {
+test.each([
+  ['before a batch is begun', 0],
+  ['before it is folded', 1],
+  ['before it is published', 2],
+])('a partition that is given to another process %s is not touched', async (_when, ownedFor) => {
   const given = new GivenPartition();
-  given.isLost = true;
   const { tables } = given;
+  given.ownedFor = ownedFor;
   await expect(given.when(submitted(maker, 0))).rejects.toThrow(RetryableError);
   expect(given).toMatchObject({ published: 0, tables });
 });

@@ -48,8 +48,8 @@ export class GivenPartition {
   readonly committed: [nextOffset: bigint, blockParts: number][] = [];
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
-  /** Whether the partition was given to another process. */
-  isLost = false;
+  /** How often it is still found to be this process's: then it was given to another one. */
+  ownedFor = Number.POSITIVE_INFINITY;
   readonly #log = new LogInMemory({ partitions });
   readonly #cut: Partial<TestProjectorParts>;
   #projector: Projector | undefined;
@@ -117,7 +117,8 @@ export class GivenPartition {
       { partition, records, fromOffset: position, nextOffset: this.#end },
       {
         assertOwned: () => {
-          if (this.isLost) throw new RetryableError('given to another process');
+          this.ownedFor -= 1;
+          if (this.ownedFor < 0) throw new RetryableError('given to another process');
         },
         park: async ({ offset, headers }, reason) =>
           void this.parked.push(`${offset} ${headers['parked-maker']} ${reason}`),
