@@ -24,11 +24,6 @@ test.each<[string, number, Partial<HealthParts>, object]>([
   expect(await readyAfter(silenceMs, parts)).toMatchObject({ isOk: true, checks });
 });
 
-test('query needs no Redis, and shows none where none is set', async () => {
-  const checks = { whitelist: 'ok', kafka: 'ok', postgres: 'ok' };
-  expect(await readyAfter(500, { redis: undefined })).toEqual({ isOk: true, checks });
-});
-
 test.each<[string, Partial<HealthParts>]>([
   ['while the whitelist is being read', { makers: { ...makers, isCaughtUp: () => false } }],
   ['without both Redis and Postgres', { ...noRedis, ...noPostgres }],
