@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { typedDataDomain } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
@@ -9,28 +9,26 @@ import { createCancellationVerifier } from './verify-cancellations.js';
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 
-describe('a cancellation', () => {
-  const orderHash = `0x${'cd'.repeat(32)}` as const;
-  const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }] };
-  const prove = createCancellationVerifier(domain);
-  const maker = wallet.address.toLowerCase() as Hex;
+const orderHash = `0x${'cd'.repeat(32)}` as const;
+const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }] };
+const prove = createCancellationVerifier(domain);
+const maker = wallet.address.toLowerCase() as Hex;
 
-  test('signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {
-    const salt = `0x${'1f'.padStart(64, '0')}`;
-    const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
-    const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
-    const asked = parseCancellationQuery({ query, body: undefined }, 100);
-    if (isRefusal(asked)) throw new Error(asked.detail);
-    const [cancellation] = asked.cancellations;
-    if (cancellation === undefined) throw new Error('no cancellation');
-    const check = (text: string, owner: string = maker) =>
-      prove(cancellation, text as Hex, (signer) => (signer === owner ? signer : undefined));
-    for (const text of ['0x1f', '0x01f', salt]) expect(check(text)).toEqual({ maker });
-    const fault = expect.stringMatching(/^it recovers to 0x[0-9a-f]{40} .*uint256.* 0x[0-9a-f]{40}/);
-    expect(check('0x1e')).toEqual({ fault });
-    // The address that it recovers to tells the maker's own signature from a wrongly signed one.
-    const other = check('0x1f', `0x${'11'.repeat(20)}`);
-    expect(other).toEqual({ fault: expect.stringContaining(`and to ${maker} with bytes32`) });
-    expect(other).not.toEqual({ fault: expect.stringContaining('11'.repeat(20)) });
-  });
+test('a cancellation signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {
+  const salt = `0x${'1f'.padStart(64, '0')}`;
+  const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
+  const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
+  const asked = parseCancellationQuery({ query, body: undefined }, 100);
+  if (isRefusal(asked)) throw new Error(asked.detail);
+  const [cancellation] = asked.cancellations;
+  if (cancellation === undefined) throw new Error('no cancellation');
+  const check = (text: string, owner: string = maker) =>
+    prove(cancellation, text as Hex, (signer) => (signer === owner ? signer : undefined));
+  for (const text of ['0x1f', '0x01f', salt]) expect(check(text)).toEqual({ maker });
+  const fault = expect.stringMatching(/^it recovers to 0x[0-9a-f]{40} .*uint256.* 0x[0-9a-f]{40}/);
+  expect(check('0x1e')).toEqual({ fault });
+  // The address that it recovers to tells the maker's own signature from a wrongly signed one.
+  const other = check('0x1f', `0x${'11'.repeat(20)}`);
+  expect(other).toEqual({ fault: expect.stringContaining(`and to ${maker} with bytes32`) });
+  expect(other).not.toEqual({ fault: expect.stringContaining('11'.repeat(20)) });
 });

@@ -1,13 +1,6 @@
 import type { LogRecord } from '@makerbook/kafka';
 import type { JsonRpcProvider } from 'ethers';
 
-/** How a chaindatafetcher cuts a message. */
-export interface Cut {
-  readonly segmentBytes: number;
-  /** Undefined: the legacy form, with two headers. */
-  readonly producerId: string | undefined;
-}
-
 /** Of a block of the chain, as a chaindatafetcher writes it, what is read; `golden/blockgroups.json` has whole ones. */
 export async function readBlockgroup(provider: JsonRpcProvider, blockNumber: number): Promise<Buffer> {
   const number = `0x${blockNumber.toString(16)}`;
@@ -17,11 +10,14 @@ export async function readBlockgroup(provider: JsonRpcProvider, blockNumber: num
   return Buffer.from(JSON.stringify({ blockNumber, result: { number, hash, parentHash, timestamp, transactions } }));
 }
 
-/** The records of one message: key, and headers in their order. */
+/**
+ * The records of one message, as a chaindatafetcher cuts it: key, and headers in their order. Without a producer they are of
+ * the legacy form, with two headers.
+ */
 export function cutBlockgroup(
   number: number,
   message: Buffer,
-  { segmentBytes, producerId }: Cut,
+  { segmentBytes, producerId }: { readonly segmentBytes: number; readonly producerId: string | undefined },
 ): Omit<LogRecord, 'topic'>[] {
   const total = Math.max(1, Math.ceil(message.length / segmentBytes));
   return Array.from({ length: total }, (_, index) => ({

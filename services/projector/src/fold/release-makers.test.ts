@@ -137,39 +137,37 @@ describe('rows that no fold writes', () => {
   });
 });
 
-describe('what a maker in quarantine sends', () => {
-  test('is remembered as unfolded, in place of what was in flight, and is folded when the maker is released', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    build.hasMistake = true;
-    await given.when(submitted(maker, 1));
-    const inFlight = { salt: '0x1', expiresAtSeconds: 9_000_000_000, untilMs: 9_000_000_000_000 };
-    for (const number of [2, 3]) given.rows.place({ ...keyOf(maker, number), ...inFlight });
-    given.rows.cancel({ ...keyOf(maker, 0), ...inFlight });
-    await given.when(submitted(maker, 0), submitted(maker, 2), cancelled(maker, 0));
-    expect([...given.tables.inFlight.values()].map(({ orderHash }) => orderHash)).toEqual([keyOf(maker, 3).orderHash]);
-    expect(given.tables.cancelling).toEqual([]);
-    const states = () =>
-      [...given.tables.hashes.values()].map(({ orderHash, state, salt }) => [
-        Number(`0x${orderHash.slice(-24)}`),
-        state,
-        salt,
-      ]);
-    expect(states()).toEqual([
-      [0, 'ACCEPTED', null],
-      [1, 'UNFOLDED', '0x1'],
-      [2, 'UNFOLDED', '0x2'],
+test('what a maker in quarantine sends is remembered as unfolded, in place of what was in flight, and is folded when the maker is released', async () => {
+  const given = new GivenPartition();
+  await given.when(submitted(maker, 0));
+  build.hasMistake = true;
+  await given.when(submitted(maker, 1));
+  const inFlight = { salt: '0x1', expiresAtSeconds: 9_000_000_000, untilMs: 9_000_000_000_000 };
+  for (const number of [2, 3]) given.rows.place({ ...keyOf(maker, number), ...inFlight });
+  given.rows.cancel({ ...keyOf(maker, 0), ...inFlight });
+  await given.when(submitted(maker, 0), submitted(maker, 2), cancelled(maker, 0));
+  expect([...given.tables.inFlight.values()].map(({ orderHash }) => orderHash)).toEqual([keyOf(maker, 3).orderHash]);
+  expect(given.tables.cancelling).toEqual([]);
+  const states = () =>
+    [...given.tables.hashes.values()].map(({ orderHash, state, salt }) => [
+      Number(`0x${orderHash.slice(-24)}`),
+      state,
+      salt,
     ]);
-    expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 1, listVersion: 0n });
-    build.hasMistake = false;
-    await given.when(decided(maker, 'QuarantineLifted'));
-    expect(states()).toEqual([
-      [0, 'ACCEPTED', null],
-      [1, 'ACCEPTED', null],
-      [2, 'ACCEPTED', null],
-    ]);
-    expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 2, listVersion: 5n });
-  });
+  expect(states()).toEqual([
+    [0, 'ACCEPTED', null],
+    [1, 'UNFOLDED', '0x1'],
+    [2, 'UNFOLDED', '0x2'],
+  ]);
+  expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 1, listVersion: 0n });
+  build.hasMistake = false;
+  await given.when(decided(maker, 'QuarantineLifted'));
+  expect(states()).toEqual([
+    [0, 'ACCEPTED', null],
+    [1, 'ACCEPTED', null],
+    [2, 'ACCEPTED', null],
+  ]);
+  expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 2, listVersion: 5n });
 });
 
 describe('a quarantine that is lifted', () => {
