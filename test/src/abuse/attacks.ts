@@ -76,10 +76,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
   },
   'unknown hashes': {
     does: '50 DELETEs a second of 100 unknown hashes',
-    run: requests(50, {
-      method: 'DELETE',
-      path: unknownHashes,
-    }),
+    run: requests(50, { method: 'DELETE', path: unknownHashes }),
   },
   pipelined: {
     does: '8 connections that send 20 of those DELETEs at once, each second',
@@ -104,23 +101,15 @@ function requests(perSecond: number, { method = 'POST', path = paths.limitOrders
     const startedAt = performance.now();
     await every(10, signal, () => {
       for (; sent < ((performance.now() - startedAt) / 1000) * perSecond; sent += 1) {
-        const agent = agents[sent % agents.length];
+        const agent = agents[sent % agents.length] ?? false;
         const length = body === undefined ? {} : { ...json, 'Content-Length': Buffer.byteLength(body) };
-        const outgoing = request(
-          {
-            ...(agent === undefined ? {} : { agent }),
-            host: target.host,
-            port: target.port,
-            method,
-            path,
-            headers: { ...length, ...headers },
-          },
-          (response) => {
-            count(answers, String(response.statusCode));
-            response.on('error', () => undefined);
-            response.resume();
-          },
-        );
+        const { host, port } = target;
+        const asked = { agent, host, port, method, path, headers: { ...length, ...headers } };
+        const outgoing = request(asked, (response) => {
+          count(answers, String(response.statusCode));
+          response.on('error', () => undefined);
+          response.resume();
+        });
         outgoing.on('error', (error: NodeJS.ErrnoException) => count(answers, error.code ?? error.message));
         outgoing.end(body);
       }

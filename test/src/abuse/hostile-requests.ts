@@ -4,20 +4,14 @@ import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 export interface HostileRow {
   /** The name of its test. */
   readonly sends: string;
-  /** Everything after the first fields of the head; or all of it. */
-  readonly bytes: (head: Head) => string;
+  /** @param fields `Host`, and the client's address, which differ from run to run */
+  readonly bytes: (fields: string) => string;
   /** Status and code of each answer in turn; `closed` where the connection is closed behind them. */
   readonly answered: readonly string[];
   /** Where the service itself, without the gateway, answers otherwise. */
   readonly direct?: readonly string[];
   /** The service behind the gateway. */
   readonly service: 'ingress' | 'query';
-}
-
-/** Parts of a request that differ from run to run. */
-export interface Head {
-  /** `Host`, and the client's address. */
-  readonly fields: string;
 }
 
 const bad = '400 invalid_request';
@@ -37,7 +31,7 @@ const post = (sends: string, answered: readonly string[], fields: string, body =
   raw(
     sends,
     answered,
-    ({ fields: first }) => `POST ${PATH} HTTP/1.1\r\n${first}Content-Type: application/json\r\n${fields}\r\n${body}`,
+    (first) => `POST ${PATH} HTTP/1.1\r\n${first}Content-Type: application/json\r\n${fields}\r\n${body}`,
     { service: 'ingress' },
   );
 
@@ -47,7 +41,7 @@ const json = (sends: string, answered: readonly string[], text: string) =>
 
 /** A GET of this target, with these fields. */
 const get = (sends: string, answered: readonly string[], target: string, fields = ''): HostileRow =>
-  raw(sends, answered, ({ fields: first }) => `GET ${target} HTTP/1.1\r\n${first}${fields}\r\n`);
+  raw(sends, answered, (first) => `GET ${target} HTTP/1.1\r\n${first}${fields}\r\n`);
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 const chunked = 'Transfer-Encoding: chunked\r\n';
@@ -74,7 +68,7 @@ const framing: readonly HostileRow[] = [
   post('Transfer-Encoding folded over two lines (obs-fold)', refused, 'Transfer-Encoding:\r\n chunked\r\n', empty),
   post('any field folded over two lines', refused, 'X-Any: a\r\n b\r\nContent-Length: 2\r\n'),
   post('a bare LF behind one field', refused, 'X-Any: b\nContent-Length: 2\r\n'),
-  raw('bare LFs for all line ends', refused, ({ fields }) => `GET ${PATH} HTTP/1.1\n${fields.replaceAll('\r', '')}\n`),
+  raw('bare LFs for all line ends', refused, (fields) => `GET ${PATH} HTTP/1.1\n${fields.replaceAll('\r', '')}\n`),
   post('a bare CR within a field', refused, 'X-Any: b\rContent-Length: 2\r\n'),
   post('Content-Length twice, different', refused, 'Content-Length: 2\r\nContent-Length: 3\r\n', '[] '),
   post('Content-Length twice, the same', refused, 'Content-Length: 2\r\nContent-Length: 2\r\n'),
@@ -97,11 +91,11 @@ const framing: readonly HostileRow[] = [
     'Content-Length: 2\r\n',
     `[]${smuggled}`,
   ),
-  raw('three requests at once: answered in their order', [bad, ...notFound, bad], ({ fields }) => {
+  raw('three requests at once: answered in their order', [bad, ...notFound, bad], (fields) => {
     const list = `GET ${PATH} HTTP/1.1\r\n${fields}\r\n`;
     return `${list}GET /a HTTP/1.1\r\n${fields}\r\n${list}`;
   }),
-  raw('40 requests at once: none is answered', ['closed'], ({ fields }) =>
+  raw('40 requests at once: none is answered', ['closed'], (fields) =>
     `GET ${PATH} HTTP/1.1\r\n${fields}\r\n`.repeat(40),
   ),
 ];
@@ -112,7 +106,7 @@ const heads: readonly HostileRow[] = [
   post('a field without a colon', refused, 'Nonsense\r\nContent-Length: 2\r\n'),
   post('a field without a name', refused, ': x\r\nContent-Length: 2\r\n'),
   post('a space in the name of a field', refused, 'X Any: x\r\nContent-Length: 2\r\n'),
-  raw('a space before the first field', refused, ({ fields }) => `GET ${PATH} HTTP/1.1\r\n ${fields}\r\n`),
+  raw('a space before the first field', refused, (fields) => `GET ${PATH} HTTP/1.1\r\n ${fields}\r\n`),
   raw('no Host', refused, () => `GET ${PATH} HTTP/1.1\r\n\r\n`),
   get('two Hosts', refused, PATH, 'Host: b\r\n'),
   raw('a Host with control characters', refused, () => `GET ${PATH} HTTP/1.1\r\nHost: a\x01/@?\r\n\r\n`),
@@ -134,24 +128,24 @@ const heads: readonly HostileRow[] = [
   raw(
     'a GET with a body: it is passed over',
     [bad],
-    ({ fields }) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\n\r\n[]`,
+    (fields) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\n\r\n[]`,
   ),
   raw(
     'a GET with a packed body',
     ['415 unsupported_media_type'],
-    ({ fields }) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\nContent-Encoding: gzip\r\n\r\n[]`,
+    (fields) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\nContent-Encoding: gzip\r\n\r\n[]`,
     { direct: [bad] },
   ),
   raw('HTTP/2 without TLS', refused, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   raw('the greeting of TLS', refused, () => `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${'\0'.repeat(100)}`),
-  raw('HTTP/1.2', refused, ({ fields }) => `GET ${PATH} HTTP/1.2\r\n${fields}\r\n`),
+  raw('HTTP/1.2', refused, (fields) => `GET ${PATH} HTTP/1.2\r\n${fields}\r\n`),
   raw('what is no HTTP', refused, () => 'NONSENSE\r\n\r\n'),
-  raw('a method in small letters', refused, ({ fields }) => `get ${PATH} HTTP/1.1\r\n${fields}\r\n`),
-  raw('a method that nobody knows', refused, ({ fields }) => `FOO ${PATH} HTTP/1.1\r\n${fields}\r\n`),
-  raw('TRACE', ['405 method_not_allowed'], ({ fields }) => `TRACE ${PATH} HTTP/1.1\r\n${fields}\r\n`, {
+  raw('a method in small letters', refused, (fields) => `get ${PATH} HTTP/1.1\r\n${fields}\r\n`),
+  raw('a method that nobody knows', refused, (fields) => `FOO ${PATH} HTTP/1.1\r\n${fields}\r\n`),
+  raw('TRACE', ['405 method_not_allowed'], (fields) => `TRACE ${PATH} HTTP/1.1\r\n${fields}\r\n`, {
     service: 'ingress',
   }),
-  raw('CONNECT', ['405 method_not_allowed', 'closed'], ({ fields }) => `CONNECT a.test:80 HTTP/1.1\r\n${fields}\r\n`),
+  raw('CONNECT', ['405 method_not_allowed', 'closed'], (fields) => `CONNECT a.test:80 HTTP/1.1\r\n${fields}\r\n`),
 ];
 
 const targets: readonly HostileRow[] = [

@@ -5,7 +5,7 @@ import { createClient } from '@makerbook/client';
 import { bytesToHex } from '@makerbook/contracts-evm';
 import { readOptions } from '@makerbook/settings';
 import { type Bench, withBench } from '../bench/open-bench.js';
-import { type OrderLoad, type PlacingMaker, placeAndCancel } from '../kit/place-and-cancel.js';
+import { type OrderLoad, type PlacingMaker, placeAndCancel, placingMaker } from '../kit/place-and-cancel.js';
 import { readNames, readWhole } from '../kit/read-values.js';
 import { bodyOf, type MakerKey } from '../kit/sign-orders.js';
 import { percentile, round } from '../kit/summarise.js';
@@ -17,7 +17,6 @@ const P99_MS_MAX = 250;
 const SETTLE_MS = 2_000;
 /** A stack that has just started is slower than it will be. */
 const WARM_MS = 15_000;
-const DAY_SECONDS = 86_400;
 /** An order is cancelled in the round that places it. */
 const PROBE = { roundsPerSecond: 5, openOrders: 0 };
 
@@ -34,7 +33,9 @@ await withBench(
     const [other, attacker] = await bench.openMakers(2, 1_000_000);
     if (other === undefined || attacker === undefined) throw new Error('there are no makers');
     const target = aim(bench, attacker);
-    const prober = openProber(bench, other);
+    // Through the gateway.
+    const { addresses } = bench.stack;
+    const prober = placingMaker(createClient({ ...addresses, signer: bytesToHex(other.key) }), addresses.tokens);
     await probe(prober, Math.max(WARM_MS, ms));
     const idle = await probe(prober, ms);
     const idleP99 = percentile(allOf(idle), 0.99);
@@ -59,19 +60,6 @@ function aim(bench: Bench, attacker: MakerKey): Target {
   );
   const { hostname, port } = new URL(bench.stack.addresses.baseUrl);
   return { host: hostname, port: Number(port), batch: bodyOf(spoilt).toString() };
-}
-
-/** Another client, through the gateway. */
-function openProber({ stack: { addresses } }: Bench, { key }: MakerKey): PlacingMaker {
-  const client = createClient({ ...addresses, signer: bytesToHex(key) });
-  const [making = '', taking = ''] = addresses.tokens.map(({ address }) => address);
-  const sign = () =>
-    client.signOrder({
-      making: { token: making, amount: 100n },
-      taking: { token: taking, amount: 50n },
-      expiresAt: Math.floor(Date.now() / 1000) + DAY_SECONDS,
-    });
-  return { client, sign };
 }
 
 async function probe(prober: PlacingMaker, forMs: number): Promise<OrderLoad> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readCpu } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
-import { median } from '../kit/summarise.js';
+import { median, sum } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
@@ -55,7 +55,7 @@ async function measure(
   const total = Number(ends.reduce((all, end) => all + end, 0n));
   await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix });
   const { pid } = services.processOf(PROJECTOR);
-  const cpu = () => readCpu([pid, ...pids]).reduce((sum, each) => sum + each, 0);
+  const cpu = () => sum(readCpu([pid, ...pids]));
   // Starting and getting the partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();

@@ -8,23 +8,19 @@ import type { OpenStack } from '../kit/open-stack.js';
 interface Passage {
   /** When the projector encoded it, just before sending; half of the stamp's millisecond is added. */
   readonly writtenAtMs: number;
-  /** When it was read here. */
   readonly readAtMs: number;
 }
 
 /** What the feed says of an order, by its hash. */
 type Trail = `${'ACTIVE' | 'INACTIVE' | 'GONE'}/${string}`;
 
-/** What entries of the feed are counted by. */
 type Counted = 'ACTIVE' | 'GONE';
 
 /** Follows the feed as the router does. */
 export interface Steps {
-  /** The next entry of this kind. */
   next(trail: Trail): Promise<Passage>;
   /** How many entries were ACTIVE, or tombstones, since this began. */
   count(status: Counted): number;
-  /** Waits until so many were. */
   untilCount(status: Counted, count: number): Promise<void>;
   stop(): Promise<void>;
 }

@@ -76,27 +76,16 @@ function insertsOf<Row extends OrderRow | HistoryRow>(
 }
 
 function openedOrders(partition: number, mixed: MixedLog, facts: number): OrderRow[] {
-  const rows: OrderRow[] = [];
-  let offset = 0n;
-  for (const { fact } of take(mixedFacts(partition, mixed), facts)) {
-    if (fact.type === 'OrderSubmitted') {
-      const { orderHash, maker, signature, acceptedAtMs } = fact;
-      const order = orderFromBody(fact.order);
-      const { token, amount } = order.making;
-      const state = { remaining: String(amount), isObserved: false, status: 'VALIDATING', reason: null, inBook: true };
-      const start = recordStart({ order, orderHash, signature });
-      const place = { acceptedOffset: offset, acceptedAtMs, expiresAtSeconds: Number(order.expiresAt) };
-      rows.push({
-        ...state,
-        ...place,
-        orderHash,
-        maker,
-        makingToken: token,
-        makingAmount: String(amount),
-        recordStart: start,
-      });
-    }
-    offset += 1n;
-  }
-  return rows;
+  return take(mixedFacts(partition, mixed), facts).flatMap(({ fact }, offset): OrderRow[] => {
+    if (fact.type !== 'OrderSubmitted') return [];
+    const { orderHash, maker, signature, acceptedAtMs } = fact;
+    const order = orderFromBody(fact.order);
+    const { token, amount } = order.making;
+    const state = { remaining: String(amount), isObserved: false, status: 'VALIDATING', reason: null, inBook: true };
+    const place = { acceptedOffset: BigInt(offset), acceptedAtMs, expiresAtSeconds: Number(order.expiresAt) };
+    const making = { makingToken: token, makingAmount: String(amount) };
+    return [
+      { ...state, ...place, ...making, orderHash, maker, recordStart: recordStart({ order, orderHash, signature }) },
+    ];
+  });
 }

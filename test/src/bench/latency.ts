@@ -6,6 +6,7 @@ import { median, percentile } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
+import { itemAt } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 import { type Flip, openFlip, type SampleParts, sampleCancel, sampleFlip, samplePost } from './sample-latency.js';
 
@@ -33,7 +34,6 @@ const goals = {
   saturating: { referenceMin: 2_600 },
 } as const;
 
-/** How much is measured. */
 interface Size {
   readonly rounds: number;
   /** Of each kind, in each round of the idle stack. */
@@ -43,7 +43,6 @@ interface Size {
   readonly loadSeconds: number;
 }
 
-/** Of one kind, by rounds. */
 type Rounds = readonly { readonly takenMs: readonly number[]; readonly floorsMs: readonly number[] }[];
 
 /**
@@ -76,7 +75,8 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
     const widely = await takeSamples(size.wideSamples, () => sampleFlip(parts, wide));
     console.log('under load');
     const saturating = await saturate(parts, load, size.saturatingRequests);
-    const loaded = await measureLoaded(bench, load, { ordersPerSecond: saturating / 2, size, post, flip });
+    const perSecond = saturating / 2 / LOAD_ORDERS_PER_REQUEST;
+    const loaded = await measureLoaded(bench, load, perSecond, size.loadSeconds, { post, flip });
     return describe({ idle, widely, saturating, loaded });
   } finally {
     load.close();
@@ -111,7 +111,6 @@ function describe({ idle, widely, saturating, loaded }: Measured): readonly Figu
 
 type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<number>>>;
 
-/** Floors and samples in turn. */
 async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds: Kinds) {
   const taken = { post: [] as Rounds[number][], cancel: [] as Rounds[number][], flip: [] as Rounds[number][] };
   for (let round = 0; round < rounds; round += 1) {
@@ -135,15 +134,15 @@ async function saturate({ bench, steps }: SampleParts, load: LoadGenerator, requ
   return (1000 * orders) / (performance.now() - startedAtMs);
 }
 
-interface Load extends Pick<Kinds, 'post' | 'flip'> {
-  readonly ordersPerSecond: number;
-  readonly size: Size;
-}
-
 /** Samples one after the other, of both kinds in turn, while the load is posted at its pace by a process of its own. */
-async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecond, size, post, flip }: Load) {
-  const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
-  const signed = await openLoad(bench, load, Math.ceil(perSecond * size.loadSeconds));
+async function measureLoaded(
+  bench: Bench,
+  load: LoadGenerator,
+  perSecond: number,
+  seconds: number,
+  { post, flip }: Pick<Kinds, 'post' | 'flip'>,
+) {
+  const signed = await openLoad(bench, load, Math.ceil(perSecond * seconds));
   const sending = load.send(bench.portOf('ingress'), signed, { perSecond });
   const posts: number[] = [];
   const flips: number[] = [];
@@ -213,10 +212,4 @@ function figureOf(name: string, samples: readonly Sample[], goal: Goal | undefin
     return state(name, 'ms', median(values), goal !== undefined && 'valueMax' in goal ? goal : undefined);
   }
   return compare(name, 'ms', samples, goal);
-}
-
-function itemAt<T>(items: readonly T[], index: number): T {
-  const item = items[index % items.length];
-  if (item === undefined) throw new Error('the bench has opened too few makers');
-  return item;
 }

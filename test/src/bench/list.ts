@@ -12,7 +12,7 @@ import {
 } from './compare-services.js';
 import { followSteps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
-import { placeOrders } from './place-orders.js';
+import { itemAt, placeOrders } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
 import { openFloor } from './serve-floor.js';
 
@@ -61,11 +61,11 @@ export async function benchList({ isQuick }: BenchOptions): Promise<readonly Fig
   );
 }
 
-async function measure({ bench, load, services, rounds }: Parts, size: Size): Promise<readonly Figure[]> {
+async function measure(parts: Parts, size: Size): Promise<readonly Figure[]> {
+  const { bench, load, services, rounds } = parts;
   const makers = await bench.openMakers(MAKERS, size.orders);
   const placed = await placeOrders(bench, load, makers, size.orders);
-  const sign = (count: number) =>
-    Array.from({ length: count }, (_, index) => bench.signList(makers[index % MAKERS] as MakerKey));
+  const sign = (count: number) => Array.from({ length: count }, (_, index) => bench.signList(itemAt(makers, index)));
   const floor = await openFloor({
     kafkaBrokers: bench.stack.addresses.kafkaBrokers,
     topic: 'bench-floor',
@@ -83,7 +83,7 @@ async function measure({ bench, load, services, rounds }: Parts, size: Size): Pr
       us.set(contender.name, await measureRequests(load, contender, sign(size.requests), AT_ONCE));
     }
     if (size.orders > REPLACED * REPLACED_TIMES) {
-      us.set(CHANGED, await measureChanged(bench, load, query, { placed, lists: () => sign(MAKERS) }));
+      us.set(CHANGED, await measureChanged(parts, query, placed, () => sign(MAKERS)));
     }
     // The first round warms up.
     if (round > 0) for (const [name, value] of us) taken.add(name, value);
@@ -92,20 +92,13 @@ async function measure({ bench, load, services, rounds }: Parts, size: Size): Pr
   return describe(size, taken);
 }
 
-interface Changing {
-  readonly placed: Map<MakerKey, OrderToPost[]>;
-  /** A GET of each list. */
-  readonly lists: () => PreparedRequest[];
-}
-
 /** CPU of a GET of each list, each time some orders of every list have been replaced and are in the rows. */
 async function measureChanged(
-  bench: Bench,
-  load: LoadGenerator,
+  { bench, load }: Parts,
   query: Contender,
-  changing: Changing,
+  placed: Map<MakerKey, OrderToPost[]>,
+  signLists: () => PreparedRequest[],
 ): Promise<number> {
-  const { placed, lists } = changing;
   const steps = await followSteps(bench.stack);
   const ingress = bench.portOf('ingress');
   let us = 0;
@@ -123,7 +116,7 @@ async function measureChanged(
     await steps.untilCount('ACTIVE', time * REPLACED * placed.size);
     // The rows are committed behind the feed.
     await pause(COMMITTED_MS);
-    us += await measureRequests(load, query, lists(), AT_ONCE);
+    us += await measureRequests(load, query, signLists(), AT_ONCE);
   }
   await steps.stop();
   return us / REPLACED_TIMES;
@@ -141,7 +134,6 @@ function describe({ orders, goal }: Size, taken: Rounds): readonly Figure[] {
   ];
 }
 
-/** Bytes of the list that the request is answered with. */
 async function sizeOf(bench: Bench, path: string): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${bench.portOf('query')}${path}`);
   return (await response.arrayBuffer()).byteLength;

@@ -12,8 +12,6 @@ import {
   type MakerKey,
 } from '../kit/sign-orders.js';
 
-const DAY_SECONDS = 86_400;
-/** Makers in one command of the operator. */
 const ADMITTED_AT_ONCE = 100;
 /** Makers whose transactions a block has room for. */
 const FUNDED_AT_ONCE = 40;
@@ -69,11 +67,7 @@ function describeBench(stack: OpenStack, chain: DrivenChain) {
     token: token as Address,
     /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
     openMakers: (count: number, orders: number) => openMakers(stack, chain, count, orders),
-    signOrder: createOrderSigner(domain, {
-      makingToken: token as Address,
-      takingToken: otherToken as Address,
-      expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
-    }),
+    signOrder: createOrderSigner(domain, token as Address, otherToken as Address),
     ...createRequestSigner(domain),
     /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
     serviceEnvironment: {

@@ -13,6 +13,7 @@ import {
 import { followSteps, type Steps } from './follow-steps.js';
 import { createVerifying } from './measure-verify.js';
 import { type Bench, withBench } from './open-bench.js';
+import { itemAt } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
 
@@ -109,7 +110,7 @@ async function placeAndCancel(parts: Parts, kind: Kind, idle: number) {
   const { perRequest, requests, atOnce } = kind;
   const count = perRequest * requests;
   const orders = signOrders(parts, requests, perRequest);
-  const cancels = orders.map((some, n) => bench.signCancel(makerAt(parts, n), ...some));
+  const cancels = orders.map((some, n) => bench.signCancel(itemAt(parts.makers, n), ...some));
   const [active, gone] = [steps.count('ACTIVE'), steps.count('GONE')];
   const [before, startedAtMs] = [cpuOf(bench, INGRESS), performance.now()];
   const post = (await measureRequests(load, ingress, orders.map(postOf), atOnce)) / perRequest;
@@ -124,14 +125,8 @@ async function placeAndCancel(parts: Parts, kind: Kind, idle: number) {
 /** Orders of the makers in turn, those of one request of one maker. */
 function signOrders(parts: Parts, requests: number, perRequest: number): OrderToPost[][] {
   return Array.from({ length: requests }, (_, n) =>
-    Array.from({ length: perRequest }, () => parts.bench.signOrder(makerAt(parts, n))),
+    Array.from({ length: perRequest }, () => parts.bench.signOrder(itemAt(parts.makers, n))),
   );
-}
-
-function makerAt({ makers }: Parts, n: number): MakerKey {
-  const maker = makers[n % makers.length];
-  if (maker === undefined) throw new Error('there is no maker');
-  return maker;
 }
 
 /** Milliseconds of CPU for each second in which nothing is asked of the stack, which are microseconds for each millisecond. */

@@ -8,7 +8,7 @@ import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
 import { type MixedLogWriter, openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS } from './open-parts.js';
-import { compare, type Figure, state } from './report.js';
+import { compare, type Figure } from './report.js';
 
 /** What is appended while the commands run. */
 const FACTS_PER_SECOND = 500;
@@ -44,7 +44,7 @@ export async function measureRebuild(parts: OwnParts, facts: number): Promise<re
   const ends = await project((3 * facts) / 4);
   const floorSeconds = await insertRows(postgres, databaseUrl, mixed, ends);
   const rebuilt = await underLoad(writer, () => run(parts, 'rebuild'));
-  const verified = await underLoad(writer, () => run(parts, 'verify'));
+  await underLoad(writer, () => run(parts, 'verify'));
   const rate = (seconds: number) => total(ends) / seconds;
   return [
     compare(
@@ -59,11 +59,8 @@ export async function measureRebuild(parts: OwnParts, facts: number): Promise<re
       [{ value: rebuilt.peakMb, floor: ofQuarter.peakMb }],
       { ratioMax: 1.2 },
     ),
-    state('rebuild', 's', rebuilt.seconds),
-    state('verify', 's', verified.seconds),
   ];
 }
-/** Does the work while facts come. */
 async function underLoad<T>(writer: MixedLogWriter, work: () => Promise<T>): Promise<T> {
   let isDone = false;
   const load = async () => {

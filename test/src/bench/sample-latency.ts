@@ -7,7 +7,6 @@ import type { Bench } from './open-bench.js';
 export interface SampleParts {
   readonly bench: Bench;
   readonly steps: Steps;
-  /** To ingress. */
   readonly sender: Sender;
 }
 

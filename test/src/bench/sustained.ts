@@ -5,9 +5,10 @@ import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
 import { readBusyMs, readPssMb } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest, type Sender } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
-import { percentile } from '../kit/summarise.js';
+import { percentile, sum } from '../kit/summarise.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
+import { itemAt } from './place-orders.js';
 import { bytesUnder } from './read-disk.js';
 import { type BenchOptions, compare, type Figure, type Goal, state } from './report.js';
 import { samplePost } from './sample-latency.js';
@@ -18,7 +19,6 @@ const ORDERS_PER_REQUEST = 10;
 const OPEN_REQUESTS = 1_000;
 const AT_ONCE = 16;
 const SATURATING_PAIRS = 2_000;
-/** Of the cores: the stack, the load and this process. */
 const BUSY_SHARE = 0.7;
 /** Minutes that are compared, at the beginning and at the end. */
 const EDGE_MINUTES = 5;
@@ -196,8 +196,7 @@ function createPairs(bench: Bench, makers: readonly MakerKey[]): () => Pair {
   const open: { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[] = [];
   let turn = 0;
   return () => {
-    const maker = makers[turn % makers.length];
-    if (maker === undefined) throw new Error('there is no maker');
+    const maker = itemAt(makers, turn);
     turn += 1;
     const orders = Array.from({ length: ORDERS_PER_REQUEST }, () => bench.signOrder(maker));
     open.push({ maker, orders });
@@ -219,8 +218,4 @@ function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
 function bytesStored({ stack }: Bench): number {
   const records = bytesUnder(join(stack.folder, 'kafka'), (path) => path.endsWith('.log'));
   return records + bytesUnder(join(stack.folder, 'postgres', 'base'));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

@@ -4,7 +4,6 @@ import type { Chance } from '@makerbook/parts';
 import type { TestMaker } from '../kit/open-maker.js';
 import type { Attempt, Finding, OrderHistory } from './judge-orders.js';
 
-/** A maker of the load. */
 export interface LoadMaker {
   readonly address: Address;
   readonly maker: TestMaker;
@@ -128,7 +127,6 @@ export function openRequests(state: LoadState) {
   };
 }
 
-/** True if the maker's nonce was raised a short while ago. */
 function isNonceNew(owner: LoadMaker): boolean {
   const nonce = owner.nonce();
   const sinceMs = owner.seen === undefined ? Number.NEGATIVE_INFINITY : performance.now();
@@ -136,7 +134,6 @@ function isNonceNew(owner: LoadMaker): boolean {
   return owner.seen.sinceMs > performance.now() - NONCE_SETTLES_MS;
 }
 
-/** The terms of another order. */
 export function drawTerms(chance: Chance) {
   return {
     amount: BigInt(chance.between(1, 200)),
@@ -176,7 +173,6 @@ async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
   state.count('GET', attempt.outcome, isAnswered ? attempt.beganAtMs : undefined);
 }
 
-/** A request that is under way. */
 function pending(): Attempt {
   const nowMs = performance.now();
   return { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };

@@ -11,11 +11,9 @@ import type { Load } from './put-load-on.js';
  */
 export async function compareAnswers(
   { orders, makers, findings }: Load,
-  {
-    feed,
-    postgres,
-    partitions,
-  }: { readonly feed: FollowedOrders; readonly postgres: Postgres; readonly partitions: number },
+  feed: FollowedOrders,
+  postgres: Postgres,
+  partitions: number,
 ): Promise<Finding[]> {
   const addresses = new Set<string>(makers.map(({ address }) => address));
   const [submitted, cancelled] = [new Set<string>(), new Set<string>()];
@@ -26,14 +24,9 @@ export async function compareAnswers(
       if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
     }
   }
-  const opened = await countRows(postgres, `select order_hash from order_history where happened = 'OPENED'`);
-  const removed = await countRows(postgres, `select order_hash from order_history where happened = 'REMOVED'`);
-  const open = new Map(
-    (await postgres.query<OpenRow>('select order_hash, status, reason, remaining from orders')).map((row) => [
-      row.order_hash,
-      row,
-    ]),
-  );
+  const [opened, removed] = [await countRows(postgres, 'OPENED'), await countRows(postgres, 'REMOVED')];
+  const openRows = await postgres.query<OpenRow>('select order_hash, status, reason, remaining from orders');
+  const open = new Map(openRows.map((row) => [row.order_hash, row]));
   const signedOf = new Map(orders.map(({ signed }) => [signed.orderHash as string, signed]));
   const listed = new Map<string, number>();
   const misquoted = new Map<string, string[]>();
@@ -98,9 +91,11 @@ function misquote(
   return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }
 
-async function countRows(postgres: Postgres, sql: string): Promise<ReadonlyMap<string, number>> {
-  const counts = new Map<string, number>();
-  for (const { order_hash } of await postgres.query<{ order_hash: string }>(sql))
-    counts.set(order_hash, (counts.get(order_hash) ?? 0) + 1);
-  return counts;
+/** How often the history has each order like that. */
+async function countRows(postgres: Postgres, happened: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await postgres.query<{ order_hash: string; count: number }>(
+    'select order_hash, count(*)::integer from order_history where happened = $1 group by order_hash',
+    [happened],
+  );
+  return new Map(rows.map(({ order_hash, count }) => [order_hash, count]));
 }

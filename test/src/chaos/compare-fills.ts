@@ -22,18 +22,9 @@ export async function compareFills(
       page = await client.readHistory({ happened: ['FILLED'], cursor: page?.nextCursor });
       for (const entry of page.entries) {
         if (entry.happened !== 'FILLED') continue;
-        const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount } = entry;
-        sum += BigInt(makingAmount);
-        told.push(
-          lineOf({
-            orderHash,
-            blockNumber,
-            logIndex,
-            taker,
-            making: BigInt(makingAmount),
-            taking: BigInt(takingAmount),
-          }),
-        );
+        const [making, taking] = [BigInt(entry.makingAmount), BigInt(entry.takingAmount)];
+        sum += making;
+        told.push(lineOf({ ...entry, making, taking }));
       }
     }
     const fills = logged(address);

@@ -67,7 +67,6 @@ function signalOnce(bed: ChaosBed, kind: 'SIGKILL' | 'SIGTERM', part: string, na
   return { kind, part, holdMs: AT_ONCE, begin };
 }
 
-/** The process stands still. */
 export function freeze(bed: ChaosBed, part: string): Fault {
   const begin = async () => {
     await bed.signal(part, 'SIGSTOP');
@@ -90,7 +89,6 @@ async function openAll(gates: readonly TcpGate[]): Promise<void> {
   await Promise.all(gates.map((gate) => gate.open()));
 }
 
-/** The links to each part. */
 function partsCalled({ links }: ChaosBed): ReadonlyMap<string, readonly string[]> {
   return Map.groupBy(links.keys(), (link) => link.split(' ')[1] ?? 'gateway');
 }

@@ -5,7 +5,6 @@ export interface Attempt {
   readonly outcome: string;
   /** False: the service answered that it did nothing. */
   readonly mayHaveHappened: boolean;
-  /** By `performance.now()`. */
   readonly beganAtMs: number;
   readonly endedAtMs: number;
 }

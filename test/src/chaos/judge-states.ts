@@ -4,7 +4,6 @@ import { judgeLog, type Verdict } from '../simulation/judge/judge-log.js';
 import type { Truth } from '../simulation/judge/judge-order.js';
 import type { OrderHistory } from './judge-orders.js';
 
-/** The setting of the stack. */
 const ROUTING_GRACE_SECONDS = 60;
 const LABEL_LENGTH = 12;
 

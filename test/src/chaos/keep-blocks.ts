@@ -4,7 +4,6 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
 import { type JudgedBlock, keyOf } from '../simulation/chain/keep-chain.js';
 
-/** Whose funds and nonces are noted. */
 interface Subjects {
   readonly protocol: Address;
   readonly makers: readonly Address[];
@@ -80,7 +79,6 @@ export class KeptBlocks {
     return this.at(this.#last);
   }
 
-  /** @throws Error where the block is not noted */
   at(number: number): JudgedBlock {
     const block = this.#blocks.get(number);
     if (block === undefined) throw new Error(`block ${number} is not noted`);

@@ -8,7 +8,6 @@ import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { KeptBlocks, type Question } from './keep-blocks.js';
 
-/** Which parts each service calls. */
 const CALLS = {
   ingress: ['Kafka', 'Postgres'],
   query: ['Kafka', 'Redis', 'Postgres'],

@@ -75,7 +75,6 @@ export async function putLoadOn(
     makers,
     /** What a list that does not say that it is behind lacked, or held too much. */
     findings: state.findings as readonly Finding[],
-    /** How often each action had each outcome. */
     tally,
     /** The last-begun request of the kind that was answered with 200, by `performance.now()`. */
     answered: (kind: 'POST' | 'GET') => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
@@ -151,7 +150,6 @@ async function spoil(
   await post(owner, signed);
 }
 
-/** @returns what came of it */
 async function send(owner: LoadMaker, { count }: LoadState, transact: () => Promise<unknown>): Promise<string> {
   owner.isMoving = true;
   const mined = transact().then(

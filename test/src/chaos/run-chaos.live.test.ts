@@ -107,7 +107,6 @@ async function ask(what: string, { method, target, headers = {}, body }: Asked):
 const askAll = (open: readonly SignedItem[]): Promise<readonly Answer[]> =>
   Promise.all(Object.entries(requestsOf(open)).map(([what, asked]) => ask(what, asked)));
 
-/** Two open orders of the maker. */
 async function placeTwo(): Promise<readonly SignedItem[]> {
   const items = [make.order(maker), make.order(maker)];
   const placed = await ask('a POST', make.post(items));
@@ -115,7 +114,6 @@ async function placeTwo(): Promise<readonly SignedItem[]> {
   return items;
 }
 
-/** Asks for everything. @returns what is not answered with 200 */
 async function answerNormally(): Promise<readonly string[]> {
   const answers = await askAll(await placeTwo());
   return answers.filter(({ status }) => status !== 200).map(({ what, text }) => `${what}: ${text}`);
@@ -125,7 +123,6 @@ interface Outage {
   readonly what: string;
   /** Answered with 200 all the same, whatever else is refused. */
   readonly works: readonly string[];
-  /** Answered with 503. */
   readonly fails: readonly string[];
   /** @returns ends it */
   begin(): Promise<() => Promise<unknown> | unknown>;
@@ -217,7 +214,6 @@ async function fillDiskOf(part: string): Promise<() => void> {
   return fillDisk(pid);
 }
 
-/** Sends commands to Redis, one after the other. @throws Error where one is refused */
 function askRedis(...commands: readonly string[]): Promise<void> {
   const { hostname, port } = new URL(bed.stack.addresses.redisUrl);
   return new Promise((resolve, reject) => {

@@ -22,12 +22,10 @@ export interface ChaosOptions {
   readonly makers: number;
   /** Of the load. Default 16. */
   readonly actionsPerSecond?: number;
-  /** Which faults are injected; all that are possible unless given. */
   readonly isWanted?: (fault: Fault) => boolean;
   readonly roundsMax?: number;
   /** Never two faults at once. */
   readonly oneAtATime?: boolean;
-  /** No fault lasts longer. */
   readonly holdMsMax?: number;
   readonly report: (line: string) => void;
 }
@@ -39,9 +37,6 @@ export interface Round {
   readonly beganAtMs: number;
   /** Milliseconds from the end of the fault, or the last of two, until each works. */
   readonly recoveredMs: Recovered;
-  /** Until all processes were ready, and which was the last that was not. */
-  readonly readyMs: number;
-  readonly unready: string;
 }
 
 export interface ChaosResult {
@@ -66,7 +61,6 @@ const RECOVERED_MS_MAX = 600_000;
 /** So many of the newest orders are looked at. */
 const NEW_ORDERS = 50;
 const POLL_MS = 20;
-/** Between two rounds. */
 const PAUSE_MS = [200, 2_500] as const;
 const TWO_AT_ONCE_ONE_IN = 5;
 
@@ -151,16 +145,12 @@ async function playRound(
     for (const end of endings) await end();
   }
   const endedAtMs = performance.now();
-  const whole = async () => {
-    const recoveredMs = await recovered(bed, load, feed, endedAtMs);
-    return { recoveredMs, unready: await bed.ready() };
-  };
-  const { recoveredMs, unready } = await whole().catch((error: Error) => {
+  const recoveredMs = await recovered(bed, load, feed, endedAtMs).catch((error: Error) => {
     const what = begun.map(({ kind, detail }) => `${kind}: ${detail}`).join(' and ');
     throw new Error(`after ${what}: ${error.message}`, { cause: error });
   });
-  const readyMs = performance.now() - endedAtMs;
-  return { faults: begun, heldMs: endedAtMs - beganAtMs, beganAtMs, recoveredMs, readyMs, unready };
+  await bed.ready();
+  return { faults: begun, heldMs: endedAtMs - beganAtMs, beganAtMs, recoveredMs };
 }
 
 /** Waits until a POST and a GET that began after that time are answered, its order was read, and the feed has a block of later. */
@@ -197,13 +187,10 @@ async function recovered(bed: ChaosBed, load: Load, feed: FollowedOrders, fromMs
   return { POST, GET, feed: feedMs, order };
 }
 
-function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs, unready }: Round): string {
+function describeRound(number: number, { faults, heldMs, recoveredMs }: Round): string {
   const what = faults.map(({ kind, detail }) => `${kind}: ${detail}`).join(' and ');
-  const times = Object.entries({ ...recoveredMs, ready: readyMs }).map(
-    ([name, ms]) => `${name} ${(ms / 1000).toFixed(1)} s`,
-  );
-  const last = unready === '' ? '' : ` (last: ${unready.replaceAll(/\s+/g, ' ')})`;
-  return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}${last}`;
+  const times = Object.entries(recoveredMs).map(([name, ms]) => `${name} ${(ms / 1000).toFixed(1)} s`);
+  return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}`;
 }
 
 async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
@@ -228,7 +215,7 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
       return rows.length;
     };
     await eventually(agree, 0).catch(() => undefined);
-    const findings = await compareAnswers(load, { feed, postgres, partitions });
+    const findings = await compareAnswers(load, feed, postgres, partitions);
     const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker));
     const protocol = stack.addresses.limitOrderProtocol as Address;
     const { wrong, held } = judgeStates(load.orders, feed, { chain, protocol, partitions });

@@ -13,7 +13,6 @@ const ANSWER_MS_MAX = 120_000;
 const settings = {
   TRUSTED_PROXY_HOPS: '2',
   GATEWAY_REQUESTS_MAX: '100000000',
-  CONNECTIONS_PER_ADDRESS_MAX: String(limits.connections),
   MAX_ORDERS_PER_POST: String(limits.ordersPerPost),
   MAX_OPEN_ORDERS_PER_MAKER: String(limits.openOrders),
   ORDER_BUDGET_BURST: String(limits.burst),

@@ -20,7 +20,6 @@ export function requirePrograms(...names: readonly string[]): void {
   process.exit(1);
 }
 
-/** Runs podman and returns what it printed. Throws with its own words. */
 export async function podman(...words: string[]): Promise<string> {
   const { stdout } = await run('podman', words, { maxBuffer: 16 * 1024 * 1024 });
   return stdout.trim();
@@ -61,7 +60,6 @@ export async function removeImages(tag: string): Promise<void> {
   await podman('rmi', '--force', '--ignore', ...images.map((service) => imageOf(service, tag)));
 }
 
-/** Starts a pod out of its manifest. */
 export function play(manifest: object): void {
   execFileSync('podman', ['kube', 'play', '-'], { input: JSON.stringify(manifest), stdio: ['pipe', 'ignore', 'pipe'] });
 }
@@ -74,7 +72,6 @@ export async function waitForEnd(container: string): Promise<string> {
   return stdout.trim();
 }
 
-/** Waits until a URL answers with 200. */
 export async function waitUntilReady(url: string, withinMs = 300_000): Promise<void> {
   const startMs = performance.now();
   for (;;) {

@@ -215,6 +215,7 @@ describe('an order, from POST to the router', () => {
     await listen((event) => event.event === 'change' && event.happened === 'CHANGED');
     await filling;
     await maker.client.cancelAll();
+    expect(await maker.statuses(first, second)).toEqual(['gone', 'gone']);
     await listen(() => seen.filter((line) => line.startsWith('REMOVED')).length === 2);
     leaving.abort();
     expect(seen.slice(0, 5)).toEqual([
@@ -227,22 +228,6 @@ describe('an order, from POST to the router', () => {
     expect(seen.slice(5).sort()).toEqual(['REMOVED first', 'REMOVED second']);
     const history = await maker.client.readHistory({ cursor: lastEventId });
     expect(history.entries).toEqual([]);
-  });
-
-  test('of a token whose orders are all cancelled is gone from the list at once, and one that comes later is not', async () => {
-    const maker = await funded();
-    const orders = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
-    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
-    const making = orders[0].order.making.token;
-    const { untilMs } = await maker.client.cancelAll({ making });
-    expect(await maker.statuses(...orders)).toEqual(['gone', 'gone']);
-    await check.both(maker, orders, ['gone', 'gone'], ['gone CANCELLED', 'gone CANCELLED']);
-    await check.remembered(orders, ['CANCELLED', 'CANCELLED']);
-    await check.told(maker, orders[0], ['VALIDATING', 'request'], ['ACTIVE', 'ORDER'], ['CANCELLED', 'request']);
-    await eventually(async () => Date.now() > untilMs, true);
-    const later = (await maker.place({})) as [SignedOrder];
-    await maker.client.cancelAll({ making, untilMs });
-    await check.both(maker, later, ['ACTIVE']);
   });
 
   test('whose maker stops sending heartbeats is cancelled by the clock, also by a key that only cancels', async () => {
@@ -308,78 +293,6 @@ describe('an order, from POST to the router', () => {
     await eventually(() => maker.place({ nonce: 0n }).catch(({ code }: { code: string }) => code), 'order_cancelled');
     const next = await maker.place({ nonce: 1n });
     await check.both(maker, next, ['ACTIVE']);
-  });
-
-  test('with a nonce ahead of the chain’s is VALIDATING until a block that is not older decides', async () => {
-    const maker = await funded();
-    let waiting: SignedOrder[] = [];
-    let all = '';
-    await chain.stopClock();
-    try {
-      const now = await maker.place({});
-      await check.both(maker, now, ['ACTIVE']);
-      waiting = await maker.place({ nonce: 1n }, { nonce: 1n, amount: 2000n }, { nonce: 2n }, { nonce: 1n });
-      const [, , , dropped] = waiting as [SignedOrder, SignedOrder, SignedOrder, SignedOrder];
-      const orders = [...now, ...waiting];
-      // Blocks go on, and are seen; each of them is older than these orders.
-      await maker.approve(99n);
-      await check.both(maker, orders, [noAllowance, ...Array(4).fill('VALIDATING')]);
-      await maker.approve(1000n);
-      await check.both(maker, orders, ['ACTIVE', ...Array(4).fill('VALIDATING')]);
-      await maker.client.cancelOrders([{ orderHash: dropped.orderHash, salt: dropped.order.salt }]);
-      await check.both(maker, [dropped], ['gone'], ['gone CANCELLED']);
-      all = await maker.cancelAllOnChain();
-      await check.both(
-        maker,
-        orders,
-        ['gone', 'ACTIVE', noAllowance, 'VALIDATING', 'gone'],
-        ['gone NONCE_CHANGED', 'ACTIVE', noAllowance, 'VALIDATING', 'gone CANCELLED'],
-      );
-    } finally {
-      await chain.startClock();
-    }
-    await check.both(
-      maker,
-      waiting,
-      ['ACTIVE', noAllowance, 'gone', 'gone'],
-      ['ACTIVE', noAllowance, 'gone NONCE_CHANGED', 'gone CANCELLED'],
-    );
-    await check.remembered(waiting, ['open', 'open', 'NONCE_CHANGED', 'CANCELLED']);
-    const [next, poor, ahead, dropped] = waiting;
-    await check.story(next, submitted, ['ACTIVE', 'NONCE_CHANGED', all]);
-    await check.story(poor, submitted, [noAllowance, 'NONCE_CHANGED', all]);
-    await check.story(ahead, submitted, ['gone NONCE_CHANGED', 'BlockProcessed', 'not older']);
-    await check.story(dropped, submitted, ['gone CANCELLED', 'OrderCancelled', 'request']);
-  });
-
-  test('that has expired by the clock of the server is hidden from its maker, and removed once the time of a block is later', async () => {
-    const maker = await funded();
-    let orders: SignedOrder[] = [];
-    await chain.stopClock();
-    try {
-      orders = await maker.place({ expiresIn: 12 }, {});
-      // Less than 60 s before its expiry: the router never hears of the first one.
-      await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
-      await check.remembered(orders, ['open', 'open']);
-    } finally {
-      await chain.startClock();
-    }
-    await check.remembered(orders, ['EXPIRED', 'open']);
-    await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
-  });
-
-  test('that was cancelled or filled on the chain before it was posted is never ACTIVE for the router', async () => {
-    const maker = await funded();
-    // The maker's funds are known, so that the order itself is all that has to be looked at.
-    const known = await maker.place({});
-    await check.both(maker, known, ['ACTIVE']);
-    const [cancelled, filled] = [await maker.sign(), await maker.sign()];
-    await maker.cancelOnChain(cancelled);
-    await maker.fill(filled, 100n);
-    await maker.client.placeOrders([cancelled, filled]);
-    await check.both(maker, [cancelled, filled], ['gone', 'gone'], ['gone CANCELLED_ONCHAIN', 'gone FILLED']);
-    await check.story(cancelled, submitted, ['gone CANCELLED_ONCHAIN', 'MakerObserved', 'ORDER']);
-    await check.story(filled, submitted, ['gone FILLED', 'MakerObserved', 'ORDER']);
   });
 
   test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {

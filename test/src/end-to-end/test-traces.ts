@@ -77,21 +77,17 @@ export function testTraces(whole: () => WholeStack): void {
 
   const traceparentOf = ({ traceId, spanId }: ReceivedSpan) => `00-${traceId}-${spanId}-01`;
 
-  function post(body: unknown, headers: Headers): Promise<Response> {
-    return fetch(whole().stack.addresses.baseUrl + paths.limitOrders, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    });
-  }
-
   test('the trace of a request goes from the POST through the log, the reading of the chain and the folds to the feed', async () => {
     const [traceId, parentId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
     const { order, orderHash, signature } = await maker.sign();
     const brought = { tracestate: 'vendor=1', baggage: 'tenant=a' };
     const requestId = `request-${traceId}`;
     const traceparent = `00-${traceId}-${parentId}-01`;
-    const answer = await post([{ order, signature }], { ...brought, traceparent, 'X-Request-Id': requestId });
+    const answer = await fetch(whole().stack.addresses.baseUrl + paths.limitOrders, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...brought, traceparent, 'X-Request-Id': requestId },
+      body: JSON.stringify([{ order, signature }]),
+    });
     expect(answer.status).toBe(200);
 
     const server = await findSpan(traceId, 'ingress', ({ kind }) => kind === 'SERVER');

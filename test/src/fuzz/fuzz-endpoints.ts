@@ -2,9 +2,9 @@ import { createClient, type MakerbookClient } from '@makerbook/client';
 import { type Chance, createChance } from '@makerbook/parts';
 import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
-import { type Asked, bytesOf, requestMaker, type SignedItem } from '../kit/make-requests.js';
+import { type Asked, requestMaker, type SignedItem } from '../kit/make-requests.js';
 import type { OpenStack } from '../kit/open-stack.js';
-import { placeAndCancel } from '../kit/place-and-cancel.js';
+import { placeAndCancel, placingMaker } from '../kit/place-and-cancel.js';
 import type { Exchange } from '../kit/raw-http.js';
 import { judgeExchange } from './judge-answers.js';
 import { type Base, type Bases, makeBases } from './make-bases.js';
@@ -14,11 +14,9 @@ import { openWireSender } from './send-wire.js';
 export interface FuzzOptions {
   /** The same seed gives the same mutations in the same order; what is mutated is signed anew in each run. */
   readonly seed: number;
-  /** Requests in all. */
   readonly requests: number;
   /** Fewer, where they take longer than that. */
   readonly secondsMax?: number;
-  /** Called now and then. */
   readonly onProgress?: (report: FuzzReport) => void;
 }
 
@@ -31,7 +29,6 @@ export interface FuzzReport {
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Makers who posted, listed and cancelled in between, and were answered rightly. */
   readonly rounds: number;
-  /** Each that should not be. */
   readonly failures: readonly string[];
 }
 
@@ -45,7 +42,6 @@ const FAILURES_MAX = 20;
 const OPEN_MAX = 60;
 const PROGRESS_EVERY_MS = 10_000;
 const TIMEOUT_MS = 60_000;
-const DAY_SECONDS = 86_400;
 
 /**
  * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves, and whole rounds
@@ -68,17 +64,17 @@ export async function fuzzEndpoints(
   const senders = openSenders(stack);
   const clients = openClients(stack, bases);
   const run = createRun(bases, senders, seed, clients);
-  const started = { rounds: () => 0, failures: (): readonly string[] => [] };
-  const report = (): FuzzReport => {
-    const { failures, ...counted } = run.counted();
-    const seconds = (performance.now() - startedAt) / 1000;
-    return { seed, ...counted, seconds, rounds: started.rounds(), failures: [...failures, ...started.failures()] };
-  };
   try {
-    await run.prepare();
-    const load = placeAndCancel(placingMakers(stack, clients), LOAD);
-    started.rounds = () => load.tookMs.cancel.length;
-    started.failures = () => load.failures;
+    // Until the makers are known.
+    await eventually(async () => (await [...clients.values()][0]?.listOrders())?.records, []);
+    const placing = [...clients.values()].map((client) => placingMaker(client, stack.addresses.tokens));
+    const load = placeAndCancel(placing, LOAD);
+    const report = (): FuzzReport => {
+      const { failures, ...counted } = run.counted();
+      const seconds = (performance.now() - startedAt) / 1000;
+      const rounds = load.tookMs.cancel.length;
+      return { seed, ...counted, seconds, rounds, failures: [...failures, ...load.failures] };
+    };
     const timer = setInterval(() => onProgress?.(report()), PROGRESS_EVERY_MS);
     const sendsFrom = performance.now();
     const isOver = () => run.counted().requests >= requests || performance.now() - sendsFrom > secondsMax * 1000;
@@ -106,29 +102,18 @@ function openClients({ addresses }: OpenStack, { makers }: Bases): Clients {
   );
 }
 
-function placingMakers({ addresses }: OpenStack, clients: Clients) {
-  const [making, taking] = addresses.tokens.map(({ address }) => ({ token: address, amount: 100n }));
-  if (making === undefined || taking === undefined) throw new Error('the stack has not two tokens');
-  const expiresAt = Math.floor(Date.now() / 1000) + DAY_SECONDS;
-  return [...clients.values()].map((client) => ({
-    client,
-    sign: () => client.signOrder({ making, taking, expiresAt }),
-  }));
-}
-
 /** The requests of one seed, and what became of them. */
 function createRun(bases: Bases, senders: Senders, seed: number, clients: Clients) {
   const outcomes: Record<string, Record<string, number>> = {};
   const failures: string[] = [];
   const open: SignedItem[] = [];
-  const served: Base[] = [];
   let requests = 0;
   const cancel = ({ order, orderHash }: SignedItem) =>
     clients.get(order.maker)?.cancelOrders([{ orderHash, salt: order.salt }]);
 
   async function sendOne(number: number): Promise<void> {
     const random = createChance(seed * 1_000_003 + number);
-    const operation = served[random.below(served.length)] as Base;
+    const operation = random.pickAny(bases.operations) as Base;
     // From a source of its own: how much it draws depends on the time.
     const asked = operation.make(createChance(number - seed * 1_000_003));
     const request = mutateRequest(asked, random, fieldsOf(random));
@@ -163,17 +148,6 @@ function createRun(bases: Bases, senders: Senders, seed: number, clients: Client
 
   return {
     counted: () => ({ requests, outcomes, failures }),
-    /** Waits until the makers are known, and finds out what is served: it may be described before there is anything. */
-    async prepare(): Promise<void> {
-      const [first] = clients.values();
-      await eventually(async () => (await first?.listOrders())?.records, []);
-      const random = createChance(seed);
-      for (const operation of bases.operations) {
-        const bytes = bytesOf(operation.make(random), fieldsOf(random));
-        const [answer] = (await senders.gateway.send({ bytes, isFramed: true }, false)).answers;
-        if (answer?.status !== 404 && answer?.status !== 405) served.push(operation);
-      }
-    },
     async sendUntil(isOver: () => boolean): Promise<void> {
       const work = async () => {
         while (!isOver() && failures.length < FAILURES_MAX) await sendNext();

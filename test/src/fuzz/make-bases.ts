@@ -14,7 +14,6 @@ import { type FuzzedOperation, judgeCancelled, judgeListed, judgePatched, judgeP
 export interface Bases {
   readonly makers: readonly BaseWallet[];
   readonly operations: readonly Base[];
-  readonly request: RequestMaker;
   /** From now on it can be cancelled. */
   notePlaced(item: SignedItem): void;
 }
@@ -50,7 +49,6 @@ export function makeBases(
   });
   return {
     makers,
-    request: make,
     notePlaced(item) {
       placed.set(item.orderHash, item);
       // The oldest were cancelled long ago.
@@ -89,7 +87,6 @@ export function makeBases(
   };
 }
 
-/** What is signed. */
 function openPools(
   make: RequestMaker,
   makers: readonly BaseWallet[],

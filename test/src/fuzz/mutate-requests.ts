@@ -10,7 +10,6 @@ export interface WireRequest {
   readonly isOfOperation: boolean;
   /** The bytes are one whole request: they have one answer. */
   readonly isFramed: boolean;
-  /** What was done, for the report. */
   readonly mutation: string;
 }
 
@@ -192,26 +191,20 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
     fits: (asked) => !hasBody(asked),
     change: (asked, random) => ({ ...asked, body: random.pick(['{}', '[', ' '.repeat(2_000)]) }),
   },
-  'another parameter value': inQuery((pairs, random) => {
-    const pair = pairs[random.below(pairs.length)];
-    if (pair !== undefined) pair[1] = random.oneIn(2) ? textOf(random.pick(ODD_VALUES)) : spliceText(pair[1], random);
+  'another parameter value': inPair((pair, random) => {
+    pair[1] = random.oneIn(2) ? textOf(random.pick(ODD_VALUES)) : spliceText(pair[1], random);
   }),
-  'a parameter less': inQuery((pairs, random) => pairs.splice(random.below(pairs.length), 1)),
-  'a parameter twice': inQuery((pairs, random) => {
-    const pair = pairs[random.below(pairs.length)];
-    if (pair !== undefined) pairs.push([...pair]);
+  'a parameter less': inPair((pair, _, pairs) => pairs.splice(pairs.indexOf(pair), 1)),
+  'a parameter twice': inPair((pair, _, pairs) => pairs.push([...pair])),
+  'a parameter renamed': inPair((pair, random) => {
+    pair[0] = random.pick([`${pair[0]}[]`, `${pair[0]}[__proto__]`, ...ODD_KEYS]);
   }),
-  'a parameter renamed': inQuery((pairs, random) => {
-    const pair = pairs[random.below(pairs.length)];
-    if (pair !== undefined) pair[0] = random.pick([`${pair[0]}[]`, `${pair[0]}[__proto__]`, ...ODD_KEYS]);
-  }),
-  'a parameter more': inQuery((pairs, random) =>
+  'a parameter more': inPair((_, random, pairs) =>
     pairs.push([random.pick(['salt', 'limit', 'cursor', 'signature', '__proto__']), textOf(random.pick(ODD_VALUES))]),
   ),
-  'a list longer or shorter': inQuery((pairs, random) => {
-    const pair = pairs[random.below(pairs.length)];
-    if (pair !== undefined)
-      pair[1] = random.pick([`${pair[1]},${pair[1]}`, `${pair[1]},`, `,${pair[1]}`, Array(101).fill(pair[1]).join()]);
+  'a list longer or shorter': inPair((pair, random) => {
+    const [, list] = pair;
+    pair[1] = random.pick([`${list},${list}`, `${list},`, `,${list}`, Array(101).fill(list).join()]);
   }),
   'query text replaced': {
     fits: hasQuery,
@@ -246,7 +239,6 @@ interface Place {
   readonly value: Json;
   set(value: Json): void;
   drop(): void;
-  /** Beside it. */
   add(key: string, value: Json): void;
   rename(key: string): void;
 }
@@ -297,16 +289,19 @@ function inText(change: (text: string, random: Chance) => string): RequestMutati
   };
 }
 
-function inQuery(change: (pairs: [string, string][], random: Chance) => void): RequestMutation {
+type Pair = [name: string, value: string];
+
+/** One parameter of a query, among all of them. */
+function inPair(change: (pair: Pair, random: Chance, pairs: Pair[]) => void): RequestMutation {
   return {
     fits: hasQuery,
     change: (asked, random) => {
       const [path = '', query = ''] = asked.target.split('?', 2);
-      const pairs = query.split('&').map((pair): [string, string] => {
+      const pairs = query.split('&').map((pair): Pair => {
         const [name = '', value = ''] = pair.split('=', 2);
         return [decode(name), decode(value)];
       });
-      change(pairs, random);
+      change(random.pickAny(pairs) as Pair, random, pairs);
       const again = pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');
       return { ...asked, target: `${path}?${again}` };
     },

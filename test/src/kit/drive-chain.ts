@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { erc20Fragments } from '@makerbook/contracts-evm';
 import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
 
@@ -13,7 +12,7 @@ export type DrivenChain = Awaited<ReturnType<typeof driveChain>>;
 /** @throws Error when the chain does not answer */
 export async function driveChain(rpcUrl: string) {
   // A call is sent at once, by itself.
-  const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, batchMaxCount: 1, batchStallTime: 0 });
+  const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, batchMaxCount: 1, pollingInterval: 20 });
   const heads = await followHeads(rpcUrl.replace(/^http/, 'ws'));
   await provider.send('anvil_autoImpersonateAccount', [true]);
 
@@ -25,14 +24,9 @@ export async function driveChain(rpcUrl: string) {
     mine: (): Promise<unknown> => provider.send('evm_mine', []),
     /** The number of the block that holds the transaction; waits for it. */
     async blockOf(transaction: string): Promise<number> {
-      const deadline = performance.now() + MINED_MS_MAX;
-      while (performance.now() < deadline) {
-        const receipt = await provider.getTransactionReceipt(transaction);
-        if (receipt?.status === 0) throw new Error(`transaction ${transaction} failed`);
-        if (receipt !== null) return receipt.blockNumber;
-        await pause(5);
-      }
-      throw new Error(`transaction ${transaction} was not mined within ${MINED_MS_MAX} ms`);
+      const receipt = await provider.waitForTransaction(transaction, 1, MINED_MS_MAX);
+      if (receipt?.status !== 1) throw new Error(`transaction ${transaction} failed`);
+      return receipt.blockNumber;
     },
     /** When `newHeads` announced the block to this process, by `performance.now()`. */
     seenAt: heads.seenAt,

@@ -1,4 +1,4 @@
-import { type BookChange, type FollowedBook, followBook } from '@makerbook/book';
+import { type BookChange, followBook } from '@makerbook/book';
 import type { SignedOrder } from '@makerbook/client';
 import { type BookEntry, decodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import { openMessageCheck } from '@makerbook/contracts-events/testing';
@@ -6,7 +6,6 @@ import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from './open-stack.js';
 
-/** A message to the router about an order. */
 export type OrderChange = Exclude<BookChange, { kind: 'clock' }>;
 
 /** One message to the router about an order, and what led to it. */
@@ -22,40 +21,17 @@ export interface Step {
   readonly cause: string;
 }
 
+export type FollowedOrders = ReturnType<typeof followOrders>;
+
 /**
  * The log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once the feed or a
  * record of the log is wrong, came twice, or is not as `asyncapi.json` says; messages of the other topics are checked too.
  */
-export interface FollowedOrders {
-  /** Every message about an order, as they came. */
-  changes(orderHash: string): readonly OrderChange[];
-  /** The status of the newest message; `nothing` before the first. */
-  last(orderHash: string): string;
-  /** The newest message but a tombstone. */
-  entry(orderHash: string): BookEntry | undefined;
-  /**
-   * Every message about the order.
-   * @throws Error where a message names a fact that the log does not hold, or one that is not about its maker
-   */
-  steps(order: SignedOrder): Step[];
-  /** Whether the log holds a reading of the order. */
-  isObserved(orderHash: string): boolean;
-  readonly book: () => FollowedBook;
-  factAt(partition: number, offset: bigint): MakerEvent | undefined;
-  /** By offset, in the order of the log. */
-  facts(partition: number): ReadonlyMap<bigint, MakerEvent>;
-  /** The newest block that is processed in every partition of the log; -1 before the first. */
-  block(): number;
-  /** The newest block up to which every partition of the feed is complete; -1 before the first. */
-  bookBlock(): number;
-  close(): Promise<void>;
-}
-
 export function followOrders({
   addresses,
   topicPrefix,
   operatorEnvironment,
-}: Pick<OpenStack, 'addresses' | 'topicPrefix' | 'operatorEnvironment'>): FollowedOrders {
+}: Pick<OpenStack, 'addresses' | 'topicPrefix' | 'operatorEnvironment'>) {
   const brokers = addresses.kafkaBrokers.split(',');
   const log = connectLog({ brokers, clientId: 'router', logger: silentLogger });
   const topics = topicNames(topicPrefix);
@@ -96,13 +72,22 @@ export function followOrders({
     if (failure !== undefined) throw failure;
     return value;
   };
-  const factsOf = (partition: number) => orThrow(partitions[partition]?.facts ?? new Map<bigint, MakerEvent>());
-  const changesOf = (orderHash: string) => orThrow(changes.get(orderHash) ?? []);
+  /** By offset, in the order of the log. */
+  const factsOf = (partition: number): ReadonlyMap<bigint, MakerEvent> =>
+    orThrow(partitions[partition]?.facts ?? new Map<bigint, MakerEvent>());
+  /** Every message about an order, as they came. */
+  const changesOf = (orderHash: string): readonly OrderChange[] => orThrow(changes.get(orderHash) ?? []);
   return {
     changes: changesOf,
-    last: (orderHash) => statusOf(changesOf(orderHash).at(-1)),
-    entry: (orderHash) => entryOf(changesOf(orderHash)),
-    steps({ order, orderHash }) {
+    /** The status of the newest message; `nothing` before the first. */
+    last: (orderHash: string) => statusOf(changesOf(orderHash).at(-1)),
+    /** The newest message but a tombstone. */
+    entry: (orderHash: string) => entryOf(changesOf(orderHash)),
+    /**
+     * Every message about the order.
+     * @throws Error where a message names a fact that the log does not hold, or one that is not about its maker
+     */
+    steps({ order, orderHash }: SignedOrder): Step[] {
       const entry = entryOf(changesOf(orderHash));
       if (entry === undefined) return [];
       return changesOf(orderHash).map((change) => {
@@ -116,11 +101,14 @@ export function followOrders({
         return stepOf(change, entry, fact);
       });
     },
-    isObserved: (orderHash) => orThrow(observed.has(orderHash)),
+    /** Whether the log holds a reading of the order. */
+    isObserved: (orderHash: string) => orThrow(observed.has(orderHash)),
     book: () => orThrow(book),
     facts: factsOf,
-    factAt: (partition, offset) => factsOf(partition).get(offset),
+    factAt: (partition: number, offset: bigint) => factsOf(partition).get(offset),
+    /** The newest block that is processed in every partition of the log; -1 before the first. */
     block: () => orThrow(Math.min(...partitions.map(({ block }) => block))),
+    /** The newest block up to which every partition of the feed is complete; -1 before the first. */
     bookBlock: () => orThrow(Math.min(...partitions.map((_, at) => book.clocks.get(at)?.block.number ?? -1))),
     close: () => log.close(),
   };

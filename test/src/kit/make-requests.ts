@@ -14,7 +14,6 @@ import {
 import { requestBytes } from './raw-http.js';
 import { type OrderTerms, signWithEthers } from './sign-with-ethers.js';
 
-/** A request that is not bytes yet. */
 export interface Asked {
   readonly method: string;
   /** Path and query. */
@@ -138,13 +137,11 @@ function posting(path: string, body: unknown): Asked {
   return { method: 'POST', target: `${ORDERS_PATH}${path}`, headers: json, body: JSON.stringify(body) };
 }
 
-/** A DELETE of pairs of hash and signature. */
 export function cancelling(pairs: readonly (readonly [orderHash: string, signature: string])[], more = ''): Asked {
   const [hashes, signatures] = [0, 1].map((at) => pairs.map((pair) => pair[at]).join(','));
   return { method: 'DELETE', target: `${ORDERS_PATH}?orderHashes=${hashes}&signatures=${signatures}${more}` };
 }
 
-/** A DELETE as a POST: its lists in the body. */
 export function asCancellations({ target }: Asked): Asked {
   const query = new URLSearchParams(target.split('?')[1]);
   const [hashes = [], signatures = []] = ['orderHashes', 'signatures'].map((name) => query.get(name)?.split(','));

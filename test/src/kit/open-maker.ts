@@ -38,17 +38,6 @@ export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
       await provider.send('evm_increaseTime', [toBeHex(seconds)]);
       await provider.send('evm_mine', []);
     },
-    /** From now on each block has the timestamp of the one before it: all of them are older than what is posted. */
-    async stopClock(): Promise<void> {
-      const block = await provider.getBlock('latest');
-      if (block === null || block.timestamp * 1000 > Date.now()) throw new Error('the chain is ahead of this machine');
-      await provider.send('anvil_setBlockTimestampInterval', [0]);
-    },
-    /** Ends that with a block of the present. */
-    async startClock(): Promise<void> {
-      await provider.send('anvil_removeBlockTimestampInterval', []);
-      await provider.send('evm_mine', []);
-    },
     /** Mines a block now, unless transactions wait for the next one. */
     async mine(): Promise<void> {
       if (minesAtOnce) await provider.send('evm_mine', []);

@@ -1,10 +1,24 @@
 import { type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbook/client';
 import { beginAtPace } from './generate-load.js';
 
+const DAY_SECONDS = 86_400;
+
 /** A maker, and what its next order is. */
 export interface PlacingMaker {
   readonly client: Pick<MakerbookClient, 'placeOrders' | 'listOrders' | 'cancelOrders'>;
   sign(): Promise<SignedOrder>;
+}
+
+/** Each of its orders sells some of the first token for some of the second, and is good for a day. */
+export function placingMaker(client: MakerbookClient, tokens: readonly { readonly address: string }[]): PlacingMaker {
+  const [making = '', taking = ''] = tokens.map(({ address }) => address);
+  const sign = () =>
+    client.signOrder({
+      making: { token: making, amount: 100n },
+      taking: { token: taking, amount: 50n },
+      expiresAt: Math.floor(Date.now() / 1000) + DAY_SECONDS,
+    });
+  return { client, sign };
 }
 
 export type OrderLoad = ReturnType<typeof placeAndCancel>;

@@ -27,9 +27,9 @@ export interface RawConnection {
 }
 
 /** @throws Error where the connection is refused */
-export function openRaw(host: string, port: number, localAddress?: string): Promise<RawConnection> {
+export function openRaw(host: string, port: number): Promise<RawConnection> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, noDelay: true, ...(localAddress === undefined ? {} : { localAddress }) });
+    const socket = connect({ host, port, noDelay: true });
     let received: Buffer = Buffer.alloc(0);
     let isClosed = false;
     let wake = () => {};

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { sum } from './summarise.js';
 
 /** Ticks per second in `/proc`: 100 on every Linux. */
 const TICKS_PER_SECOND = 100;
@@ -11,15 +12,13 @@ const TICKS_PER_SECOND = 100;
  */
 export function readCpu(pids: readonly number[]): number[] {
   const stats = readStats();
-  return pids.map((pid) => {
-    const ticks = withDescendants(pid, stats).reduce((sum, each) => sum + each.ticks, 0);
-    return (ticks * 1_000_000) / TICKS_PER_SECOND;
-  });
+  const ticksOf = (pid: number) => sum(withDescendants(pid, stats).map(({ ticks }) => ticks));
+  return pids.map((pid) => (ticksOf(pid) * 1_000_000) / TICKS_PER_SECOND);
 }
 
 /** CPU that all processes of the machine have taken since it started, in milliseconds. */
 export function readBusyMs(): number {
-  return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
+  return sum(cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq));
 }
 
 /**
@@ -27,9 +26,7 @@ export function readBusyMs(): number {
  * @throws Error where there is no `/proc`, or the process may not be looked into
  */
 export function readPssMb(pid: number): number {
-  return withDescendants(pid, readStats()).reduce((sum, { pid: each }) => {
-    return sum + megabytes(`/proc/${each}/smaps_rollup`, 'Pss');
-  }, 0);
+  return sum(withDescendants(pid, readStats()).map((each) => megabytes(`/proc/${each.pid}/smaps_rollup`, 'Pss')));
 }
 
 /** The most memory (RSS) that a process has had so far, in megabytes (10^6 bytes). */

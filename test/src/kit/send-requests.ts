@@ -1,6 +1,5 @@
 import { Agent, request } from 'node:http';
 
-/** One request, ready to be sent. */
 export interface PreparedRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;

@@ -8,11 +8,11 @@ import {
   type SigningDomain,
 } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { orderToBody } from '@makerbook/domain';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { PreparedRequest } from './send-requests.js';
 
-/** A maker's key and address. */
 export interface MakerKey {
   readonly key: Uint8Array;
   readonly address: Address;
@@ -25,13 +25,7 @@ export interface OrderToPost {
   readonly signature: Hex;
 }
 
-/** What every order of a bench sells and buys. */
-export interface OrderTerms {
-  readonly makingToken: Address;
-  readonly takingToken: Address;
-  readonly expiresAtSeconds: number;
-}
-
+const DAY_SECONDS = 86_400;
 /** How much of the making token each order sells. */
 export const MAKING_AMOUNT = 100n;
 
@@ -45,14 +39,16 @@ export function createMakers(count: number): MakerKey[] {
 /** Signs orders natively, as fast as they can be: some 60 µs each. Each has a salt of its own. */
 export function createOrderSigner(
   domain: SigningDomain,
-  { makingToken, takingToken, expiresAtSeconds }: OrderTerms,
+  makingToken: Address,
+  takingToken: Address,
 ): (maker: MakerKey) => OrderToPost {
   const hasher = createOrderHasher(domain);
+  const expiresAt = BigInt(Math.floor(Date.now() / 1000) + DAY_SECONDS);
   return ({ key, address }) => {
     const order: Order = {
       salt: BigInt(bytesToHex(randomBytes(32))),
       nonce: 0n,
-      expiresAt: BigInt(expiresAtSeconds),
+      expiresAt,
       making: { token: makingToken, amount: MAKING_AMOUNT },
       taking: { token: takingToken, amount: 50n },
       maker: address,
@@ -86,23 +82,10 @@ export function createRequestSigner(domain: SigningDomain) {
   };
 }
 
-/** The POST of these orders. */
 export function postOf(orders: readonly OrderToPost[]): PreparedRequest {
   return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
 }
 
-/** The body of their POST. */
 export function bodyOf(orders: readonly OrderToPost[]): Buffer {
-  const items = orders.map(({ order: { making, taking, ...order }, signature }) => ({
-    order: {
-      ...order,
-      salt: quantity(order.salt),
-      nonce: quantity(order.nonce),
-      expiresAt: quantity(order.expiresAt),
-      making: { token: making.token, amount: quantity(making.amount) },
-      taking: { token: taking.token, amount: quantity(taking.amount) },
-    },
-    signature,
-  }));
-  return Buffer.from(JSON.stringify(items));
+  return Buffer.from(JSON.stringify(orders.map(({ order, signature }) => ({ order: orderToBody(order), signature }))));
 }

@@ -9,7 +9,10 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Rounded to that many digits behind the point. */
 export function round(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
