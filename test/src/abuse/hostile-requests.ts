@@ -193,21 +193,12 @@ const bodies: readonly HostileRow[] = [
   json('a list of 100,000 numbers', [bad], `[${'1,'.repeat(100_000)}1]`),
   json('bytes that are not UTF-8', [bad], '["\xff\xfe"]'),
   json('UTF-8 in too many bytes (overlong)', [bad], '["\xc0\xaf"]'),
-  json('a surrogate alone', [bad], '["\\ud800"]'),
-  json('NUL in a text', [bad], '["\\u0000"]'),
   json('NUL behind the JSON', [bad], '[]\0'),
   json(
     'keys __proto__, constructor and prototype',
     [bad],
     '[{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"order":{"__proto__":[]}}]',
   ),
-  json('duplicate keys: the last one counts', [bad], '[{"order":{},"order":1,"signature":"0x"}]'),
-  json(
-    'numbers beyond 2^53 and beyond all',
-    [bad],
-    '[{"order":{"salt":9007199254740993,"nonce":1e999999},"signature":-0}]',
-  ),
-  json('NaN and Infinity', [bad], '[NaN,Infinity]'),
   json('a text of 200 kB for a field', [bad], `[{"order":{"salt":"0x${'f'.repeat(200_000)}"},"signature":"0x"}]`),
 ];
 

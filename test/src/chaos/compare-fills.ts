@@ -1,17 +1,13 @@
-import type { MakerbookClient, OrderHistory } from '@makerbook/client';
+import type { OrderHistory } from '@makerbook/client';
+import type { LoadMaker } from './ask-service.js';
 import type { KeptFill } from './keep-blocks.js';
-
-interface FilledMaker {
-  readonly address: string;
-  readonly client: Pick<MakerbookClient, 'readHistory'>;
-}
 
 /**
  * Reads the history of each maker page by page, and finds where its fills are not those that the contract has logged: one by one,
  * and in sum.
  */
 export async function compareFills(
-  makers: readonly FilledMaker[],
+  makers: readonly Pick<LoadMaker, 'address' | 'client'>[],
   logged: (maker: string) => readonly KeptFill[],
 ): Promise<string[]> {
   const wrong: string[] = [];

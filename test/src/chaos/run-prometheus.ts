@@ -8,7 +8,6 @@ import { findFreePort } from '@makerbook/parts';
 /** An alert that fires, as Prometheus says it. */
 export interface Firing {
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
   readonly runbook: string;
 }
 
@@ -85,11 +84,7 @@ async function readFiring(url: string): Promise<Firing[]> {
   const { alerts } = await ask<{ alerts: Alert[] }>(`${url}/api/v1/alerts`);
   return alerts
     .filter(({ state }) => state === 'firing')
-    .map(({ labels, annotations }) => ({
-      name: labels['alertname'] ?? '',
-      labels,
-      runbook: annotations['runbook_url'] ?? '',
-    }));
+    .map(({ labels, annotations }) => ({ name: labels['alertname'] ?? '', runbook: annotations['runbook_url'] ?? '' }));
 }
 
 async function countSeries(url: string, expr: string): Promise<number> {

@@ -25,17 +25,11 @@ export function testQuotes(whole: () => WholeStack): void {
       return { client, quote, data: issuer.issue(quote), output: await market.outputOf(quote) };
     };
 
-    test('is signed, patched through HTTP, sent, and swaps for at least the new minimum', async () => {
-      const { client, quote, data, output } = await open();
-      const patched = await client.patchQuote({ data, minOutput: output });
-      expect(patched).not.toBe(data);
-      expect(await market.execute(patched, quote)).toEqual({ output });
-    });
-
     test('with a minimum above what the pools give reverts with the named error, and lowered again it swaps', async () => {
       const { client, quote, data, output } = await open();
       const minOutput = output + 1n;
       const patched = await client.patchQuote({ data, minOutput });
+      expect(patched).not.toBe(data);
       expect(await market.execute(patched, quote)).toEqual({ error: 'InsufficientOutput', args: [output, minOutput] });
       const lowered = await client.patchQuote({ data: patched, minOutput: output });
       expect(await market.execute(lowered, quote)).toEqual({ output });

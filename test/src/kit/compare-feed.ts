@@ -14,19 +14,17 @@ export function compareFeed(feed: Pick<FollowedOrders, 'facts' | 'changes'>, par
   for (let partition = 0; partition < partitions; partition += 1) {
     const fold = new PartitionFold({ routingGraceSeconds: ROUTING_GRACE_SECONDS });
     for (const [offset, fact] of feed.facts(partition))
-      for (const transition of fold.apply(fact, offset)) note(expected, transition);
+      for (const transition of fold.apply(fact, offset)) {
+        const line = messageOf(transition);
+        if (line === undefined || !('order' in transition)) continue;
+        const { orderHash } = transition.order;
+        expected.set(orderHash, [...(expected.get(orderHash) ?? []), line]);
+      }
   }
   return [...expected].flatMap(([orderHash, lines]) => {
     const found = feed.changes(orderHash).map(lineOf);
     return found.join() === lines.join() ? [] : [`messages about ${orderHash}: ${found}; by the fold ${lines}`];
   });
-}
-
-function note(expected: Map<string, string[]>, transition: Transition): void {
-  const line = messageOf(transition);
-  if (line === undefined || !('order' in transition)) return;
-  const { orderHash } = transition.order;
-  expected.set(orderHash, [...(expected.get(orderHash) ?? []), line]);
 }
 
 function messageOf(transition: Transition): string | undefined {

@@ -52,39 +52,28 @@ export function beginAtPace(perSecond: number, work: () => Promise<void>) {
 export type LoadGenerator = ReturnType<typeof openLoadGenerator>;
 
 interface Job {
-  readonly id: number;
   readonly port: number;
   readonly requests: readonly PreparedRequest[];
   readonly how: AtOnce | AtPace;
 }
-type Outcome = { readonly id: number } & (Sent | { readonly failure: string });
+type Outcome = Sent | { readonly failure: string };
 
 /** Sends requests, signed beforehand, from a process of its own, which ends with the one that opens it. */
 export function openLoadGenerator() {
-  const waiting = new Map<number, (outcome: Outcome) => void>();
   // Bodies cross as they are; a terminal's signals are for the bench, which closes it.
   const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced', detached: true });
-  const end = (failure: string) => {
-    for (const [id, settle] of waiting) settle({ id, failure });
-    waiting.clear();
-  };
-  child.on('message', (outcome: Outcome) => {
-    waiting.get(outcome.id)?.(outcome);
-    waiting.delete(outcome.id);
-  });
-  child.once('exit', (code) => end(`the load generator has ended (${code})`));
-  let jobs = 0;
   return {
-    /** @throws Error with the first answer of another status */
+    /** One call at a time. @throws Error with the first answer of another status */
     send(port: number, requests: readonly PreparedRequest[], how: AtOnce | AtPace): Promise<Sent> {
-      jobs += 1;
-      const job: Job = { id: jobs, port, requests, how };
       return new Promise((resolve, reject) => {
-        waiting.set(job.id, (outcome) => {
+        const onExit = (code: unknown) => reject(new Error(`the load generator has ended (${code})`));
+        child.once('exit', onExit);
+        child.once('message', (outcome: Outcome) => {
+          child.off('exit', onExit);
           if ('failure' in outcome) reject(new Error(outcome.failure));
           else resolve(outcome);
         });
-        child.send(job);
+        child.send({ port, requests, how } satisfies Job);
       });
     },
     close: () => child.disconnect(),
@@ -144,8 +133,8 @@ async function untilDue(startedAtMs: number, n: number, perSecond: number): Prom
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('message', (job: Job) => {
     void run(job).then(
-      (sent) => process.send?.({ id: job.id, ...sent } satisfies Outcome),
-      (error: unknown) => process.send?.({ id: job.id, failure: String(error) } satisfies Outcome),
+      (sent) => process.send?.(sent satisfies Outcome),
+      (error: unknown) => process.send?.({ failure: String(error) } satisfies Outcome),
     );
   });
   process.once('disconnect', () => process.exit());

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { deployArtifacts, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { StackFile } from '@makerbook/local-stack';
 import {
   Contract,
   Interface,
@@ -11,13 +12,6 @@ import {
   toBeHex,
   Wallet,
 } from 'ethers';
-
-/** What of a deployment a market needs: `stack.json` has it, and `deployContracts` gives it. */
-export interface Deployment {
-  readonly rpcUrl: string;
-  readonly navigator: string;
-  readonly pools: readonly { readonly address: string; readonly tokens: readonly [string, string] }[];
-}
 
 /** What the Navigator made of a call: the output, or the named error with its arguments. */
 export type Swapped = { readonly output: bigint } | { readonly error: string; readonly args: readonly unknown[] };
@@ -32,7 +26,7 @@ const RECIPIENT: Address = '0x00000000000000000000000000000000000ee001';
  * A trader on the chain, who holds the second token of the first pool and has approved the Navigator for it.
  * @throws Error when the chain does not answer or gives no coins away
  */
-export async function openMarket({ rpcUrl, navigator, pools }: Deployment) {
+export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
   const provider = new JsonRpcProvider(rpcUrl, undefined, {
     cacheTimeout: -1,
     pollingInterval: 100,
