@@ -1,3 +1,4 @@
+import { BODY_BYTES_MAX } from '../conformance/error-rows.js';
 import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 
 /** Bytes of a client that means harm, or has a defect, and what is answered. */
@@ -187,6 +188,7 @@ const queries: readonly HostileRow[] = [
 
 const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 const bodies: readonly HostileRow[] = [
+  json('a body that is one byte too large', tooLarge, ' '.repeat(BODY_BYTES_MAX + 1)),
   json('nesting of 9 levels', [bad], deep(9)),
   json('nesting of 100,000 levels', [bad], deep(100_000)),
   json('an object of 10,000 members', [bad], `[{${Array.from({ length: 10_000 }, (_, n) => `"k${n}":1`).join()}}]`),
