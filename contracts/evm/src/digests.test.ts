@@ -112,30 +112,26 @@ describe('the digest of a request for a list, for the history or for a stream', 
   });
 });
 
-describe('the digest of a request for one order', () => {
-  test('is the digest of ethers', () => {
-    fc.assert(
-      fc.property(domain, bytes(32), uint256, bytes(32), (where, orderHash, issuedAt, salt) => {
-        expect(bytesToHex(createRequestHashers(where).hashOrderRequest({ orderHash, issuedAt, salt }))).toBe(
-          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, getLimitOrderRequestTypes, {
-            orderHash,
-            issuedAt,
-          }),
-        );
-      }),
-    );
-  });
+/** By ethers, in a domain with a salt of 32 bytes. */
+const saltedHash = (where: SigningDomain, salt: Uint8Array, types: Record<string, TypedField[]>, message: object) =>
+  TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, types, message);
+
+test('the digest of a request for one order is the digest of ethers', () => {
+  fc.assert(
+    fc.property(domain, bytes(32), uint256, bytes(32), (where, orderHash, issuedAt, salt) => {
+      const digest = createRequestHashers(where).hashOrderRequest({ orderHash, issuedAt, salt });
+      const message = { orderHash, issuedAt };
+      expect(bytesToHex(digest)).toBe(saltedHash(where, salt, getLimitOrderRequestTypes, message));
+    }),
+  );
 });
 
 describe('the digest of a cancellation', () => {
   test('with a bytes32 salt is the digest of ethers', () => {
     fc.assert(
       fc.property(domain, bytes(32), bytes(32), (where, orderHash, salt) => {
-        expect(bytesToHex(createRequestHashers(where).hashCancellation({ orderHash, salt }, 'bytes32'))).toBe(
-          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, orderCancellationRequestTypes, {
-            orderHash,
-          }),
-        );
+        const digest = createRequestHashers(where).hashCancellation({ orderHash, salt }, 'bytes32');
+        expect(bytesToHex(digest)).toBe(saltedHash(where, salt, orderCancellationRequestTypes, { orderHash }));
       }),
     );
   });

@@ -42,23 +42,16 @@ beforeAll(async () => {
   await wait(spent.getFunction('approve').send(navigatorAddress, MaxUint256));
 });
 
-describe('a signed quote executes', () => {
-  test('of version v0, to the caller, over one pool or two', async () => {
-    for (const hops of [1, 2]) {
-      const tokenOut = at(tokens, hops);
-      const expected = await expectedOutput(hops);
-      const before = await balance(tokenOut, trader.address);
-      await execute(sign({ ...quoteV0(hops), minOutput: expected }));
-      expect(await balance(tokenOut, trader.address)).toBe(before + expected);
-    }
-  });
-
-  test('of version v1, to the recipient that it names', async () => {
-    const expected = await expectedOutput(2);
-    const before = await balance(at(tokens, 2), recipient);
-    await execute(sign({ ...quoteV1(2), minOutput: expected }));
-    expect(await balance(at(tokens, 2), recipient)).toBe(before + expected);
-  });
+test.each([
+  ['of version v0 over one pool, to the caller', quoteV0, 1, trader.address],
+  ['of version v0 over two, to the caller', quoteV0, 2, trader.address],
+  ['of version v1, to the recipient that it names', quoteV1, 2, recipient],
+])('a signed quote executes, %s', async (_what, quote, hops, payee) => {
+  const tokenOut = at(tokens, hops);
+  const expected = await expectedOutput(hops);
+  const before = await balance(tokenOut, payee);
+  await execute(sign({ ...quote(hops), minOutput: expected }));
+  expect(await balance(tokenOut, payee)).toBe(before + expected);
 });
 
 describe('the minimum', () => {

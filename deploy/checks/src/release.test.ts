@@ -19,12 +19,7 @@ describeOverlays((manifests) => {
   });
 
   test('Jobs come after what they need, services after the Jobs, autoscalers after the services', () => {
-    const waves: Readonly<Record<string, number>> = {
-      Job: 1,
-      Deployment: 2,
-      HorizontalPodAutoscaler: 3,
-      ScaledObject: 3,
-    };
+    const waves: Record<string, number> = { Job: 1, Deployment: 2, HorizontalPodAutoscaler: 3, ScaledObject: 3 };
     for (const { kind, metadata } of manifests) {
       const wave = Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
       expect({ kind, wave }).toEqual({ kind, wave: waves[kind] ?? 0 });

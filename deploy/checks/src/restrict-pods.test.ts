@@ -12,9 +12,9 @@ const madeByOperators = /^(kafka-(cluster-ca-cert|ingress|query|chain-watcher|pr
 describeOverlays((manifests) => {
   const pods = readPods(manifests);
 
-  test.each(pods.map((pod) => [pod.owner, pod.spec] as const))(
-    '%s passes the restricted Pod Security Standard, and cannot write to its file system',
-    (_, spec) => {
+  test.each(pods)(
+    '$owner passes the restricted Pod Security Standard, and cannot write to its file system',
+    ({ spec }) => {
       expectRestricted(spec);
       expectReadOnly(spec);
       expect(spec.automountServiceAccountToken).toBe(false);
@@ -25,18 +25,16 @@ describeOverlays((manifests) => {
     },
   );
 
-  test.each(pods.filter(({ owner }) => owner.startsWith('Deployment')).map((pod) => [pod.owner, pod.spec] as const))(
-    '%s has probes, and time to stop',
-    (_, spec) => {
-      for (const container of spec.containers) {
-        expect(container['startupProbe']).toMatchObject({ httpGet: { path: '/livez', port: 'ops' } });
-        expect(container['livenessProbe']).toMatchObject({ httpGet: { path: '/livez', port: 'ops' } });
-        expect(container['readinessProbe']).toMatchObject({ httpGet: { path: '/readyz', port: 'ops' } });
-      }
-      // A service gives itself 20 s, and the gateway has 8 s before that.
-      expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(28);
-    },
-  );
+  const services = pods.filter(({ owner }) => owner.startsWith('Deployment'));
+  test.each(services)('$owner has probes, and time to stop', ({ spec }) => {
+    const probe = (path: string) => ({ httpGet: { path, port: 'ops' } });
+    for (const container of spec.containers) {
+      const [live, ready] = [probe('/livez'), probe('/readyz')];
+      expect(container).toMatchObject({ startupProbe: live, livenessProbe: live, readinessProbe: ready });
+    }
+    // A service gives itself 20 s, and the gateway has 8 s before that.
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(28);
+  });
 
   test('every reference is to something that is there', () => {
     const has = (kind: string, name: string) =>

@@ -30,7 +30,7 @@ const settingsOf = ({ service, spec }: Pod): Promise<Spec> => loadSettings(servi
 describeOverlays((manifests, overlay) => {
   const pods = readPods(manifests).filter(({ service }) => service !== 'redis');
 
-  test.each(pods.map((pod) => [pod.owner, pod] as const))('%s starts with settings that it takes', async (_, pod) => {
+  test.each(pods)('$owner starts with settings that it takes', async (pod) => {
     const settings = await settingsOf(pod);
     for (const container of pod.spec.containers) {
       const environment = readEnvironmentOf(container, manifests);
@@ -39,7 +39,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test.each(pods.map((pod) => [pod.owner, pod] as const))('%s is given nothing that nobody reads', async (_, pod) => {
+  test.each(pods)('$owner is given nothing that nobody reads', async (pod) => {
     const variables = variablesIn(await settingsOf(pod));
     const own = pod.spec.containers.flatMap(({ env = [] }) => env.map(({ name }) => name));
     expect(own.filter((name) => !variables.has(name) && !ofOthers.test(name))).toEqual([]);

@@ -25,11 +25,9 @@ test('every file that a kustomization names exists, and every file is named by o
   expect(ofNoUse).toEqual([]);
 });
 
-test.each(sources.map((source) => [nameOf(source), source] as const))(
-  '%s holds to the schema of its kind and version, and to no field beyond it',
-  async (_, source) => {
-    expect(await validateManifest(source)).toEqual([]);
-  },
+test.each(sources.map((source) => ({ name: nameOf(source), source })))(
+  '$name holds to the schema of its kind and version, and to no field beyond it',
+  async ({ source }) => expect(await validateManifest(source)).toEqual([]),
 );
 
 test('no Secret is in the repository', () => {
@@ -43,14 +41,11 @@ test('the patch of every pod is for each Deployment and Job', () => {
   expect(patch?.target).toEqual({ kind: '(Deployment|Job)' });
 });
 
-test.each(readPods(sources).map(({ owner, spec }) => [owner, spec] as const))(
-  '%s is restricted, by itself or by the patch of every pod',
-  (owner, spec) => {
-    const merged = /^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec;
-    expectRestricted(merged);
-    expectReadOnly(merged);
-  },
-);
+test.each(readPods(sources))('$owner is restricted, by itself or by the patch of every pod', ({ owner, spec }) => {
+  const merged = /^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec;
+  expectRestricted(merged);
+  expectReadOnly(merged);
+});
 
 test.each(readOperatedPods(sources))('the pods of $owner are restricted', ({ spec }) => expectRestricted(spec));
 

@@ -1,17 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { keepQuoteSigner } from './keep-quote-signer.js';
 import { inheritedOf, readStackEnvironment } from './stack-env.js';
 
 const key = `0x${'11'.repeat(32)}`;
 const address = '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'makerbook-stack-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-stack-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the services inherit the environment, but for secrets, which they get from the stack once', () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import type { BookEntry } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { Book, type FeedRecord, FeedViolation } from './book.js';
 import { clockRecord, entryRecord, hashOf, tombstone } from './testing/feed-records.js';
 
@@ -69,38 +71,30 @@ describe('the book', () => {
 });
 
 describe('a feed that breaks its promise is an error', () => {
-  const repeated = entryRecord(first, { offset: 5 });
+  const entry = (hash: Hex, offset: number, index = 0, given: Partial<BookEntry> = {}) =>
+    entryRecord(hash, { offset, index }, given);
+  const at = (partition: number, offset: string) => ({ position: { partition, offset } });
+  const repeated = entry(first, 5);
   test.each<[string, readonly FeedRecord[], RegExp]>([
     ['a message comes twice', [repeated, repeated], /message 3:5:0 came after 3:5:0/],
     [
       'an older fact comes after a newer one, of another order',
-      [entryRecord(first, { offset: 5 }), entryRecord(second, { offset: 4, index: 9 })],
+      [entry(first, 5), entry(second, 4, 9)],
       /message 3:4:9 came after 3:5:0/,
     ],
-    [
-      'messages of one fact change places',
-      [entryRecord(first, { offset: 5, index: 1 }), entryRecord(second, { offset: 5, index: 0 })],
-      /message 3:5:0 came after 3:5:1/,
-    ],
+    ['messages of one fact change places', [entry(first, 5, 1), entry(second, 5, 0)], /message 3:5:0 came after 3:5:1/],
     ['a message has no name', [{ ...repeated, headers: {} }], /ce_id is missing/],
     ['a message is of another partition', [{ ...repeated, partition: 2 }], /ce_id 3:5:0 is not/],
     ['a record has the key of another order', [{ ...repeated, key: second }], /it is of order 0x01/],
     [
       'the position of an order goes back',
-      [
-        entryRecord(first, { offset: 5 }),
-        entryRecord(first, { offset: 6 }, { position: { partition: 3, offset: '4' } }),
-      ],
+      [entry(first, 5), entry(first, 6, 0, at(3, '4'))],
       /position 4 came after 5/,
     ],
-    [
-      'a position is of another partition',
-      [entryRecord(first, { offset: 6 }, { position: { partition: 2, offset: '4' } })],
-      /its position is in partition 2/,
-    ],
+    ['a position is of another partition', [entry(first, 6, 0, at(2, '4'))], /its position is in partition 2/],
     [
       'a message comes after the clock that is the last one of its fact',
-      [clockRecord(9, { offset: 5 }), entryRecord(first, { offset: 5, index: 1 })],
+      [clockRecord(9, { offset: 5 }), entry(first, 5, 1)],
       /message 3:5:1 came after the clock/,
     ],
     ['a clock goes back', [clockRecord(9, { offset: 1 }), clockRecord(8, { offset: 2 })], /block 8 came after block 9/],

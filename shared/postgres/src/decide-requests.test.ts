@@ -1,18 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-primitives';
 import { openPlacementStore, type PlaceRequest } from './decide-requests.js';
 import { PostgresUnavailable } from './failures.js';
+import { addressOf, hashOf } from './testing/open-test-database.js';
 
 const VALUES_PER_REQUEST = 16;
 
 function requestOf(maker: number, makers = 1): PlaceRequest {
-  const address = (number: number): Hex => `0x${number.toString(16).padStart(40, '0')}`;
   return {
     nowMs: 0,
     receivedAtMs: maker,
     lastsMs: 0,
     makers: Array.from({ length: makers }, (_, index) => ({
-      maker: address(maker + index),
+      maker: addressOf(maker + index),
       partition: 0,
       budget: { ratePerSecond: 1, burst: 1 },
       openOrdersMax: 1,
@@ -24,21 +23,31 @@ function requestOf(maker: number, makers = 1): PlaceRequest {
   };
 }
 
-/** A Postgres that answers when it is told to. Each request has the time at which it was received as its number. */
+/** A Postgres that answers when it is told to. */
 function heldPostgres() {
-  const statements: { readonly requests: number[]; readonly answer: (fail?: unknown) => Promise<void> }[] = [];
-  const query = (_text: string, values: readonly unknown[] = []) =>
-    new Promise<never>((resolve, reject) => {
-      const requests = values.filter((_, index) => index % VALUES_PER_REQUEST === 1) as number[];
-      const rows = requests.map((number) => ({ outcome: 'placed', at: null, figure: 0n, remaining: [number] }));
-      const answer = async (error?: unknown) => {
-        if (error === undefined) resolve(rows as never);
-        else reject(error);
-        await new Promise(setImmediate);
-      };
-      statements.push({ requests, answer });
-    });
+  const statements: Statement[] = [];
+  const query = (_text: string, values: readonly unknown[], name: string) => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const settle = (answer: () => void) => {
+      answer();
+      return new Promise<void>((done) => setImmediate(done));
+    };
+    // Each request to place has the time at which it was received as its number.
+    const requests = values.filter((_, index) => index % VALUES_PER_REQUEST === 1) as number[];
+    const placed = requests.map((number) => ({ outcome: 'placed', at: null, figure: 0n, remaining: [number] }));
+    const answer = (rows: unknown = placed) => settle(() => resolve(rows));
+    statements.push({ name, values, requests, answer, fail: (error) => settle(() => reject(error)) });
+    return promise;
+  };
   return { statements, store: openPlacementStore({ query: query as never }) };
+}
+
+interface Statement {
+  readonly name: string;
+  readonly values: readonly unknown[];
+  readonly requests: readonly number[];
+  answer(rows?: unknown): Promise<void>;
+  fail(error: Error): Promise<void>;
 }
 
 const race = () => new PostgresUnavailable('raced', { cause: Object.assign(new Error('raced'), { code: '40001' }) });
@@ -72,7 +81,7 @@ describe('small requests that arrive while another is decided', () => {
     const { statements, store } = heldPostgres();
     const placed = [1, 2, 3].map((maker) => store.place(requestOf(maker)));
     await statements[0]?.answer();
-    await statements[1]?.answer(race());
+    await statements[1]?.fail(race());
     expect(statements.slice(2).map(({ requests }) => requests)).toEqual([[2], [3]]);
     for (const { answer } of statements.slice(2)) await answer();
     expect((await Promise.all(placed)).map(({ kind }) => kind)).toEqual(['placed', 'placed', 'placed']);
@@ -81,7 +90,7 @@ describe('small requests that arrive while another is decided', () => {
   test('fail at once where Postgres is away, and the next one is sent', async () => {
     const { statements, store } = heldPostgres();
     const failed = [1, 2, 3].map((maker) => store.place(requestOf(maker)).catch((error: unknown) => error));
-    await statements[0]?.answer(new PostgresUnavailable('away'));
+    await statements[0]?.fail(new PostgresUnavailable('away'));
     expect(await Promise.all(failed)).toEqual(Array(3).fill(new PostgresUnavailable('away')));
     void store.place(requestOf(4));
     expect(statements.map(({ requests }) => requests)).toEqual([[1], [4]]);
@@ -89,29 +98,9 @@ describe('small requests that arrive while another is decided', () => {
   });
 });
 
-/** A Postgres that answers when it is told to, of each hash what it is. */
-function heldHashes() {
-  const statements: {
-    readonly name: string;
-    readonly values: readonly unknown[];
-    answer(rows: unknown): Promise<void>;
-  }[] = [];
-  const query = (_text: string, values: readonly unknown[], name: string) =>
-    new Promise<never>((resolve) => {
-      const answer = async (rows: unknown) => {
-        resolve(rows as never);
-        await new Promise(setImmediate);
-      };
-      statements.push({ name, values, answer });
-    });
-  return { statements, store: openPlacementStore({ query: query as never }) };
-}
-
-const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
-
 describe('small cancellations that arrive while others are decided', () => {
   test('are looked up by one statement at the newest time, and each gets its own', async () => {
-    const { statements, store } = heldHashes();
+    const { statements, store } = heldPostgres();
     const found = [[1], [2, 3], [4]].map((hashes, n) => store.findOrders(hashes.map(hashOf), 10 - n, true));
     const unnoted = store.findOrders([hashOf(5)], 20, false);
     await statements[0]?.answer([{ state: 'GONE' }]);
@@ -128,7 +117,7 @@ describe('small cancellations that arrive while others are decided', () => {
   });
 
   test('leave a look-up of many hashes to the next statement', async () => {
-    const { statements, store } = heldHashes();
+    const { statements, store } = heldPostgres();
     for (const count of [1, 60, 5, 100])
       void store.findOrders(
         Array.from({ length: count }, (_, n) => hashOf(n)),
@@ -141,7 +130,7 @@ describe('small cancellations that arrive while others are decided', () => {
   });
 
   test('are marked by one statement, each as its budget allows', async () => {
-    const { statements, store } = heldHashes();
+    const { statements, store } = heldPostgres();
     const mark = (maker: number) =>
       store.markCancelling({ ...requestOf(maker), budget: { ratePerSecond: 1, burst: 1 }, hashes: [] });
     const marked = [5, 9, 7].map(mark);

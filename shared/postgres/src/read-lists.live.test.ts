@@ -41,13 +41,8 @@ const trust = (isTrusted: boolean) => postgres.query('update trust set is_truste
 describe('the state of a list', () => {
   test('of a maker that nobody knows is the one before the first', async () => {
     await trust(true);
-    expect(await readListState(postgres, maker)).toEqual({
-      version: 0n,
-      unsettled: [],
-      unfolded: 0,
-      isUnsure: false,
-      cancelAt: 0,
-    });
+    const first = { version: 0n, unsettled: [], unfolded: 0, isUnsure: false, cancelAt: 0 };
+    expect(await readListState(postgres, maker)).toEqual(first);
   });
 
   test('has the version, and names what is in flight, each write apart', async () => {
@@ -91,6 +86,10 @@ describe('the state of a list', () => {
 });
 
 describe('a list', () => {
+  const recordOf = (n: number, json: string) => {
+    return { orderHash: hashOf(n), acceptedOffset: BigInt(n), expiresAtSeconds: 1_700_000_000 + n, json };
+  };
+
   test('comes oldest first with the version that names it', async () => {
     await addMaker(maker, 12n);
     await addOrder(maker, 9, 'INSUFFICIENT_BALANCE');
@@ -99,18 +98,8 @@ describe('a list', () => {
     expect(await readMakerList(postgres, maker)).toEqual({
       version: 12n,
       records: [
-        {
-          orderHash: hashOf(8),
-          acceptedOffset: 8n,
-          expiresAtSeconds: 1_700_000_008,
-          json: '{"n":8,"status":"ACTIVE"}',
-        },
-        {
-          orderHash: hashOf(9),
-          acceptedOffset: 9n,
-          expiresAtSeconds: 1_700_000_009,
-          json: '{"n":9,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}',
-        },
+        recordOf(8, '{"n":8,"status":"ACTIVE"}'),
+        recordOf(9, '{"n":9,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}'),
       ],
     });
   });

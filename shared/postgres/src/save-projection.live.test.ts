@@ -162,13 +162,8 @@ describe('a commit', () => {
 
   test('changes, removes and drops rows', async () => {
     await saveProjection(opening);
-    const state = {
-      remaining: '1',
-      isObserved: true,
-      status: 'INACTIVE',
-      reason: 'INSUFFICIENT_BALANCE',
-      inBook: false,
-    };
+    const inactive = { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
+    const state = { ...inactive, remaining: '1', isObserved: true, inBook: false };
     await saveProjection(
       commit(10n, 11n, {
         makers: [{ ...makerRow, dueAtSeconds: null }],

@@ -1,16 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { kafkaConnection, postgresConnection, redisConnection } from './connections.js';
 import { kafkaSettings, postgresSettings, redisSettings } from './deployment.js';
 import { readSettings } from './settings.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'makerbook-settings-'));
-  for (const name of ['ca', 'cert', 'key', 'password', 'token']) writeFileSync(join(folder, name), `${name}\n`);
-});
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-settings-'));
+for (const name of ['ca', 'cert', 'key', 'password', 'token']) writeFileSync(join(folder, name), `${name}\n`);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 type Environment = Record<string, string>;
@@ -32,16 +29,13 @@ describe.each<[string, (environment: Environment) => { readonly tls?: object }]>
   });
 
   test('takes an authority, and a certificate with its key, from files', () => {
-    const files = {
-      [`${prefix}_TLS_CA_FILE`]: join(folder, 'ca'),
-      [`${prefix}_TLS_CERT_FILE`]: join(folder, 'cert'),
-      [`${prefix}_TLS_KEY_FILE`]: join(folder, 'key'),
-    };
-    expect(connect({ [`${prefix}_TLS`]: 'on', ...files }).tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key' });
-    expect(() => connect(files)).toThrow(`${prefix}_TLS=on`);
     const on = { [`${prefix}_TLS`]: 'on' };
-    expect(() => connect({ ...on, [`${prefix}_TLS_CERT_FILE`]: join(folder, 'cert') })).toThrow('together');
-    expect(() => connect({ ...on, [`${prefix}_TLS_CA_FILE`]: join(folder, 'no') })).toThrow(/CA_FILE=.*ENOENT/);
+    const file = (kind: string, name: string) => ({ [`${prefix}_TLS_${kind}_FILE`]: join(folder, name) });
+    const files = { ...file('CA', 'ca'), ...file('CERT', 'cert'), ...file('KEY', 'key') };
+    expect(connect({ ...on, ...files }).tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key' });
+    expect(() => connect(files)).toThrow(`${prefix}_TLS=on`);
+    expect(() => connect({ ...on, ...file('CERT', 'cert') })).toThrow('together');
+    expect(() => connect({ ...on, ...file('CA', 'no') })).toThrow(/CA_FILE=.*ENOENT/);
   });
 });
 
@@ -90,21 +84,14 @@ describe('Redis', () => {
     expect(() => toRedis({ REDIS_URL: several })).toThrow('REDIS_MODE=cluster');
     expect(toRedis({ REDIS_URL: several, REDIS_MODE: 'cluster' })).toMatchObject({ url: several, mode: 'cluster' });
     expect(() => toRedis({ REDIS_URL: 'redis://a:1,b:2', REDIS_MODE: 'cluster' })).toThrow('begins with redis://');
-    const withPassword = {
-      REDIS_URL: 'redis://a:1,redis://me:other@b:2',
-      REDIS_PASSWORD_FILE: join(folder, 'password'),
-    };
-    expect(() => toRedis({ ...withPassword, REDIS_MODE: 'cluster' })).toThrow('give one');
+    const second = { REDIS_URL: 'redis://a:1,redis://me:other@b:2', REDIS_MODE: 'cluster' };
+    expect(() => toRedis({ ...second, REDIS_PASSWORD_FILE: join(folder, 'password') })).toThrow('give one');
   });
 
   test('is found by Sentinels, which may have a password of their own', () => {
     const environment = { REDIS_MODE: 'sentinel', REDIS_SENTINEL_MASTER: 'cache' };
-    expect(toRedis(environment)).toEqual({
-      url: 'redis://me@h:1/0',
-      mode: 'sentinel',
-      sentinelMaster: 'cache',
-      keyPrefix: 'mb:',
-    });
+    const found = { url: 'redis://me@h:1/0', mode: 'sentinel', sentinelMaster: 'cache', keyPrefix: 'mb:' };
+    expect(toRedis(environment)).toEqual(found);
     const file = { REDIS_SENTINEL_PASSWORD_FILE: join(folder, 'password') };
     expect(toRedis({ ...environment, ...file }).sentinelPassword?.()).toBe('password');
   });

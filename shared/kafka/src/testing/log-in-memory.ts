@@ -13,17 +13,7 @@ import type {
 } from '../log.js';
 
 /** What a process sees of the log. */
-export type LogView = Pick<
-  Log,
-  | 'endOffsets'
-  | 'offsetsAt'
-  | 'followTopic'
-  | 'readLastRecords'
-  | 'readRange'
-  | 'readRecords'
-  | 'createAppender'
-  | 'createFencedPublisher'
->;
+export type LogView = Omit<Log, 'createTopics' | 'verifyTopics' | 'partitionsOf' | 'consumePartitions' | 'close'>;
 
 /** One partition of a topic. */
 interface HeldPartition {
@@ -44,6 +34,9 @@ export interface LogInMemoryOptions {
 
 /** Few, so that a range has several pieces. */
 const PIECE_RECORDS = 7;
+
+/** Sends a request whose failure says that the log is unavailable. */
+type Ask = <T>(what: string, serve: () => T) => Promise<T>;
 
 const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: fate !== 'refused' });
 
@@ -96,44 +89,33 @@ export class LogInMemory {
       this.put(one);
       return one;
     });
-    const touched = new Set(
-      isTransaction ? records.map(({ topic, partition }) => this.#partition(topic, partition)) : [],
-    );
-    for (const held of touched) held.end += 1n;
+    const touched = new Set(records.map(({ topic, partition }) => this.#partition(topic, partition)));
+    if (isTransaction) for (const held of touched) held.end += 1n;
     this.#options.onStored?.(stored);
     return stored;
   }
 
   connect(send: Send = sendAtOnce): LogView {
-    const endsOf = (topic: string) => this.#heldOf(topic).map(({ end }) => end);
+    const ask: Ask = (what, serve) => send(what, serve, unavailable);
     return {
-      endOffsets: (topic) => send('ends', () => endsOf(topic), unavailable),
+      endOffsets: (topic) => ask('ends', () => this.#heldOf(topic).map(({ end }) => end)),
       offsetsAt: (topic, timestampMs) => {
         const firstOf = ({ records }: HeldPartition) =>
           records.find((record) => record.timestampMs >= timestampMs)?.offset;
-        return send('times', () => this.#heldOf(topic).map(firstOf), unavailable);
+        return ask('times', () => this.#heldOf(topic).map(firstOf));
       },
       readLastRecords: (topic, partition) =>
-        send(
-          'feed end',
-          () => (LogInMemory.hidesFeedEnd ? [] : this.records(topic, partition).slice(-16)),
-          unavailable,
-        ),
+        ask('feed end', () => (LogInMemory.hidesFeedEnd ? [] : this.records(topic, partition).slice(-16))),
       readRecords: ({ topic, partition }, offsets) =>
-        send(
-          'records',
-          () => {
-            const wanted = new Set(offsets);
-            const found = this.records(topic, partition).filter(({ offset }) => wanted.has(offset));
-            return new Map(found.map((record) => [record.offset, record]));
-          },
-          unavailable,
-        ),
+        ask('records', () => {
+          const found = this.records(topic, partition).filter(({ offset }) => offsets.includes(offset));
+          return new Map(found.map((record) => [record.offset, record]));
+        }),
       readRange: (place, from = 0n, to = this.end(place.topic, place.partition)) =>
-        this.#readRange(place, from, to, send),
-      followTopic: (options) => this.#follow(options, send),
-      createAppender: () => this.#openAppender(send),
-      createFencedPublisher: ({ transactionalId }) => this.#openPublisher(transactionalId, send),
+        this.#readRange(place, from, to, ask),
+      followTopic: (options) => this.#follow(options, ask),
+      createAppender: () => this.#openAppender(ask),
+      createFencedPublisher: ({ transactionalId }) => this.#openPublisher(transactionalId, ask),
     };
   }
 
@@ -151,7 +133,7 @@ export class LogInMemory {
     return held;
   }
 
-  #follow(options: FollowOptions, send: Send): Following {
+  #follow(options: FollowOptions, ask: Ask): Following {
     const { topic, from } = options;
     const held = this.#heldOf(topic);
     const positions = held.map(({ end }, partition) => {
@@ -164,7 +146,7 @@ export class LogInMemory {
     };
     const read = async (partition: number) => {
       for (;;) {
-        const fetched = await this.#fetch(topic, partition, positions[partition] ?? 0n, send);
+        const fetched = await this.#fetch(topic, partition, positions[partition] ?? 0n, ask);
         if (fetched.records.length > 0 && !state.isStopped) await options.onRecords(partition, fetched.records);
         if (state.isStopped) return;
         positions[partition] = fetched.end;
@@ -173,7 +155,7 @@ export class LogInMemory {
       }
     };
     const start = async () => {
-      state.ends = await this.#again(() => send('ends', () => held.map(({ end }) => end), unavailable));
+      state.ends = await this.#again(() => ask('ends', () => held.map(({ end }) => end)));
       lookWhetherCaughtUp();
       await Promise.all(positions.map((_, partition) => read(partition)));
     };
@@ -188,9 +170,9 @@ export class LogInMemory {
     };
   }
 
-  async *#readRange({ topic, partition }: TopicPartition, from: bigint, to: bigint, send: Send) {
+  async *#readRange({ topic, partition }: TopicPartition, from: bigint, to: bigint, ask: Ask) {
     const read = () => this.records(topic, partition).filter(({ offset }) => offset >= from && offset < to);
-    const records = await send('fetch', read, unavailable);
+    const records = await ask('fetch', read);
     for (let at = 0; at < records.length; at += PIECE_RECORDS) {
       const piece = records.slice(at, at + PIECE_RECORDS);
       yield { records: piece, nextOffset: records[at + PIECE_RECORDS]?.offset ?? to };
@@ -199,25 +181,25 @@ export class LogInMemory {
   }
 
   /** Waits until there is something. */
-  async #fetch(topic: string, partition: number, from: bigint, send: Send) {
+  async #fetch(topic: string, partition: number, from: bigint, ask: Ask) {
     const held = this.#partition(topic, partition);
     while (held.end <= from) await new Promise<void>((resolve) => this.#waiting.add(resolve));
     const read = () => ({ records: held.records.filter(({ offset }) => offset >= from), end: held.end });
-    return this.#again(() => send('fetch', read, unavailable));
+    return this.#again(() => ask('fetch', read));
   }
 
   /** As the follower does, which tries again until it is stopped. */
-  async #again<T>(ask: () => Promise<T>): Promise<T> {
+  async #again<T>(fetch: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await ask();
+        return await fetch();
       } catch (error) {
         if (!(error instanceof LogUnavailable)) throw error;
       }
     }
   }
 
-  #openAppender(send: Send): Appender {
+  #openAppender(ask: Ask): Appender {
     const lost = LogInMemory.losesType;
     const isLost = ({ headers }: LogRecord) => lost !== undefined && headers['ce_type']?.includes(lost) === true;
     const store = (records: readonly LogRecord[]) => {
@@ -226,12 +208,12 @@ export class LogInMemory {
       return this.store(records, isTransaction).map(placeOf);
     };
     return {
-      append: (records) => send('append', () => store(records), unavailable),
+      append: (records) => ask('append', () => store(records)),
       close: async () => undefined,
     };
   }
 
-  #openPublisher(id: string, send: Send): FencedPublisher {
+  #openPublisher(id: string, ask: Ask): FencedPublisher {
     let own = 0;
     /** An append has no answer: the next one raises the epoch, so that what is on its way is refused. */
     let isDoubtful = false;
@@ -240,15 +222,11 @@ export class LogInMemory {
       if (epoch !== newest() && !LogInMemory.ignoresFence) throw new PublisherFenced('another one has taken over');
     };
     const takeOver = () =>
-      send(
-        'take over',
-        () => {
-          if (own > 0) assertHolds(own);
-          own = newest() + (LogInMemory.raisesNoEpoch ? 0 : 1);
-          this.#publishers.set(id, own);
-        },
-        unavailable,
-      );
+      ask('take over', () => {
+        if (own > 0) assertHolds(own);
+        own = newest() + (LogInMemory.raisesNoEpoch ? 0 : 1);
+        this.#publishers.set(id, own);
+      });
     const appendTo = async (records: readonly LogRecord[]): Promise<StoredRecord[]> => {
       const epoch = own;
       const stored: StoredRecord[] = [];
@@ -258,7 +236,7 @@ export class LogInMemory {
           assertHolds(epoch);
           return this.store(records.slice(at, at + batchRecordsMax));
         };
-        stored.push(...(await send('append', store, unavailable)));
+        stored.push(...(await ask('append', store)));
       }
       return stored;
     };
@@ -286,7 +264,7 @@ export class LogInMemory {
             this.published.push(...stored);
             appended.push(...stored.map(placeOf));
           };
-          const publishing = send('publish', publish, unavailable);
+          const publishing = ask('publish', publish);
           if (LogInMemory.answersTooEarly) publishing.catch(() => undefined);
           else await publishing;
         }
