@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AnvilPart, startAnvil } from '@makerbook/parts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { startAnvil } from '@makerbook/parts';
 import { JsonRpcProvider } from 'ethers';
 import { deployContracts } from './deploy-contracts.js';
 
 const signer = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
-const provider = (part: AnvilPart) => new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
-let chain: AnvilPart;
-let other: AnvilPart;
-
-beforeAll(async () => {
-  chain = await startAnvil();
-  other = await startAnvil({ blockTimeSeconds: 1 });
-});
+const chain = await startAnvil();
+const other = await startAnvil({ blockTimeSeconds: 1 });
 afterAll(() => Promise.all([chain.stop(), other.stop()]));
 
 describe('deploying the contracts', () => {
@@ -22,7 +16,7 @@ describe('deploying the contracts', () => {
     expect(second).toEqual(first);
     expect(first.quoteSigners).toEqual([signer.toLowerCase()]);
 
-    const rpc = provider(chain);
+    const rpc = new JsonRpcProvider(chain.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
     const blocks = await rpc.getBlockNumber();
     expect(await deployContracts({ ...options, rpcUrl: chain.rpcUrl })).toEqual(first);
     expect(await rpc.getBlockNumber()).toBe(blocks);

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AnvilPart, startAnvil } from '@makerbook/parts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { startAnvil } from '@makerbook/parts';
 import { deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
@@ -7,11 +7,7 @@ import { readStackEnvironment } from './stack-env.js';
 
 const ownSigner = `0x${'51'.repeat(20)}`;
 const elsewhere = `0x${'ab'.repeat(20)}`;
-let chain: AnvilPart;
-
-beforeAll(async () => {
-  chain = await startAnvil();
-});
+const chain = await startAnvil();
 afterAll(() => chain.stop());
 
 const provide = (environment: Record<string, string>) =>

@@ -1,13 +1,10 @@
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AnvilPart, startAnvil } from '@makerbook/parts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { startAnvil } from '@makerbook/parts';
 import { WebSocketServer } from 'ws';
 import { createNode, subscribeHeads } from './index.js';
 
-let anvil: AnvilPart;
-beforeAll(async () => {
-  anvil = await startAnvil();
-});
+const anvil = await startAnvil();
 afterAll(() => anvil.stop());
 
 const until = async (holds: () => boolean) => {

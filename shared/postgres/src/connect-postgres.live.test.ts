@@ -1,19 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { findFreePort, testParts } from '@makerbook/parts';
-import { connectPostgres, InvariantBroken, type Postgres, PostgresRefused, PostgresUnavailable } from './index.js';
+import { connectPostgres, InvariantBroken, PostgresRefused, PostgresUnavailable } from './index.js';
+
+const url = await testParts().databaseUrl();
+const postgres = connectPostgres({ url, statementTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
+afterAll(() => postgres.close());
 
 describe('a connection to Postgres', () => {
-  let url: string;
-  let postgres: Postgres;
-
-  beforeAll(async () => {
-    url = await testParts().databaseUrl();
-    postgres = connectPostgres({ url, statementTimeoutMs: 60_000, connectTimeoutMs: 60_000 });
-  });
-  afterAll(() => postgres.close());
-
   test('a server that is not there is reported at once', async () => {
     const port = await findFreePort();
     const nowhere = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing`, connectTimeoutMs: 60_000 });

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createRequire } from 'node:module';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from '@makerbook/contracts-primitives';
+import { startAnvil } from '@makerbook/parts';
 import {
   type BaseWallet,
   ContractFactory,
@@ -23,8 +20,6 @@ export interface TestChain {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 90_000;
-
 /**
  * Hands a transaction back once its block is there. `wait` alone may look just before it, and then again only with the
  * next block, which nobody makes here.
@@ -37,28 +32,10 @@ class MinedProvider extends JsonRpcProvider {
   }
 }
 
-/** Starts anvil on a free port, with a block per transaction. */
+/** Starts anvil, with a block per transaction. */
 export async function startTestChain(): Promise<TestChain> {
-  const require = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
-  const binary = require.resolve(
-    `@foundry-rs/anvil-${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}/bin/anvil`,
-  );
-  const child = spawn(binary, ['--port', '0', '--chain-id', '8217', '--hardfork', 'cancun'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  const port = await new Promise<number>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('anvil did not start')), START_TIMEOUT_MS);
-    child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`anvil exited with ${code}`)));
-    createInterface(child.stdout).on('line', (line) => {
-      const match = /^Listening on .*:(\d+)$/.exec(line);
-      if (match === null) return;
-      clearTimeout(timer);
-      resolve(Number(match[1]));
-    });
-  });
-  const provider = new MinedProvider(`http://127.0.0.1:${port}`, 8217, { staticNetwork: true, cacheTimeout: -1 });
+  const anvil = await startAnvil();
+  const provider = new MinedProvider(anvil.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
   provider.pollingInterval = 20;
 
   async function createAccount(): Promise<BaseWallet> {
@@ -79,8 +56,7 @@ export async function startTestChain(): Promise<TestChain> {
     },
     async stop() {
       provider.destroy();
-      child.kill();
-      await exited;
+      await anvil.stop();
     },
   };
 }

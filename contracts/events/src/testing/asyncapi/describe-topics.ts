@@ -95,10 +95,7 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
         { action: 'send', title: text.title, channel: { $ref: `#/channels/${id}` } },
       ]),
     ),
-    components: {
-      messages: describeMessages(golden),
-      schemas: { ...headerSchemas, ...describeData() },
-    },
+    components: { messages: describeMessages(golden), schemas: { ...headerSchemas, ...describeData() } },
   };
 }
 
