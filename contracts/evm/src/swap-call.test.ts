@@ -185,11 +185,14 @@ describe('decoding takes exactly what ethers reads and writes again', () => {
     );
   });
 
-  test('of calls with two minimums, with a signature of another length, and of other functions', () => {
+  test('of calls with two minimums, too many pools, or a signature of another length, and of other functions', () => {
     const { pools, signature, ...quote } = sample('v1');
     const encode = (minOutput: bigint[], signed: string) =>
       navigator.encodeFunctionData('swapQuoteV1', [quote, concat([...pools]), minOutput, signed]);
+    // The shorter version has room for one more within the bound on the bytes.
+    const tooMany = concat(Array.from({ length: ROUTE_POOLS_MAX + 1 }, () => domain.verifyingContract));
     for (const [hex, code] of [
+      [navigator.encodeFunctionData('swapQuoteV0', [quote, tooMany, [], signature]), 'not_canonical'],
       [encode([1n, 2n], signature), 'not_canonical'],
       [encode([1n], signature.slice(0, -2)), 'not_canonical'],
       [encode([1n], '0x'), 'too_short'],
