@@ -10,7 +10,7 @@ import {
   MaxUint256,
 } from 'ethers';
 import fc from 'fast-check';
-import { bytesToHex, createOrderHasher, deployArtifacts, type Order, type OrderHasher } from './index.js';
+import { bytesToHex, createOrderHasher, deployArtifacts, type Order } from './index.js';
 import { anyOrder } from './testing/any-values.js';
 import { expectRevert } from './testing/expect-revert.js';
 import { startTestChain } from './testing/start-test-chain.js';
@@ -23,19 +23,14 @@ const SERVICE_NAME = 'Makerbook with a name of some length';
 const chain = await startTestChain();
 afterAll(() => chain.stop());
 const [maker, taker] = [await chain.createAccount(), await chain.createAccount()];
-let protocol: Contract;
-let protocolAddress: Address;
-let making: Address;
-let taking: Address;
-let hasher: OrderHasher;
+const protocolAddress = await chain.deploy(deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
+const protocol = new Contract(protocolAddress, deployArtifacts.LimitOrderProtocol.abi, taker);
+const hasher = createOrderHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: protocolAddress });
+const making = await chain.deploy(deployArtifacts.IllBehavedToken, 'Making', 'MAK', 18);
+const taking = await chain.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 6);
 let salt = 0n;
 
 beforeAll(async () => {
-  protocolAddress = await chain.deploy(deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
-  protocol = new Contract(protocolAddress, deployArtifacts.LimitOrderProtocol.abi, taker);
-  hasher = createOrderHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: protocolAddress });
-  making = await chain.deploy(deployArtifacts.IllBehavedToken, 'Making', 'MAK', 18);
-  taking = await chain.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 6);
   for (const [wallet, address] of [
     [maker, making],
     [taker, taking],

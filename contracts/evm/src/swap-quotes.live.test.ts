@@ -10,7 +10,6 @@ import {
   encodeSwapCall,
   isSwapCallRefusal,
   type SwapCall,
-  type SwapCallHasher,
   type UnsignedSwapCall,
 } from './index.js';
 import { hexOf, uint256 } from './testing/any-values.js';
@@ -22,22 +21,18 @@ const SERVICE_NAME = 'Makerbook';
 const chain = await startTestChain();
 afterAll(() => chain.stop());
 const [owner, trader] = [await chain.createAccount(), await chain.createAccount()];
-let navigator: Contract;
-let navigatorAddress: Address;
-let hasher: SwapCallHasher;
-let tokens: Address[];
-let pools: Address[];
 const quoteSigner = Wallet.createRandom();
 const recipient: Address = '0x00000000000000000000000000000000000000ee';
+const { Navigator, TestToken } = deployArtifacts;
+const navigatorAddress = await chain.deploy(Navigator, SERVICE_NAME, owner.address, [quoteSigner.address]);
+const navigator = new Contract(navigatorAddress, Navigator.abi, owner);
+const hasher = createSwapCallHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: navigatorAddress });
+const tokens: Address[] = [];
+for (const name of ['A', 'B', 'C']) tokens.push(await chain.deploy(TestToken, name, name, 18));
+const pools = [await openPool(at(tokens, 0), at(tokens, 1)), await openPool(at(tokens, 1), at(tokens, 2))];
 
 beforeAll(async () => {
-  navigatorAddress = await chain.deploy(deployArtifacts.Navigator, SERVICE_NAME, owner.address, [quoteSigner.address]);
-  navigator = new Contract(navigatorAddress, deployArtifacts.Navigator.abi, owner);
-  hasher = createSwapCallHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: navigatorAddress });
-  tokens = [];
-  for (const name of ['A', 'B', 'C']) tokens.push(await chain.deploy(deployArtifacts.TestToken, name, name, 18));
-  pools = [await openPool(at(tokens, 0), at(tokens, 1)), await openPool(at(tokens, 1), at(tokens, 2))];
-  const spent = new Contract(at(tokens, 0), deployArtifacts.TestToken.abi, trader);
+  const spent = new Contract(at(tokens, 0), TestToken.abi, trader);
   await wait(spent.getFunction('mint').send(trader.address, 10n ** 24n));
   await wait(spent.getFunction('approve').send(navigatorAddress, MaxUint256));
 });
@@ -170,7 +165,7 @@ async function openPool(token0: Address, token1: Address): Promise<Address> {
     [token0, 10n ** 6n],
     [token1, 3n * 10n ** 6n],
   ] as const) {
-    await wait(new Contract(address, deployArtifacts.TestToken.abi, owner).getFunction('mint').send(pool, amount));
+    await wait(new Contract(address, TestToken.abi, owner).getFunction('mint').send(pool, amount));
   }
   await wait(poolAt(pool).getFunction('sync').send());
   return pool;
@@ -200,7 +195,7 @@ async function wait(sent: Promise<{ wait(): Promise<unknown> }>): Promise<void> 
 }
 
 function balance(token: Address, account: string): Promise<bigint> {
-  return new Contract(token, deployArtifacts.TestToken.abi, owner).getFunction('balanceOf')(account);
+  return new Contract(token, TestToken.abi, owner).getFunction('balanceOf')(account);
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { startAnvil } from '@makerbook/parts';
@@ -27,12 +27,8 @@ afterAll(() => chain.stop());
 const { provider, account, deploy, send, forward, serve, openNode } = chain;
 const { rpcUrl } = chain.anvil;
 const node = openNode([rpcUrl]);
-let multicall: Address;
-let token: Address;
-beforeAll(async () => {
-  multicall = await deploy(deployArtifacts.Multicall3);
-  token = await deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
-});
+const multicall = await deploy(deployArtifacts.Multicall3);
+const token = await deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
 
 const head = async (): Promise<Hex> => {
   const block = await readBlock(node, 'latest');

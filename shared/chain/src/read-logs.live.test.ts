@@ -1,13 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
-import {
-  type ChainLog,
-  type LoggingBlock,
-  RpcUnavailable,
-  readBlockAndHead,
-  readLogs,
-  readLogsOfRange,
-} from './index.js';
+import { type LoggingBlock, RpcUnavailable, readBlockAndHead, readLogs, readLogsOfRange } from './index.js';
 import { openChain } from './testing/open-chain.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
@@ -20,11 +13,6 @@ afterAll(() => chain.stop());
 const { provider } = chain;
 const { rpcUrl } = chain.anvil;
 const nodeOf = (...urls: string[]) => chain.openNode(urls);
-/** Two blocks with a Transfer each, and one without logs. */
-let first: LoggingBlock;
-let second: LoggingBlock;
-let empty: LoggingBlock;
-let expected: readonly ChainLog[];
 
 const newest = async (): Promise<LoggingBlock> => {
   const number = await provider.getBlockNumber();
@@ -53,19 +41,17 @@ const emptyUntil =
   (method, result, times) =>
     method === 'eth_getLogs' && times < honestFrom ? [] : result;
 
-beforeAll(async () => {
-  const token = await chain.deploy(deployArtifacts.TestToken, 'T', 'T', 18);
-  const mint = async () => {
-    await chain.send(token, 'mint', chain.account, 1n);
-    return newest();
-  };
-  first = await mint();
-  second = await mint();
-  await provider.send('anvil_mine', ['0x1']);
-  empty = await newest();
-  expected = await readLogs(nodeOf(rpcUrl), second, filter);
-  expect(expected).toHaveLength(1);
-});
+const token = await chain.deploy(deployArtifacts.TestToken, 'T', 'T', 18);
+const mint = async () => {
+  await chain.send(token, 'mint', chain.account, 1n);
+  return newest();
+};
+/** Two blocks with a Transfer each, and one without logs. */
+const [first, second] = [await mint(), await mint()];
+await provider.send('anvil_mine', ['0x1']);
+const empty = await newest();
+const expected = await readLogs(nodeOf(rpcUrl), second, filter);
+expect(expected).toHaveLength(1);
 
 describe('no logs, where the header promises some,', () => {
   test('are not believed while another node gives them', async () => {
