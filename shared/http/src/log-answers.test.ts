@@ -4,22 +4,14 @@ import { logAnswers } from './log-answers.js';
 const lines: { level: string; fields: Record<string, unknown> }[] = [];
 const write = (level: string) => (fields: object) => void lines.push({ level, fields: { ...fields } });
 const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-const refused = {
-  requestId: 'r',
-  endpoint: 'POST /things',
-  status: 403,
-  code: 'invalid_signature',
-  index: 3,
-  detail: 'no',
-};
+const answered = { requestId: 'r', endpoint: 'POST /things', status: 403 };
+const refused = { ...answered, code: 'invalid_signature', index: 3, detail: 'no' };
 
 beforeEach(() => {
   lines.length = 0;
   jest.useFakeTimers();
 });
-afterEach(() => {
-  jest.useRealTimers();
-});
+afterEach(() => void jest.useRealTimers());
 
 describe('the log of answers', () => {
   test('has each refusal, a 5xx as a warning', () => {

@@ -39,12 +39,8 @@ function stage(read: () => ListState | undefined | Promise<ListState | undefined
 function follow<T>(promise: Promise<T>): { value?: T; error?: unknown } {
   const seen: { value?: T; error?: unknown } = {};
   promise.then(
-    (value) => {
-      seen.value = value;
-    },
-    (error) => {
-      seen.error = error;
-    },
+    (value) => Object.assign(seen, { value }),
+    (error: unknown) => Object.assign(seen, { error }),
   );
   return seen;
 }

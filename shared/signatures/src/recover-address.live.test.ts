@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { fetchLibsecp256k1 } from '@makerbook/parts';
 import { recoverAddress as ethersRecover, SigningKey } from 'ethers';
 import fc from 'fast-check';
 import type { Signature } from './parse-signature.js';
-import { addressOfPoint, chooseRecovery, type RecoveryLibrary } from './recover-address.js';
+import { addressOfPoint, chooseRecovery } from './recover-address.js';
 import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -13,14 +13,8 @@ const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
 const GENERATOR_X = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
 const words = [0n, 1n, 5n, GENERATOR_X, ORDER / 2n, ORDER / 2n + 1n, ORDER - 1n, ORDER, 2n ** 256n - 1n].map(word);
 
-let file: string | undefined;
-let library: RecoveryLibrary;
-let recoverKey: RecoverKey;
-
-beforeAll(async () => {
-  file = await fetchLibsecp256k1();
-  ({ library, recoverKey } = await chooseRecovery(file ?? ''));
-});
+const file = await fetchLibsecp256k1();
+const { library, recoverKey } = await chooseRecovery(file ?? '');
 
 test('on Linux the library is fetched and used', () => {
   const isBuilt = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
@@ -35,13 +29,10 @@ describe('the library recovers what the package does', () => {
       fc.property(bytes(32), bytes(32), (digest, key) => {
         const signer = new SigningKey(bytesToHex(key));
         const signature = signer.sign(digest);
-        const { compact, recovery } = {
-          compact: hexToBytes((signature.r + signature.s.slice(2)) as Hex),
-          recovery: signature.yParity,
-        };
-        const found = recoverBy(recoverKey, digest, { compact, recovery });
-        expect(found).toBe(recoverBy(recoverKeyByPackage, digest, { compact, recovery }));
-        expect(found).toBe(ethersRecover(digest, signature).toLowerCase());
+        const compact = hexToBytes((signature.r + signature.s.slice(2)) as Hex);
+        const parsed = { compact, recovery: signature.yParity };
+        expectSame(digest, parsed);
+        expect(recoverBy(recoverKey, digest, parsed)).toBe(ethersRecover(digest, signature).toLowerCase());
       }),
       { numRuns: 200 },
     );

@@ -80,25 +80,25 @@ function describeOperation(operation: Operation): ZodOpenApiOperationObject {
   const { tag, summary, section, params, query, headers, body, answer } = operation;
   const lines = [operation.description, `Interface ${section}.`].filter((line) => line !== '');
   const requestParams = {
-    ...(params === undefined ? {} : { path: params }),
-    ...(query === undefined ? {} : { query }),
-    ...(headers === undefined ? {} : { header: headers }),
+    ...(params && { path: params }),
+    ...(query && { query }),
+    ...(headers && { header: headers }),
   };
   return {
     tags: [tag],
     summary,
     description: lines.join('\n\n'),
     requestParams,
-    ...(body === undefined ? {} : { requestBody: { required: true, content: contentOf(body) } }),
+    ...(body && { requestBody: { required: true, content: contentOf(body) } }),
     responses: {
       200: {
         description: answer.description,
         headers: answer.headers === undefined ? answerHeaders : answerHeaders.extend(answer.headers.shape),
         content: contentOf(answer),
       },
-      ...(answer.notModified === undefined
-        ? {}
-        : { 304: { description: answer.notModified, headers: answerHeaders.extend(cacheHeaders.shape) } }),
+      ...(answer.notModified && {
+        304: { description: answer.notModified, headers: answerHeaders.extend(cacheHeaders.shape) },
+      }),
       ...describeErrors(operation.errors),
       default: anyRequest,
     },
