@@ -1,61 +1,92 @@
 import { randomBytes } from 'node:crypto';
-import { readCpu } from '../kit/read-processes.js';
+import { readCpu, readPeakMb } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
-import { median, sum } from '../kit/summarise.js';
+import { median } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
+import { createRounds, inTurn, withBefore } from './compare-services.js';
 import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
 import { measureRebuild } from './rebuild.js';
-import { type BenchOptions, compare, type Figure, type Sample, state } from './report.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 
 const FACTS = 100_000;
 const REBUILT_FACTS = 1_000_000;
 const MAKERS = 1_000;
 const ROUNDS = 3;
 const PROJECTOR = 'projector';
+const BEFORE = 'before';
 
 interface Round {
   readonly rate: Sample;
-  /** Of all processes, in microseconds per fact. */
-  readonly cpu: number;
+  /** Of each process, in microseconds per fact. */
+  readonly cpu: ReadonlyMap<string, number>;
+  readonly rowsPerFact: number;
+  readonly peakMb: number;
 }
 
 /**
  * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert of the same
  * rows into the same Postgres.
  */
-export async function benchCatchUp({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
+export async function benchCatchUp({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 10 : FACTS;
+  const variants = withBefore(PROJECTOR, against);
   return withOwnParts(async (parts) => {
     const services = parts.services({ LOG_LEVEL: 'warn' });
     // Warms the parts up.
     await measure(parts, services, facts / 4);
     const rounds: Round[] = [];
-    for (let round = 0; round < (isQuick ? 1 : ROUNDS); round += 1) rounds.push(await measure(parts, services, facts));
-    const rates = rounds.map(({ rate }) => rate);
+    const cpuPerFact = createRounds();
+    for (let round = 0; round < (isQuick ? 1 : ROUNDS); round += 1) {
+      for (const { name, checkout } of inTurn(variants, round)) {
+        const measured = await measure(parts, services, facts, checkout);
+        if (name === PROJECTOR) rounds.push(measured);
+        cpuPerFact.add(name, sum([...measured.cpu.values()]));
+      }
+    }
+    const byBefore = cpuPerFact.compare(PROJECTOR, BEFORE);
     return [
-      compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.7 }),
-      state('CPU of all processes', 'µs per fact', median(rounds.map(({ cpu }) => cpu)), { valueMax: 55 }),
+      ...describe(rounds),
+      ...(against === undefined
+        ? []
+        : [compare(`CPU of all processes, by ${BEFORE}`, 'µs per fact', byBefore, AGAINST_GOAL)]),
       ...(await measureRebuild(parts, REBUILT_FACTS / (isQuick ? 50 : 1))),
     ];
   });
 }
 
+function describe(rounds: readonly Round[]): Figure[] {
+  const one = (name: string, unit: string, figureOf: (round: Round) => number, goal?: Goal) =>
+    state(name, unit, median(rounds.map(figureOf)), goal);
+  const rates = rounds.map(({ rate }) => rate);
+  const names = [...(rounds[0]?.cpu.keys() ?? [])];
+  return [
+    compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.7 }),
+    one('CPU of all processes', 'µs per fact', ({ cpu }) => sum([...cpu.values()]), { valueMax: 55 }),
+    ...names.map((name) => one(`CPU of ${name}`, 'µs per fact', ({ cpu }) => cpu.get(name) ?? 0)),
+    one('rows inserted', 'per fact', ({ rowsPerFact }) => rowsPerFact),
+    one('RSS of the projector, at most', 'MB', ({ peakMb }) => peakMb),
+  ];
+}
+
+/** @param checkout the root of another checkout, whose projector catches up */
 async function measure(
   { log, postgres, databaseUrl, pids }: OwnParts,
   services: Services,
   facts: number,
+  checkout?: string,
 ): Promise<Round> {
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const mixed = { prefix, partitions: PARTITIONS, makers: MAKERS };
   await deleteRows(postgres);
   const ends = await (await openMixedLog(log, mixed)).append(facts);
   const total = Number(ends.reduce((all, end) => all + end, 0n));
-  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix });
+  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix }, checkout);
   const { pid } = services.processOf(PROJECTOR);
-  const cpu = () => sum(readCpu([pid, ...pids]));
+  const processes = new Map([[PROJECTOR, pid], ...pids]);
+  const cpu = () => readCpu([...processes.values()]);
   // Starting and getting the partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();
@@ -63,11 +94,18 @@ async function measure(
   await foldedBeyond(total - 1, postgres, services);
   const seconds = (performance.now() - startedAtMs) / 1000;
   const done = total - first;
-  const used = cpu() - before;
+  const used = cpu().map((after, index) => (after - (before[index] ?? 0)) / done);
+  const peakMb = readPeakMb(pid);
   await services.end(PROJECTOR);
-  const floorSeconds = await insertRows(postgres, databaseUrl, mixed, ends);
+  const floor = await insertRows(postgres, databaseUrl, mixed, ends);
   return {
-    rate: { value: done / seconds, floor: total / floorSeconds },
-    cpu: used / done,
+    rate: { value: done / seconds, floor: total / floor.seconds },
+    cpu: new Map([...processes.keys()].map((name, index) => [name, used[index] ?? 0])),
+    rowsPerFact: floor.rows / total,
+    peakMb,
   };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

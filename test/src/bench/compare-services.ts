@@ -19,6 +19,8 @@ export interface Contender {
 export interface Variant {
   readonly name: string;
   readonly settings?: Environment;
+  /** The root of a checkout that is built; this one where it is left out. */
+  readonly checkout?: string | undefined;
 }
 
 /** Runs the variants of a service beside those of the stack for the work, and ends them after. */
@@ -31,13 +33,22 @@ export async function withVariants<T>(
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-variants-'));
   const services = runServices(folder, bench.serviceEnvironment);
   try {
-    for (const { name, settings } of variants) await services.start(name, service, settings);
+    for (const { name, settings, checkout } of variants) await services.start(name, service, settings, checkout);
     await services.ready();
-    return await work(variants.map(({ name }) => ({ name, ...services.processOf(name) })));
+    const contenders = variants.map(({ name }) => ({
+      name,
+      ...services.processOf(name),
+    }));
+    return await work(contenders);
   } finally {
     await services.stop();
     rmSync(folder, { recursive: true });
   }
+}
+
+/** This code, and that of another checkout where the bench is asked to compare with it. */
+export function withBefore(service: string, against: string | undefined): readonly Variant[] {
+  return [{ name: service }, ...(against === undefined ? [] : [{ name: 'before', checkout: against }])];
 }
 
 /** Each goes first, second and last equally often. */
@@ -58,17 +69,20 @@ export async function measureRequests(
   return (after - before) / requests.length;
 }
 
-export type Rounds = ReturnType<typeof createRounds>;
-
 /** What each of several things took, round by round. */
-export function createRounds() {
+export interface Rounds {
+  readonly add: (name: string, taken: number) => void;
+  readonly of: (name: string) => readonly number[];
+  /** The one beside the other, of the same rounds. */
+  readonly compare: (name: string, floor: string) => readonly Sample[];
+}
+
+export function createRounds(): Rounds {
   const rounds = new Map<string, number[]>();
-  const of = (name: string): readonly number[] => rounds.get(name) ?? [];
+  const of = (name: string) => rounds.get(name) ?? [];
   return {
-    add: (name: string, taken: number) => void rounds.set(name, [...of(name), taken]),
+    add: (name, taken) => void rounds.set(name, [...of(name), taken]),
     of,
-    /** The one beside the other, of the same rounds. */
-    compare: (name: string, floor: string): readonly Sample[] =>
-      of(name).map((value, round) => ({ value, floor: of(floor)[round] ?? Number.NaN })),
+    compare: (name, floor) => of(name).map((value, round) => ({ value, floor: of(floor)[round] ?? Number.NaN })),
   };
 }

@@ -1,26 +1,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { topicNames } from '@makerbook/contracts-events';
+import { ceType, topicNames } from '@makerbook/contracts-events';
 import { connectLog, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from '../kit/open-stack.js';
 
-/** An entry of the feed on its way, in milliseconds since 1970. */
-interface Passage {
-  /** When the projector encoded it, just before sending; half of the stamp's millisecond is added. */
+/** A record on its way, in milliseconds since 1970. */
+export interface Passage {
+  /** When its writer encoded it, just before sending; half of the stamp's millisecond is added. */
   readonly writtenAtMs: number;
+  /** When it was read here. */
   readonly readAtMs: number;
 }
 
-/** What the feed says of an order, by its hash. */
-type Trail = `${'ACTIVE' | 'INACTIVE' | 'GONE'}/${string}`;
+/** What a step of the flow leaves behind: a fact of the log, or what the router's feed holds of an order. */
+export type Trail =
+  | `submitted/${string}`
+  | `cancelled/${string}`
+  | `observed/${string}`
+  | `ACTIVE/${string}`
+  | `INACTIVE/${string}`
+  | `GONE/${string}`;
 
+/** What entries of the feed are counted by. */
 type Counted = 'ACTIVE' | 'GONE';
 
-/** Follows the feed as the router does. */
+/** Follows the log and the router's feed side by side, as services and router do. */
 export interface Steps {
+  /** The next record of this kind; the hash is the order's, or of `observed` the maker's address. */
   next(trail: Trail): Promise<Passage>;
   /** How many entries were ACTIVE, or tombstones, since this began. */
   count(status: Counted): number;
+  /** Waits until so many were. */
   untilCount(status: Counted, count: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -36,34 +46,41 @@ export function wallMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Resolves when what the feed held is passed over. */
-export async function followSteps({ addresses, topicPrefix }: OpenStack): Promise<Steps> {
-  const brokers = addresses.kafkaBrokers.split(',');
-  const log = connectLog({ brokers, clientId: 'makerbook-bench', logger: silentLogger });
-  const waiting = new Map<string, (passage: Passage) => void>();
-  const awaited = new Set<string>();
+/**
+ * Resolves when what the topics held is passed over.
+ * @param options.withLog false: follows the feed alone, as the router does
+ */
+export async function followSteps(
+  { addresses, topicPrefix }: OpenStack,
+  { withLog = true }: { readonly withLog?: boolean } = {},
+): Promise<Steps> {
+  const log = connectLog({
+    brokers: addresses.kafkaBrokers.split(','),
+    clientId: 'makerbook-bench',
+    logger: silentLogger,
+  });
+  const topics = topicNames(topicPrefix);
+  const waiters = createWaiters();
   const counts = { ACTIVE: 0, GONE: 0 };
-  const onRecords = (_partition: number, records: readonly StoredRecord[]) => {
-    const readAtMs = wallMs();
-    for (const record of records) {
-      if (record.value === null) counts.GONE += 1;
-      else if (record.value.includes(ACTIVE)) counts.ACTIVE += 1;
-      // Only what is waited for is parsed: under load this process shares the CPU with those that it measures.
-      if (awaited.has(record.key)) waiting.get(trailOf(record))?.({ writtenAtMs: record.timestampMs + 0.5, readAtMs });
-    }
-  };
-  await log.followTopic({ topic: topicNames(topicPrefix).book, from: 'end', onRecords }).caughtUp;
+  const follow = (topic: string, trailOf: (record: StoredRecord) => string | undefined) =>
+    log.followTopic({
+      topic,
+      from: 'end',
+      onRecords: (_partition, records) => {
+        const readAtMs = wallMs();
+        for (const record of records)
+          waiters.report(trailOf(record), { writtenAtMs: record.timestampMs + 0.5, readAtMs });
+      },
+    });
+  const book = follow(topics.book, (record) => {
+    if (record.value === null) counts.GONE += 1;
+    else if (record.value.includes(ACTIVE)) counts.ACTIVE += 1;
+    // Only what is waited for is parsed: under load this process shares the CPU with those that it measures.
+    return waiters.isAwaited(record.key) ? trailOfEntry(record) : undefined;
+  });
+  await Promise.all([book.caughtUp, withLog && follow(topics.makerEvents, trailOfFact).caughtUp]);
   return {
-    next: (trail) =>
-      new Promise((resolve, reject) => {
-        awaited.add(trail.split('/')[1] ?? '');
-        const late = setTimeout(() => reject(new Error(`${trail} was not read in time`)), STEP_MS_MAX);
-        waiting.set(trail, (passage) => {
-          clearTimeout(late);
-          waiting.delete(trail);
-          resolve(passage);
-        });
-      }),
+    next: waiters.next,
     count: (status) => counts[status],
     async untilCount(status, wanted) {
       const deadline = performance.now() + COUNT_MS_MAX;
@@ -77,7 +94,47 @@ export async function followSteps({ addresses, topicPrefix }: OpenStack): Promis
   };
 }
 
-function trailOf({ key, value }: StoredRecord): string {
+function createWaiters() {
+  const waiting = new Map<string, (passage: Passage) => void>();
+  const awaited = new Set<string>();
+  return {
+    isAwaited: (subject: string) => awaited.has(subject),
+    report: (trail: string | undefined, passage: Passage) => {
+      if (trail !== undefined) waiting.get(trail)?.(passage);
+    },
+    next: (trail: Trail) =>
+      new Promise<Passage>((resolve, reject) => {
+        const [, subject = ''] = trail.split('/');
+        awaited.add(subject);
+        const late = setTimeout(() => reject(new Error(`${trail} was not read in time`)), STEP_MS_MAX);
+        waiting.set(trail, (passage) => {
+          clearTimeout(late);
+          waiting.delete(trail);
+          resolve(passage);
+        });
+      }),
+  };
+}
+
+function trailOfFact({ key, headers }: StoredRecord): string | undefined {
+  switch (headers['ce_type']) {
+    case ceType('OrderSubmitted'):
+      return `submitted/${hashOf(headers)}`;
+    case ceType('OrderCancelled'):
+      return `cancelled/${hashOf(headers)}`;
+    case ceType('MakerObserved'):
+      return `observed/${key}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Ingress names a fact `<order hash>:<what>`. */
+function hashOf(headers: StoredRecord['headers']): string {
+  return headers['ce_id']?.split(':')[0] ?? '';
+}
+
+function trailOfEntry({ key, value }: StoredRecord): string {
   if (value === null) return `GONE/${key}`;
   const { status } = JSON.parse(value.toString()) as { status: string };
   return `${status}/${key}`;

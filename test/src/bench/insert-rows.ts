@@ -2,6 +2,12 @@ import { orderFromBody, recordStart } from '@makerbook/domain';
 import { connectPostgres, type HistoryRow, migrate, type OrderRow, type Postgres, shapes } from '@makerbook/postgres';
 import { type MixedLog, mixedFacts, take } from './mixed-log.js';
 
+/** What the rows of a log cost that is not folded. */
+export interface RowsFloor {
+  readonly rows: number;
+  readonly seconds: number;
+}
+
 type Insert = () => Promise<unknown>;
 
 const SCHEMA = 'floor';
@@ -17,25 +23,25 @@ const PARTITIONS_AT_ONCE = 8;
  * deleted. Reading and preparing the rows does not count; making the statements does.
  * @param live holds the history
  * @param ends how many facts of each partition there are
- * @returns seconds
  */
 export async function insertRows(
   live: Postgres,
   databaseUrl: string,
   mixed: MixedLog,
   ends: readonly bigint[],
-): Promise<number> {
+): Promise<RowsFloor> {
   await live.query(`drop schema if exists ${SCHEMA} cascade`);
   await migrate({ url: databaseUrl, schema: SCHEMA });
   const connection = { url: databaseUrl, schema: SCHEMA, statementTimeoutMs: STATEMENT_MS_MAX };
   const empty = connectPostgres({ ...connection, poolMax: CONNECTIONS, synchronousCommit: 'off' });
-  let tookMs = 0;
+  let [rows, tookMs] = [0, 0];
   try {
     for (let from = 0; from < mixed.partitions; from += PARTITIONS_AT_ONCE) {
       const inserts: Insert[] = [];
       for (let partition = from; partition < Math.min(from + PARTITIONS_AT_ONCE, mixed.partitions); partition += 1) {
         const orders = openedOrders(partition, mixed, Number(ends[partition]));
         const history = await live.query('select * from order_history where partition = $1', [partition]);
+        rows += orders.length + history.length;
         const ofPartition = { empty, partition };
         inserts.push(
           ...insertsOf('orders', shapes.order, orders, ofPartition),
@@ -59,7 +65,7 @@ export async function insertRows(
   } finally {
     await empty.close();
   }
-  return tookMs / 1000;
+  return { rows, seconds: tookMs / 1000 };
 }
 
 function insertsOf<Row extends OrderRow | HistoryRow>(
@@ -76,16 +82,27 @@ function insertsOf<Row extends OrderRow | HistoryRow>(
 }
 
 function openedOrders(partition: number, mixed: MixedLog, facts: number): OrderRow[] {
-  return take(mixedFacts(partition, mixed), facts).flatMap(({ fact }, offset): OrderRow[] => {
-    if (fact.type !== 'OrderSubmitted') return [];
-    const { orderHash, maker, signature, acceptedAtMs } = fact;
-    const order = orderFromBody(fact.order);
-    const { token, amount } = order.making;
-    const state = { remaining: String(amount), isObserved: false, status: 'VALIDATING', reason: null, inBook: true };
-    const place = { acceptedOffset: BigInt(offset), acceptedAtMs, expiresAtSeconds: Number(order.expiresAt) };
-    const making = { makingToken: token, makingAmount: String(amount) };
-    return [
-      { ...state, ...place, ...making, orderHash, maker, recordStart: recordStart({ order, orderHash, signature }) },
-    ];
-  });
+  const rows: OrderRow[] = [];
+  let offset = 0n;
+  for (const { fact } of take(mixedFacts(partition, mixed), facts)) {
+    if (fact.type === 'OrderSubmitted') {
+      const { orderHash, maker, signature, acceptedAtMs } = fact;
+      const order = orderFromBody(fact.order);
+      const { token, amount } = order.making;
+      const state = { remaining: String(amount), isObserved: false, status: 'VALIDATING', reason: null, inBook: true };
+      const start = recordStart({ order, orderHash, signature });
+      const place = { acceptedOffset: offset, acceptedAtMs, expiresAtSeconds: Number(order.expiresAt) };
+      rows.push({
+        ...state,
+        ...place,
+        orderHash,
+        maker,
+        makingToken: token,
+        makingAmount: String(amount),
+        recordStart: start,
+      });
+    }
+    offset += 1n;
+  }
+  return rows;
 }

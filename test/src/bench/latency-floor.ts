@@ -4,13 +4,19 @@ import { connectPostgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Bench } from './open-bench.js';
 
-/** What no order and no cancellation can do without, by the clients and on the parts of the services; in milliseconds. */
-export type LatencyFloor = Awaited<ReturnType<typeof openLatencyFloor>>;
+/** What no order and no cancellation can do without, by the clients and on the parts of the services. */
+export interface LatencyFloor {
+  /** One Postgres round trip, a hop through the log, one `eth_call`, and two more hops; in milliseconds. */
+  post(): Promise<number>;
+  /** Two hops. */
+  cancel(): Promise<number>;
+  stop(): Promise<void>;
+}
 
 const TOPIC = 'bench.latency-floor';
 
 /** A hop is a record that is appended to a topic of one partition, until a follower of it reads it. */
-export async function openLatencyFloor({ stack, token }: Bench) {
+export async function openLatencyFloor({ stack, token }: Bench): Promise<LatencyFloor> {
   const { kafkaBrokers, databaseUrl, rpcUrl } = stack.addresses;
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'bench-floor', logger: silentLogger });
   await log.createTopics([{ name: TOPIC, partitions: 1, config: {} }]);
@@ -34,7 +40,6 @@ export async function openLatencyFloor({ stack, token }: Bench) {
   const call = () => node.call('eth_call', [{ to: token, data: `0x70a08231${'0'.repeat(64)}` }, 'latest']);
 
   return {
-    /** One Postgres round trip, a hop through the log, one `eth_call`, and two more hops. */
     post: () => timeOf([ask, hop, call, hop, hop]),
     cancel: () => timeOf([hop, hop]),
     async stop() {

@@ -1,14 +1,23 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import { readBusyMs } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest } from '../kit/send-requests.js';
 import { type MakerKey, postOf } from '../kit/sign-orders.js';
 import { median, percentile } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
-import { itemAt } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
-import { type Flip, openFlip, type SampleParts, sampleCancel, sampleFlip, samplePost } from './sample-latency.js';
+import {
+  type Flip,
+  type Latency,
+  openFlip,
+  type SampleParts,
+  sampleCancel,
+  sampleFlip,
+  samplePost,
+} from './sample-latency.js';
 
 /** As a deployment has by default. */
 const PARTITIONS = 12;
@@ -34,6 +43,7 @@ const goals = {
   saturating: { referenceMin: 2_600 },
 } as const;
 
+/** How much is measured. */
 interface Size {
   readonly rounds: number;
   /** Of each kind, in each round of the idle stack. */
@@ -43,7 +53,8 @@ interface Size {
   readonly loadSeconds: number;
 }
 
-type Rounds = readonly { readonly takenMs: readonly number[]; readonly floorsMs: readonly number[] }[];
+/** Of one kind, by rounds. */
+type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
 
 /**
  * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that saturates
@@ -66,7 +77,7 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
     const flips: Flip[] = [];
     for (const maker of await bench.openMakers(FLIPPED_MAKERS, 1)) flips.push(await openFlip(parts, [maker], 1));
     const wide = await openFlip(parts, await bench.openMakers(WIDE_FLIP.makers, 1), WIDE_FLIP.ordersEach);
-    const post = async (index: number) => (await samplePost(parts, itemAt(posting, index))).totalMs;
+    const post = (index: number) => samplePost(parts, itemAt(posting, index));
     const flip = (index: number) => sampleFlip(parts, itemAt(flips, index));
     const cancel = (index: number) => sampleCancel(parts, itemAt(posting, index));
     for (const kind of [post, flip, cancel]) await takeSamples(WARMING_SAMPLES, kind);
@@ -75,8 +86,7 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
     const widely = await takeSamples(size.wideSamples, () => sampleFlip(parts, wide));
     console.log('under load');
     const saturating = await saturate(parts, load, size.saturatingRequests);
-    const perSecond = saturating / 2 / LOAD_ORDERS_PER_REQUEST;
-    const loaded = await measureLoaded(bench, load, perSecond, size.loadSeconds, { post, flip });
+    const loaded = await measureLoaded(bench, load, { ordersPerSecond: saturating / 2, size, post, flip });
     return describe({ idle, widely, saturating, loaded });
   } finally {
     load.close();
@@ -88,16 +98,19 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
 
 interface Measured {
   readonly idle: Readonly<Record<'post' | 'cancel' | 'flip', Rounds>>;
-  readonly widely: readonly number[];
+  readonly widely: readonly Latency[];
   readonly saturating: number;
-  readonly loaded: { readonly posts: readonly number[]; readonly flips: readonly number[] };
+  readonly loaded: { readonly posts: readonly Latency[]; readonly flips: readonly Latency[]; readonly busy: number };
 }
 
 function describe({ idle, widely, saturating, loaded }: Measured): readonly Figure[] {
   const atHalf = `at ${Math.round(saturating / 2)} orders per s`;
-  const posts = [{ takenMs: loaded.posts, floorsMs: idle.post.flatMap(({ floorsMs }) => floorsMs) }];
-  const flips = [{ takenMs: loaded.flips, floorsMs: [] }];
-  const wide = [{ takenMs: widely, floorsMs: [] }];
+  const posts = [{ taken: loaded.posts, floorsMs: idle.post.flatMap(({ floorsMs }) => floorsMs) }];
+  const flips = [{ taken: loaded.flips, floorsMs: [] }];
+  const wide = [{ taken: widely, floorsMs: [] }];
+  const kinds = { 'POST, idle': idle.post, [`POST, ${atHalf}`]: posts, 'DELETE, idle': idle.cancel };
+  const blocks = { 'block, idle': idle.flip, [`block, ${atHalf}`]: flips, 'block of 1,000 orders, idle': wide };
+  for (const [name, rounds] of Object.entries({ ...kinds, ...blocks })) console.log(describeSteps(name, rounds));
   return [
     ...quantiles('POST → ACTIVE, idle', idle.post, goals.idlePost),
     ...quantiles(`POST → ACTIVE, ${atHalf}`, posts, goals.loadedPost),
@@ -105,21 +118,24 @@ function describe({ idle, widely, saturating, loaded }: Measured): readonly Figu
     ...quantiles('block → status of one order, idle', idle.flip, {}),
     ...quantiles(`block → status of one order, ${atHalf}`, flips, goals.loadedBlock),
     ...quantiles('block → status of 1,000 orders, idle', wide, goals.wideBlock),
+    ...Object.entries(kinds).flatMap(([name, rounds]) => answers(name, rounds)),
     state('orders that saturate the stack', 'orders per s', saturating, goals.saturating),
+    state(`cores that are busy ${atHalf}, of ${availableParallelism()}`, 'cores', loaded.busy),
   ];
 }
 
-type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<number>>>;
+type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<Latency>>>;
 
+/** Floors and samples in turn. */
 async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds: Kinds) {
   const taken = { post: [] as Rounds[number][], cancel: [] as Rounds[number][], flip: [] as Rounds[number][] };
   for (let round = 0; round < rounds; round += 1) {
     console.log(`idle, round ${round + 1} of ${rounds}`);
     const posts = await takeSamples(samples, floor.post);
-    taken.post.push({ floorsMs: posts, takenMs: await takeSamples(samples, kinds.post) });
+    taken.post.push({ floorsMs: posts, taken: await takeSamples(samples, kinds.post) });
     const hops = await takeSamples(samples, floor.cancel);
-    taken.cancel.push({ floorsMs: hops, takenMs: await takeSamples(samples, kinds.cancel) });
-    taken.flip.push({ floorsMs: [], takenMs: await takeSamples(samples, kinds.flip) });
+    taken.cancel.push({ floorsMs: hops, taken: await takeSamples(samples, kinds.cancel) });
+    taken.flip.push({ floorsMs: [], taken: await takeSamples(samples, kinds.flip) });
   }
   return taken;
 }
@@ -134,30 +150,32 @@ async function saturate({ bench, steps }: SampleParts, load: LoadGenerator, requ
   return (1000 * orders) / (performance.now() - startedAtMs);
 }
 
+interface Load extends Pick<Kinds, 'post' | 'flip'> {
+  readonly ordersPerSecond: number;
+  readonly size: Size;
+}
+
 /** Samples one after the other, of both kinds in turn, while the load is posted at its pace by a process of its own. */
-async function measureLoaded(
-  bench: Bench,
-  load: LoadGenerator,
-  perSecond: number,
-  seconds: number,
-  { post, flip }: Pick<Kinds, 'post' | 'flip'>,
-) {
-  const signed = await openLoad(bench, load, Math.ceil(perSecond * seconds));
+async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecond, size, post, flip }: Load) {
+  const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
+  const signed = await openLoad(bench, load, Math.ceil(perSecond * size.loadSeconds));
   const sending = load.send(bench.portOf('ingress'), signed, { perSecond });
-  const posts: number[] = [];
-  const flips: number[] = [];
+  const posts: Latency[] = [];
+  const flips: Latency[] = [];
   let hasEnded = false;
   const ended = sending.finally(() => {
     hasEnded = true;
   });
   ended.catch(() => undefined);
   await pause(LOAD_WARM_MS);
+  const [busyMs, startedAtMs] = [readBusyMs(), performance.now()];
   for (let index = 0; !hasEnded; index += 1) {
     posts.push(...(await takeSamples(1, () => post(index))));
     flips.push(...(await takeSamples(1, () => flip(index))));
   }
+  const busy = (readBusyMs() - busyMs) / (performance.now() - startedAtMs);
   await ended;
-  return { posts, flips };
+  return { posts, flips, busy };
 }
 
 /**
@@ -190,9 +208,7 @@ async function takeSamples<T>(count: number, take: (index: number) => Promise<T>
 
 /** The median by rounds; the slowest hundredth of all rounds together, for one of them has too few samples. */
 function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<'p50' | 'p99', Goal>>>): Figure[] {
-  const all = [
-    { takenMs: rounds.flatMap(({ takenMs }) => takenMs), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) },
-  ];
+  const all = [{ taken: rounds.flatMap(({ taken }) => taken), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) }];
   return [
     figureOf(`${name}, p50`, atShare(rounds, 0.5), goals.p50),
     figureOf(`${name}, p99`, atShare(all, 0.99), goals.p99),
@@ -200,8 +216,11 @@ function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<
 }
 
 function atShare(rounds: Rounds, share: number): readonly Sample[] {
-  return rounds.map(({ takenMs, floorsMs }) => ({
-    value: percentile(takenMs, share),
+  return rounds.map(({ taken, floorsMs }) => ({
+    value: percentile(
+      taken.map(({ totalMs }) => totalMs),
+      share,
+    ),
     floor: percentile(floorsMs, share),
   }));
 }
@@ -212,4 +231,27 @@ function figureOf(name: string, samples: readonly Sample[], goal: Goal | undefin
     return state(name, 'ms', median(values), goal !== undefined && 'valueMax' in goal ? goal : undefined);
   }
   return compare(name, 'ms', samples, goal);
+}
+
+function answers(name: string, rounds: Rounds): Figure[] {
+  const answered = rounds.flatMap(({ taken }) => taken.flatMap(({ answeredMs }) => answeredMs ?? []));
+  return [0.5, 0.99].map((share) =>
+    state(`${name}, until the answer, p${share * 100}`, 'ms', percentile(answered, share)),
+  );
+}
+
+/** Where the time goes: the mean of each step in milliseconds, for means add up. */
+function describeSteps(name: string, rounds: Rounds): string {
+  const taken = rounds.flatMap((round) => round.taken);
+  const means = Object.keys(taken[0]?.steps ?? {}).map((step) => {
+    const sum = taken.reduce((total, { steps }) => total + (steps[step] ?? 0), 0);
+    return `${step} ${(sum / taken.length).toFixed(1)}`;
+  });
+  return `${name}, means in ms: ${means.join(', ')}`;
+}
+
+function itemAt<T>(items: readonly T[], index: number): T {
+  const item = items[index % items.length];
+  if (item === undefined) throw new Error('the bench has opened too few makers');
+  return item;
 }

@@ -8,17 +8,19 @@ import {
   inTurn,
   measureRequests,
   type Rounds,
+  withBefore,
   withVariants,
 } from './compare-services.js';
 import { followSteps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
-import { itemAt, placeOrders } from './place-orders.js';
-import { type BenchOptions, compare, type Figure } from './report.js';
+import { placeOrders } from './place-orders.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure } from './report.js';
 import { openFloor } from './serve-floor.js';
 
 const MAKERS = 20;
 const AT_ONCE = 4;
 const QUERY = 'query';
+const BEFORE = 'before';
 const COLD = 'without Redis';
 const FLOOR = 'express';
 const CHANGED = 'changed';
@@ -46,8 +48,8 @@ interface Parts {
  * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and sends as many
  * bytes; where Redis is gone; and with some orders replaced since the last GET.
  */
-export async function benchList({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const variants = [{ name: QUERY }, { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
+export async function benchList({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
+  const variants = [...withBefore(QUERY, against), { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
   return withBench((bench) =>
     withVariants(bench, 'query', variants, async (services) => {
       const load = openLoadGenerator();
@@ -61,11 +63,11 @@ export async function benchList({ isQuick }: BenchOptions): Promise<readonly Fig
   );
 }
 
-async function measure(parts: Parts, size: Size): Promise<readonly Figure[]> {
-  const { bench, load, services, rounds } = parts;
+async function measure({ bench, load, services, rounds }: Parts, size: Size): Promise<readonly Figure[]> {
   const makers = await bench.openMakers(MAKERS, size.orders);
   const placed = await placeOrders(bench, load, makers, size.orders);
-  const sign = (count: number) => Array.from({ length: count }, (_, index) => bench.signList(itemAt(makers, index)));
+  const sign = (count: number) =>
+    Array.from({ length: count }, (_, index) => bench.signList(makers[index % MAKERS] as MakerKey));
   const floor = await openFloor({
     kafkaBrokers: bench.stack.addresses.kafkaBrokers,
     topic: 'bench-floor',
@@ -83,7 +85,7 @@ async function measure(parts: Parts, size: Size): Promise<readonly Figure[]> {
       us.set(contender.name, await measureRequests(load, contender, sign(size.requests), AT_ONCE));
     }
     if (size.orders > REPLACED * REPLACED_TIMES) {
-      us.set(CHANGED, await measureChanged(parts, query, placed, () => sign(MAKERS)));
+      us.set(CHANGED, await measureChanged(bench, load, query, { placed, lists: () => sign(MAKERS) }));
     }
     // The first round warms up.
     if (round > 0) for (const [name, value] of us) taken.add(name, value);
@@ -92,14 +94,21 @@ async function measure(parts: Parts, size: Size): Promise<readonly Figure[]> {
   return describe(size, taken);
 }
 
+interface Changing {
+  readonly placed: Map<MakerKey, OrderToPost[]>;
+  /** A GET of each list. */
+  readonly lists: () => PreparedRequest[];
+}
+
 /** CPU of a GET of each list, each time some orders of every list have been replaced and are in the rows. */
 async function measureChanged(
-  { bench, load }: Parts,
+  bench: Bench,
+  load: LoadGenerator,
   query: Contender,
-  placed: Map<MakerKey, OrderToPost[]>,
-  signLists: () => PreparedRequest[],
+  changing: Changing,
 ): Promise<number> {
-  const steps = await followSteps(bench.stack);
+  const { placed, lists } = changing;
+  const steps = await followSteps(bench.stack, { withLog: false });
   const ingress = bench.portOf('ingress');
   let us = 0;
   for (let time = 1; time <= REPLACED_TIMES; time += 1) {
@@ -116,7 +125,7 @@ async function measureChanged(
     await steps.untilCount('ACTIVE', time * REPLACED * placed.size);
     // The rows are committed behind the feed.
     await pause(COMMITTED_MS);
-    us += await measureRequests(load, query, signLists(), AT_ONCE);
+    us += await measureRequests(load, query, lists(), AT_ONCE);
   }
   await steps.stop();
   return us / REPLACED_TIMES;
@@ -131,9 +140,11 @@ function describe({ orders, goal }: Size, taken: Rounds): readonly Figure[] {
     ...(taken.of(CHANGED).length === 0
       ? []
       : [row(` with ${REPLACED} replaced since the last GET, by unchanged`, [CHANGED, QUERY], { ratioMax: 3 })]),
+    ...(taken.of(BEFORE).length === 0 ? [] : [row(`, by ${BEFORE}`, [QUERY, BEFORE], AGAINST_GOAL)]),
   ];
 }
 
+/** Bytes of the list that the request is answered with. */
 async function sizeOf(bench: Bench, path: string): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${bench.portOf('query')}${path}`);
   return (await response.arrayBuffer()).byteLength;

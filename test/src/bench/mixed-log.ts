@@ -68,6 +68,7 @@ export interface DatedFact {
   readonly block: BlockRef;
 }
 
+/** The next facts, so many. */
 export function take(source: Generator<DatedFact, never>, count: number): DatedFact[] {
   return Array.from({ length: count }, () => source.next().value);
 }

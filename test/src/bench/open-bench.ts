@@ -2,22 +2,55 @@ import type { SigningDomain } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { admitMaker } from '../kit/admit-maker.js';
 import { type DrivenChain, driveChain } from '../kit/drive-chain.js';
-import { type OpenStack, openStack, UNBOUNDED } from '../kit/open-stack.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { readCpu } from '../kit/read-processes.js';
+import type { Environment } from '../kit/run-services.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
 import {
   createMakers,
   createOrderSigner,
   createRequestSigner,
   MAKING_AMOUNT,
   type MakerKey,
+  type OrderToPost,
 } from '../kit/sign-orders.js';
 
+/** Makers in one command of the operator. */
 const ADMITTED_AT_ONCE = 100;
 /** Makers whose transactions a block has room for. */
 const FUNDED_AT_ONCE = 40;
 
-/** A bench measures what work costs, not when it is given up. */
-const PATIENT = {
+/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
+export interface Bench {
+  readonly stack: OpenStack;
+  readonly chain: DrivenChain;
+  readonly domain: SigningDomain;
+  readonly token: Address;
+  /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
+  openMakers(count: number, orders: number): Promise<MakerKey[]>;
+  signOrder(maker: MakerKey): OrderToPost;
+  /** The GET of the maker's list, good for one use within half a minute. */
+  signList(maker: MakerKey): PreparedRequest;
+  /** The DELETE of orders. */
+  signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
+  /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
+  readonly serviceEnvironment: Environment;
+  /** The port of a service's API. */
+  portOf(name: string): number;
+  /** CPU of every process of the stack since its start, in microseconds, by name. */
+  cpu(): ReadonlyMap<string, number>;
+}
+
+/** No budget and no bound stands in the way of a bench: it measures what work costs, not when it is refused. */
+const UNBOUNDED = {
+  ORDER_BUDGET_PER_SECOND: '1000000',
+  ORDER_BUDGET_BURST: '1000000',
+  LIST_BUDGET_PER_SECOND: '1000000',
+  LIST_BUDGET_BURST: '1000000',
+  CANCEL_BUDGET_PER_SECOND: '1000000',
+  CANCEL_BUDGET_BURST: '1000000',
+  CLIENT_REQUESTS_MAX: '10000000',
+  CANCEL_REQUESTS_MAX: '10000000',
   PROJECTION_LAG_SECONDS_MAX: '86400',
   POSTGRES_TIMEOUT_MS: '60000',
   APPEND_TIMEOUT_MS: '60000',
@@ -32,8 +65,7 @@ export async function withBench<T>(
   settings: Readonly<Record<string, string>> = {},
   { isBounded = false }: { readonly isBounded?: boolean } = {},
 ): Promise<T> {
-  const unbounded = isBounded ? {} : { ...UNBOUNDED, ...PATIENT };
-  const stack = await openStack({ ownParts: true, settings: { ...unbounded, ...settings } });
+  const stack = await openStack({ ownParts: true, settings: { ...(isBounded ? {} : UNBOUNDED), ...settings } });
   let chain: DrivenChain | undefined;
   const stop = async () => {
     chain?.stop();
@@ -49,10 +81,7 @@ export async function withBench<T>(
   }
 }
 
-/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
-export type Bench = ReturnType<typeof describeBench>;
-
-function describeBench(stack: OpenStack, chain: DrivenChain) {
+function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
   const { addresses } = stack;
   const [token = '', otherToken = ''] = addresses.tokens.map(({ address }) => address);
   const domain: SigningDomain = {
@@ -65,11 +94,9 @@ function describeBench(stack: OpenStack, chain: DrivenChain) {
     chain,
     domain,
     token: token as Address,
-    /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
-    openMakers: (count: number, orders: number) => openMakers(stack, chain, count, orders),
+    openMakers: (count, orders) => openMakers(stack, chain, count, orders),
     signOrder: createOrderSigner(domain, token as Address, otherToken as Address),
     ...createRequestSigner(domain),
-    /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
     serviceEnvironment: {
       ...stack.operatorEnvironment,
       DATABASE_URL: addresses.databaseUrl,
@@ -80,11 +107,13 @@ function describeBench(stack: OpenStack, chain: DrivenChain) {
       NAVIGATOR_ADDRESS: addresses.navigator,
       LOG_LEVEL: 'warn',
       ...UNBOUNDED,
-      ...PATIENT,
     },
-    portOf: stack.portOf,
-    /** CPU of every process of the stack since its start, in microseconds, by name. */
-    cpu(): ReadonlyMap<string, number> {
+    portOf(name) {
+      const port = stack.processes().find((process) => process.name === name)?.port;
+      if (port === undefined) throw new Error(`the stack runs no ${name} with a port`);
+      return port;
+    },
+    cpu() {
       const processes = stack.processes();
       const used = readCpu(processes.map(({ pid }) => pid));
       return new Map(processes.map(({ name }, index) => [name, used[index] ?? 0]));

@@ -8,13 +8,13 @@ import {
   inTurn,
   measureRequests,
   type Rounds,
+  withBefore,
   withVariants,
 } from './compare-services.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { createVerifying } from './measure-verify.js';
 import { type Bench, withBench } from './open-bench.js';
-import { itemAt } from './place-orders.js';
-import { type BenchOptions, compare, type Figure, state } from './report.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
 
 const MAKERS = 20;
@@ -23,7 +23,7 @@ const VERIFIED_ORDERS = 500;
 const SETTLE_MS = 10_000;
 const IDLE_MS = 20_000;
 const INGRESS = 'ingress';
-const CANCELS = 'ingress cancels';
+const BEFORE = 'before';
 const FLOOR = 'express';
 const PER_ORDER = 'µs of CPU per order';
 
@@ -33,9 +33,12 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
+/** CPU of each process of the stack, by name. */
+type ByProcess = ReadonlyMap<string, number>;
+
 interface Parts {
   readonly bench: Bench;
-  readonly ingress: Contender;
+  readonly services: readonly Contender[];
   readonly floor: Contender;
   readonly steps: Steps;
   readonly load: LoadGenerator;
@@ -47,24 +50,23 @@ interface Parts {
  * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express app that
  * parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
  */
-export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
+export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
   return withBench(async (bench) => {
     await pause(SETTLE_MS);
-    const idle = await measureIdle(() => cpuOf(bench), isQuick ? IDLE_MS / 4 : IDLE_MS);
-    const ofOrders = await withVariants(bench, 'ingress', [{ name: INGRESS }], async ([ingress]) => {
-      if (ingress === undefined) throw new Error('ingress is started');
+    const idle = await measureIdle(bench, isQuick ? IDLE_MS / 4 : IDLE_MS);
+    const ofOrders = await withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
       const makers = await bench.openMakers(MAKERS, ORDERS_EACH);
-      const steps = await followSteps(bench.stack);
+      const steps = await followSteps(bench.stack, { withLog: false });
       const load = openLoadGenerator();
       const floor = await openFloor({
         kafkaBrokers: bench.stack.addresses.kafkaBrokers,
         topic: 'bench-floor',
-        partitions: Number(bench.stack.operatorEnvironment['PARTITIONS']),
+        partitions: Number(bench.serviceEnvironment['PARTITIONS']),
         domain: bench.domain,
         bytes: 0,
       });
-      const parts: Parts = { bench, ingress, floor, steps, load, makers, rounds };
+      const parts: Parts = { bench, services, floor, steps, load, makers, rounds };
       const figures: Figure[] = [];
       for (const kind of kinds) figures.push(...(await measure(parts, kind)));
       load.close();
@@ -72,28 +74,28 @@ export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Fig
       await steps.stop();
       return figures;
     });
-    return [...ofOrders, state('idle stack: all processes', 'ms of CPU per s', idle, { valueMax: 60 })];
+    return [...ofOrders, ...describeProcesses('idle stack', 'ms of CPU per s', [idle], 60)];
   });
 }
 
 /** One kind of requests, in so many rounds after one to warm up: each order is placed, and cancelled when it is ACTIVE. */
 async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
-  const { bench, ingress, floor, load, rounds } = parts;
+  const { bench, services, floor, load, rounds } = parts;
   const measureVerifying = createVerifying(bench.domain, signOrders(parts, VERIFIED_ORDERS, 1).flat());
   const taken = createRounds();
-  const ofStack: number[] = [];
-  const idle = await measureIdle(() => cpuOf(bench, INGRESS), IDLE_MS / 4);
+  const ofStack: ByProcess[] = [];
+  const idle = await measureIdle(bench, IDLE_MS / 4);
   for (let round = 0; round <= rounds; round += 1) {
     const us = new Map<string, number>(Object.entries(await measureVerifying()));
-    for (const contender of inTurn([ingress, floor], round)) {
+    for (const contender of inTurn([...services, floor], round)) {
       if (contender === floor) {
         const posts = signOrders(parts, kind.requests, kind.perRequest).map(postOf);
         us.set(FLOOR, (await measureRequests(load, floor, posts, kind.atOnce)) / kind.perRequest);
         continue;
       }
-      const { post, cancel, stack } = await placeAndCancel(parts, kind, idle);
-      us.set(INGRESS, post).set(CANCELS, cancel);
-      if (round > 0) ofStack.push(stack);
+      const { post, cancel, stack } = await placeAndCancel(parts, kind, contender, idle);
+      us.set(contender.name, post).set(`${contender.name} cancels`, cancel);
+      if (round > 0 && contender.name === INGRESS) ofStack.push(stack);
     }
     // The first round warms up.
     if (round > 0) for (const [name, value] of us) taken.add(name, value);
@@ -101,58 +103,80 @@ async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
   return describe(kind, taken, ofStack);
 }
 
-/**
- * @param idle what the stack takes by itself, without its own ingress: that has nothing to do, for requests go to one beside it
- * @returns CPU of the ingress for each order, of the POST and of the DELETE; and of all processes for both
- */
-async function placeAndCancel(parts: Parts, kind: Kind, idle: number) {
-  const { bench, ingress, load, steps } = parts;
+/** @returns CPU of the ingress for each order, of the POST and of the DELETE; and of every process for both */
+async function placeAndCancel(parts: Parts, kind: Kind, ingress: Contender, idle: ByProcess) {
+  const { bench, load, steps } = parts;
   const { perRequest, requests, atOnce } = kind;
   const count = perRequest * requests;
   const orders = signOrders(parts, requests, perRequest);
-  const cancels = orders.map((some, n) => bench.signCancel(itemAt(parts.makers, n), ...some));
+  const cancels = orders.map((some, n) => bench.signCancel(makerAt(parts, n), ...some));
   const [active, gone] = [steps.count('ACTIVE'), steps.count('GONE')];
-  const [before, startedAtMs] = [cpuOf(bench, INGRESS), performance.now()];
+  const [before, startedAtMs] = [bench.cpu(), performance.now()];
   const post = (await measureRequests(load, ingress, orders.map(postOf), atOnce)) / perRequest;
   await steps.untilCount('ACTIVE', active + count);
   const cancel = (await measureRequests(load, ingress, cancels, atOnce)) / perRequest;
   await steps.untilCount('GONE', gone + count);
   const tookMs = performance.now() - startedAtMs;
-  const others = (cpuOf(bench, INGRESS) - before - idle * tookMs) / count;
-  return { post, cancel, stack: post + cancel + others };
+  const stack = new Map<string, number>();
+  for (const [name, used] of bench.cpu()) {
+    // The stack's own ingress has nothing to do: requests go to one beside it.
+    const us = used - (before.get(name) ?? 0) - (idle.get(name) ?? 0) * tookMs;
+    stack.set(name, name === INGRESS ? post + cancel : us / count);
+  }
+  return { post, cancel, stack };
 }
 
 /** Orders of the makers in turn, those of one request of one maker. */
 function signOrders(parts: Parts, requests: number, perRequest: number): OrderToPost[][] {
   return Array.from({ length: requests }, (_, n) =>
-    Array.from({ length: perRequest }, () => parts.bench.signOrder(itemAt(parts.makers, n))),
+    Array.from({ length: perRequest }, () => parts.bench.signOrder(makerAt(parts, n))),
   );
 }
 
+function makerAt({ makers }: Parts, n: number): MakerKey {
+  const maker = makers[n % makers.length];
+  if (maker === undefined) throw new Error('there is no maker');
+  return maker;
+}
+
 /** Milliseconds of CPU for each second in which nothing is asked of the stack, which are microseconds for each millisecond. */
-async function measureIdle(cpu: () => number, forMs: number): Promise<number> {
-  const before = cpu();
+async function measureIdle(bench: Bench, forMs: number): Promise<ByProcess> {
+  const before = bench.cpu();
   await pause(forMs);
-  return (cpu() - before) / forMs;
+  return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / forMs]));
 }
 
-/** CPU of all processes of the stack since its start, but of one. */
-function cpuOf(bench: Bench, without?: string): number {
-  return [...bench.cpu()].reduce((sum, [name, used]) => sum + (name === without ? 0 : used), 0);
-}
-
-function describe({ perRequest }: Kind, taken: Rounds, ofStack: readonly number[]): readonly Figure[] {
+function describe({ perRequest }: Kind, taken: Rounds, ofStack: readonly ByProcess[]): readonly Figure[] {
   const by = (name: string, floor: string) => taken.compare(name, floor);
   const [post, cancel] = [`POST of ${perRequest}: ingress`, `DELETE of ${perRequest}: ingress`];
+  const isCompared = taken.of(BEFORE).length > 0;
+  const byBefore = isCompared
+    ? [
+        compare(`${post}, by ${BEFORE}`, PER_ORDER, by(INGRESS, BEFORE), AGAINST_GOAL),
+        compare(`${cancel}, by ${BEFORE}`, PER_ORDER, by(`${INGRESS} cancels`, `${BEFORE} cancels`), AGAINST_GOAL),
+      ]
+    : [];
   if (perRequest === 1) {
     return [
       compare(`${post}, by express with verify and append`, PER_ORDER, by(INGRESS, FLOOR), { ratioMax: 1.6 }),
-      state('an order placed by itself and cancelled: all processes', PER_ORDER, median(ofStack), { valueMax: 1_400 }),
+      ...byBefore,
+      ...describeProcesses('an order placed by itself and cancelled', PER_ORDER, ofStack, 1_400),
     ];
   }
   return [
     compare(`${post}, by verify`, PER_ORDER, by(INGRESS, 'verify'), { ratioMax: 1.6 }),
-    compare(`${cancel}, by verify`, PER_ORDER, by(CANCELS, 'verify'), { ratioMax: 1.5 }),
+    compare(`${cancel}, by verify`, PER_ORDER, by(`${INGRESS} cancels`, 'verify'), { ratioMax: 1.5 }),
     compare('verify, by one recovery and four keccaks', PER_ORDER, by('verify', 'recover'), { ratioMax: 1.25 }),
+    ...byBefore,
+  ];
+}
+
+/** A row for all processes together, and one for each. */
+function describeProcesses(what: string, unit: string, rounds: readonly ByProcess[], valueMax: number): Figure[] {
+  const names = [...(rounds[0]?.keys() ?? [])];
+  const sums = rounds.map((round) => [...round.values()].reduce((sum, value) => sum + value, 0));
+  return [
+    state(`${what}: all processes`, unit, median(sums), { valueMax }),
+    ...names.map((name) => state(`${what}: ${name}`, unit, median(rounds.map((round) => round.get(name) ?? 0)))),
   ];
 }

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, round } from '../kit/summarise.js';
 
+/** What a bench is asked for. */
 export interface BenchOptions {
   /** A tenth of the samples or so, to see that it works. */
   readonly isQuick: boolean;
+  /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
+  readonly against?: string | undefined;
   /** Of sustained load. */
   readonly minutes: number;
 }
@@ -51,6 +54,9 @@ export interface Report {
   readonly figures: readonly Figure[];
 }
 
+/** A change may cost this much more than the checkout that it is compared with: ratios differ by a few hundredths between runs. */
+export const AGAINST_GOAL: Goal = { ratioMax: 1.1 };
+
 /** Two things measured in turn, once in each round. */
 export function compare(name: string, unit: string, rounds: readonly Sample[], goal?: Goal): Figure {
   const ratios = rounds.map(({ value, floor }) => value / floor);
@@ -85,6 +91,7 @@ export function isMissed({ goal, isMet }: Figure): boolean {
   return isMet === false && goal !== undefined && !('referenceMin' in goal);
 }
 
+/** Ignored by git. */
 const BENCH_FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
 const RESULTS = 'test/src/bench/RESULTS.md';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -106,6 +113,11 @@ export function writeReport(bench: string, isQuick: boolean, figures: readonly F
   return report;
 }
 
+/** @throws Error where the bench has not been run */
+export function readReport(bench: string): Report {
+  return JSON.parse(readFileSync(join(BENCH_FOLDER, `${bench}.json`), 'utf8')) as Report;
+}
+
 function readCommit(): string {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim();
   try {
@@ -124,9 +136,10 @@ export function recordReport(report: Report): void {
 }
 
 export function putResults(text: string, { bench, finishedAt, commit, cores, figures }: Report): string {
-  const rows = figures.map((figure) =>
-    rowOf([finishedAt.slice(0, 10), commit, String(cores), bench, ...cellsOf(figure)]),
-  );
+  const rows = figures.map((figure) => {
+    const cells = [finishedAt.slice(0, 10), commit, String(cores), bench, figure.name, describe(figure)];
+    return rowOf([...cells, describeGoal(figure), describeJudgement(figure)]);
+  });
   const lines = text.trimEnd().split('\n');
   const isReplaced = (line: string) => {
     const [, , , on, name] = line.split('|').map((cell) => cell.trim());
@@ -137,14 +150,19 @@ export function putResults(text: string, { bench, finishedAt, commit, cores, fig
   return `${[...lines.slice(0, head), ...rows, ...others].join('\n')}\n`;
 }
 
+/** The figures as a table in Markdown. */
 export function formatFigures(figures: readonly Figure[]): string {
-  const table = [['row', 'figure', 'goal', 'met'], Array<string>(4).fill('---'), ...figures.map(cellsOf)];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table.map((row) => rowOf(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)))).join('\n');
-}
-
-function cellsOf(figure: Figure): string[] {
-  return [figure.name, describe(figure), describeGoal(figure), describeJudgement(figure)];
+  const rows = figures.map((figure) => [
+    figure.name,
+    describe(figure),
+    describeGoal(figure),
+    describeJudgement(figure),
+  ]);
+  const table = [['row', 'figure', 'goal', 'met'], ...rows];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lines = table.map((row) => rowOf(row.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
+  lines.splice(1, 0, rowOf(widths.map((width) => '-'.repeat(width))));
+  return lines.join('\n');
 }
 
 function rowOf(cells: readonly string[]): string {

@@ -7,39 +7,77 @@ import type { Bench } from './open-bench.js';
 export interface SampleParts {
   readonly bench: Bench;
   readonly steps: Steps;
+  /** To ingress. */
   readonly sender: Sender;
+}
+
+/** One way through the services: all of it, and how long each step took; in milliseconds. */
+export interface Latency {
+  readonly totalMs: number;
+  /** In their order; they add up to the total. */
+  readonly steps: Readonly<Record<string, number>>;
+  /** From sending the request until it was answered; undefined where a block began it. */
+  readonly answeredMs?: number;
+}
+
+export interface PostLatency extends Latency {
+  /** Until the projector published ACTIVE, by its own stamp. */
+  readonly publishedMs: number;
 }
 
 /** Takes tokens away from makers, and gives them back. */
 const FRIEND = '0x00000000000000000000000000000000000f41e0';
 
-/**
- * Milliseconds from sending a POST of one order until the feed says ACTIVE, and until the projector published that, by its own
- * stamp.
- */
+/** From sending a POST of one order until the feed says ACTIVE. */
 export async function samplePost(
   { bench, steps, sender }: SampleParts,
   maker: MakerKey,
   order = bench.signOrder(maker),
-): Promise<{ readonly totalMs: number; readonly publishedMs: number }> {
+): Promise<PostLatency> {
   const post = postOf([order]);
-  const coming = steps.next(`ACTIVE/${order.orderHash}`);
+  const coming = [
+    steps.next(`submitted/${order.orderHash}`),
+    steps.next(`observed/${maker.address}`),
+    steps.next(`ACTIVE/${order.orderHash}`),
+  ] as const;
   const sentAtMs = wallMs();
-  const [active] = await Promise.all([coming, sender.send(post)]);
-  return { totalMs: active.readAtMs - sentAtMs, publishedMs: active.writtenAtMs - sentAtMs };
+  const answered = sender.send(post);
+  const [submitted, observed, active] = await Promise.all(coming);
+  return {
+    totalMs: active.readAtMs - sentAtMs,
+    publishedMs: active.writtenAtMs - sentAtMs,
+    answeredMs: await answered,
+    steps: {
+      ingress: submitted.writtenAtMs - sentAtMs,
+      'order through the log': submitted.readAtMs - submitted.writtenAtMs,
+      'chain-watcher': observed.writtenAtMs - submitted.readAtMs,
+      'reading through the log': observed.readAtMs - observed.writtenAtMs,
+      projector: active.writtenAtMs - observed.readAtMs,
+      'entry through the feed': active.readAtMs - active.writtenAtMs,
+    },
+  };
 }
 
-/** Milliseconds from sending the DELETE of an order that has been ACTIVE for a moment until its tombstone is read. */
-export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise<number> {
+/** From sending the DELETE of an order that has been ACTIVE for a moment until its tombstone is read. */
+export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise<Latency> {
   const { bench, steps, sender } = parts;
-  const order = bench.signOrder(maker);
-  await samplePost(parts, maker, order);
+  const order = await openOrder(parts, maker);
   await pause(50 + Math.random() * 100);
-  const coming = steps.next(`GONE/${order.orderHash}`);
+  const coming = [steps.next(`cancelled/${order.orderHash}`), steps.next(`GONE/${order.orderHash}`)] as const;
   const request = bench.signCancel(maker, order);
   const sentAtMs = wallMs();
-  const [gone] = await Promise.all([coming, sender.send(request)]);
-  return gone.readAtMs - sentAtMs;
+  const answered = sender.send(request);
+  const [cancelled, gone] = await Promise.all(coming);
+  return {
+    totalMs: gone.readAtMs - sentAtMs,
+    answeredMs: await answered,
+    steps: {
+      ingress: cancelled.writtenAtMs - sentAtMs,
+      'cancellation through the log': cancelled.readAtMs - cancelled.writtenAtMs,
+      projector: gone.writtenAtMs - cancelled.readAtMs,
+      'tombstone through the feed': gone.readAtMs - gone.writtenAtMs,
+    },
+  };
 }
 
 /** Makers who hold exactly what each of their orders sells: a transfer of one unit decides whether all of them can be filled. */
@@ -63,12 +101,13 @@ export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], 
   return { makers: opened, isActive: true };
 }
 
-/** Milliseconds from `newHeads` of a block with a transfer of each maker until the feed has the new status of the last order. */
-export async function sampleFlip({ bench, steps }: SampleParts, flip: Flip): Promise<number> {
+/** From `newHeads` of a block with a transfer of each maker until the feed has the new status of the last order. */
+export async function sampleFlip({ bench, steps }: SampleParts, flip: Flip): Promise<Latency> {
   const { chain, token } = bench;
   flip.isActive = !flip.isActive;
   const status = flip.isActive ? 'ACTIVE' : 'INACTIVE';
-  const coming = flip.makers.flatMap(({ orders }) =>
+  const comingFacts = flip.makers.map(({ maker }) => steps.next(`observed/${maker.address}`));
+  const comingEntries = flip.makers.flatMap(({ orders }) =>
     orders.map(({ orderHash }) => steps.next(`${status}/${orderHash}`)),
   );
   let transaction = '';
@@ -77,6 +116,29 @@ export async function sampleFlip({ bench, steps }: SampleParts, flip: Flip): Pro
     transaction = await chain.send(from, token, 'transfer', to, 1n);
   }
   await chain.mine();
-  const readAtMs = (await Promise.all(coming)).map((entry) => entry.readAtMs);
-  return Math.max(...readAtMs) - performance.timeOrigin - (await chain.seenAt(await chain.blockOf(transaction)));
+  const [facts, entries] = await Promise.all([Promise.all(comingFacts), Promise.all(comingEntries)]);
+  const seenAtMs = performance.timeOrigin + (await chain.seenAt(await chain.blockOf(transaction)));
+  const observed = { writtenAtMs: latest(facts, 'writtenAtMs'), readAtMs: latest(facts, 'readAtMs') };
+  const changed = { writtenAtMs: latest(entries, 'writtenAtMs'), readAtMs: latest(entries, 'readAtMs') };
+  return {
+    totalMs: changed.readAtMs - seenAtMs,
+    steps: {
+      'chain-watcher': observed.writtenAtMs - seenAtMs,
+      'reading through the log': observed.readAtMs - observed.writtenAtMs,
+      projector: changed.writtenAtMs - observed.readAtMs,
+      'entry through the feed': changed.readAtMs - changed.writtenAtMs,
+    },
+  };
+}
+
+function latest<K extends string>(passages: readonly Readonly<Record<K, number>>[], of: K): number {
+  return Math.max(...passages.map((passage) => passage[of]));
+}
+
+async function openOrder({ bench, steps, sender }: SampleParts, maker: MakerKey): Promise<OrderToPost> {
+  const order = bench.signOrder(maker);
+  const isActive = steps.next(`ACTIVE/${order.orderHash}`);
+  await sender.send(postOf([order]));
+  await isActive;
+  return order;
 }

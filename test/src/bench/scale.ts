@@ -1,23 +1,23 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeMakerEvent, topicNames } from '@makerbook/contracts-events';
 import { orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
-import { connectPostgres } from '@makerbook/postgres';
+import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { openLoadGenerator } from '../kit/generate-load.js';
 import { readPssMb } from '../kit/read-processes.js';
-import { openSender, type PreparedRequest } from '../kit/send-requests.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { median } from '../kit/summarise.js';
-import { awaitCount } from './await-rows.js';
 import { followSteps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
+import { bytesUnder } from './read-disk.js';
 import { type BenchOptions, compare, type Figure, type Goal } from './report.js';
-import { openFlip, sampleFlip } from './sample-latency.js';
 
 const MAKERS = 1_000;
 const ORDERS_PER_MAKER = [10, 1_000];
-/** Of the makers that are measured, at each size. */
+/** Of the maker that is measured, at each size. */
 const OWN_ORDERS = 100;
 const SAMPLES = 100;
 const REQUESTS_PER_SECOND = 10;
@@ -25,18 +25,19 @@ const IDLE_MS = 10_000;
 const BLOCK_MS = 1_000;
 const STRANGERS_TRANSFERS = 20;
 const STRANGERS = ['0x00000000000000000000000000000000000057a1', '0x00000000000000000000000000000000000057a2'] as const;
-const COUNT_ACTIVE = "select count(*)::text as count from orders where status = 'ACTIVE'";
 const RECORDS_PER_APPEND = 500;
 const READ_MS_MAX = 1_800_000;
 const PARTITIONS = 12;
 const TIME_GOAL = { ratioMax: 1.2 };
 const START_GOAL = { valueMax: 10 };
-const WATCHER = 'chain-watcher';
+const WATCHER_GOAL = { valueMax: 800 };
 
+/** One thing that was measured at one size. */
 type Measured = Pick<Figure, 'name' | 'unit' | 'value'> & { readonly goal?: Goal | undefined };
 
 interface Scaled {
   readonly bench: Bench;
+  readonly postgres: Postgres;
   readonly appender: Appender;
   readonly own: MakerKey;
   readonly others: readonly MakerKey[];
@@ -55,7 +56,7 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
     const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-bench', logger: silentLogger });
     const postgres = connectPostgres({ url: databaseUrl, statementTimeoutMs: READ_MS_MAX });
     const appender = log.createAppender({ timeoutMs: 60_000 });
-    const scaled = { bench, appender, own, others };
+    const scaled = { bench, postgres, appender, own, others };
     try {
       await submit(scaled, [own], OWN_ORDERS);
       const sizes: Size[] = [];
@@ -63,8 +64,7 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
       for (const each of ORDERS_PER_MAKER) {
         await submit(scaled, others, each - before);
         before = each;
-        // Each order is read on the chain, and stored so.
-        await awaitCount(postgres, COUNT_ACTIVE, makers * each + OWN_ORDERS - 1);
+        await untilRead(scaled, makers * each + OWN_ORDERS);
         sizes.push({ orders: makers * each, measured: await measure(scaled) });
       }
       return describe(sizes);
@@ -98,14 +98,9 @@ async function measure(scaled: Scaled): Promise<readonly Measured[]> {
     { name: 'block to book, p50', unit: 'ms', value: await measureBlocks(scaled), goal: TIME_GOAL },
     ...(await measureIdle(bench, 'idle', () => pause(IDLE_MS))),
     ...(await measureIdle(bench, `${STRANGERS_TRANSFERS} transfers of strangers a block`, () => moveStrangers(bench))),
-    {
-      name: `PSS of ${WATCHER}`,
-      unit: 'MB',
-      value: readPssMb(bench.stack.processOf(WATCHER).pid),
-      goal: { valueMax: 800 },
-    },
+    ...(await measureStorage(scaled)),
   ];
-  for (const name of ['projector', WATCHER]) {
+  for (const name of ['projector', 'chain-watcher']) {
     measured.push({ name: `start of ${name}`, unit: 's', value: await measureStart(bench, name), goal: START_GOAL });
   }
   return measured;
@@ -137,7 +132,7 @@ async function measureIdle(bench: Bench, what: string, wait: () => Promise<unkno
   await wait();
   const tookMs = performance.now() - startedAtMs;
   const after = bench.cpu();
-  return ['projector', WATCHER].map((name) => {
+  return ['projector', 'chain-watcher'].map((name) => {
     const value = ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / tookMs;
     return { name: `${what}: ${name}`, unit: 'ms of CPU per s', value, goal: TIME_GOAL };
   });
@@ -156,14 +151,43 @@ async function moveStrangers({ chain, token }: Bench): Promise<void> {
   await chain.blockOf(last);
 }
 
-/** From a block that takes a unit of a maker's tokens, or gives it back, until the book says so of all of its orders. */
-async function measureBlocks({ bench }: Scaled): Promise<number> {
+async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Measured[]> {
+  const [row] = await postgres.query<{ bytes: string }>('select pg_database_size(current_database())::text as bytes');
+  const logBytes = bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log'));
+  return [
+    ...bench.stack.processes().map(({ name, pid }) => {
+      const goal = name === 'chain-watcher' ? WATCHER_GOAL : undefined;
+      return { name: `PSS of ${name}`, unit: 'MB', value: readPssMb(pid), goal };
+    }),
+    { name: 'Postgres on disk', unit: 'MB', value: Number(row?.bytes) / 1e6 },
+    { name: 'Kafka on disk', unit: 'MB', value: logBytes / 1e6 },
+  ];
+}
+
+/** From the block that takes the maker's tokens, or gives them back, until the book says so of the order posted here. */
+async function measureBlocks({ bench, own }: Scaled): Promise<number> {
+  const { chain, token } = bench;
   const steps = await followSteps(bench.stack);
-  const parts = { bench, steps, sender: openSender(bench.portOf('ingress')) };
-  const flip = await openFlip(parts, await bench.openMakers(1, 1), OWN_ORDERS);
+  const order = bench.signOrder(own);
+  const active = steps.next(`ACTIVE/${order.orderHash}`);
+  const load = openLoadGenerator();
+  await load.send(bench.portOf('ingress'), [postOf([order])], { atOnce: 1 });
+  await active;
   const tookMs: number[] = [];
-  while (tookMs.length < SAMPLES / 5) tookMs.push(await sampleFlip(parts, flip));
-  parts.sender.close();
+  for (let n = 0; n < SAMPLES / 10; n += 1) {
+    for (const [status, approved] of [
+      ['INACTIVE', 0n],
+      ['ACTIVE', 10n ** 30n],
+    ] as const) {
+      const changed = steps.next(`${status}/${order.orderHash}`);
+      const sent = await chain.send(own.address, token, 'approve', bench.domain.verifyingContract, approved);
+      await chain.mine();
+      const { readAtMs } = await changed;
+      tookMs.push(readAtMs - performance.timeOrigin - (await chain.seenAt(await chain.blockOf(sent))));
+    }
+  }
+  await load.send(bench.portOf('ingress'), [bench.signCancel(own, order)], { atOnce: 1 });
+  load.close();
   await steps.stop();
   return median(tookMs);
 }
@@ -207,4 +231,17 @@ function recordOf(topic: string, { address }: MakerKey, { order, orderHash, sign
     { id: orderHash, source: '/makerbook/bench', timeMs: acceptedAtMs },
   );
   return { topic, partition: partitionOf(address, PARTITIONS), key: key ?? '', ...message };
+}
+
+/** Waits until each order is read on the chain and stored so. */
+async function untilRead({ postgres }: Scaled, orders: number): Promise<void> {
+  const deadline = performance.now() + READ_MS_MAX;
+  for (;;) {
+    const [row] = await postgres.query<{ active: string }>(
+      "select count(*)::text as active from orders where status = 'ACTIVE'",
+    );
+    if (Number(row?.active) >= orders) return;
+    if (performance.now() > deadline) throw new Error(`only ${row?.active} of ${orders} orders are ACTIVE`);
+    await pause(1_000);
+  }
 }

@@ -2,11 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { OrderSubmitted } from '@makerbook/contracts-events';
 import { createOrderHasher, createRequestHashers, hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { orderFromBody } from '@makerbook/domain';
 import { connectLog, partitionOf } from '@makerbook/kafka';
 import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
 import { silentLogger } from '@makerbook/telemetry';
@@ -57,9 +55,16 @@ async function serve({ kafkaBrokers, topic, partitions, domain, bytes }: FloorSe
   app.disable('x-powered-by');
   /** Parses, verifies, and appends one record for each order. */
   app.post(paths.limitOrders, express.json({ limit: '1mb' }), async (request: Request, response: Response) => {
-    const items = request.body as readonly Pick<OrderSubmitted, 'order' | 'signature'>[];
+    const items = request.body as readonly PostedOrder[];
     const records = items.map(({ order, signature }) => {
-      const digest = hashOrder(orderFromBody(order));
+      const digest = hashOrder({
+        ...order,
+        salt: BigInt(order.salt),
+        nonce: BigInt(order.nonce),
+        expiresAt: BigInt(order.expiresAt),
+        making: { token: order.making.token, amount: BigInt(order.making.amount) },
+        taking: { token: order.taking.token, amount: BigInt(order.taking.amount) },
+      });
       if (recover(digest, signature) !== order.maker) throw new Error('the signer is another');
       const value = Buffer.from(JSON.stringify({ order, signature, orderHash: Buffer.from(digest).toString('hex') }));
       return { topic, partition: partitionOf(order.maker, partitions), key: order.maker, value, headers: {} };
@@ -81,6 +86,12 @@ async function serve({ kafkaBrokers, topic, partitions, domain, bytes }: FloorSe
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
+}
+
+interface PostedOrder {
+  readonly order: Record<'salt' | 'nonce' | 'expiresAt' | 'maker' | 'permittedTaker', Hex> &
+    Record<'making' | 'taking', { readonly token: Hex; readonly amount: Hex }>;
+  readonly signature: string;
 }
 
 function recover(digest: Uint8Array, text: string): Hex | undefined {

@@ -5,10 +5,9 @@ import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
 import { readBusyMs, readPssMb } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest, type Sender } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
-import { percentile, sum } from '../kit/summarise.js';
+import { percentile } from '../kit/summarise.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
-import { itemAt } from './place-orders.js';
 import { bytesUnder } from './read-disk.js';
 import { type BenchOptions, compare, type Figure, type Goal, state } from './report.js';
 import { samplePost } from './sample-latency.js';
@@ -19,16 +18,19 @@ const ORDERS_PER_REQUEST = 10;
 const OPEN_REQUESTS = 1_000;
 const AT_ONCE = 16;
 const SATURATING_PAIRS = 2_000;
+/** Of the cores: the stack, the load and this process. */
 const BUSY_SHARE = 0.7;
 /** Minutes that are compared, at the beginning and at the end. */
 const EDGE_MINUTES = 5;
 const SAMPLE_MS = 500;
+/** No request is for them. */
+const IDLE_SERVICES = ['query', 'gateway'];
 const P50_GOAL = { ratioMax: 1.05 };
 const P99_GOAL = { ratioMax: 1.3 };
 const DISK_GOAL = { valueMax: 2_500 };
 /** What is not collected yet differs by a fifth between runs. */
 const MEMORY_GOAL = { ratioMax: 1.3 };
-/** Their memory must not grow; parts may keep what they are told to. */
+/** Theirs must not grow; parts may keep what they are told to. */
 const SERVICES = ['ingress', 'chain-watcher', 'projector', 'query', 'gateway'];
 
 interface Minute {
@@ -36,6 +38,8 @@ interface Minute {
   readonly cancelMs: readonly number[];
   readonly activeMs: readonly number[];
   readonly memoryMb: ReadonlyMap<string, number>;
+  /** Microseconds for each order that was placed and each older one that was cancelled. */
+  readonly cpuPerOrder: ReadonlyMap<string, number>;
 }
 
 interface Run {
@@ -105,16 +109,18 @@ function describe(last: readonly Minute[], first: readonly Minute[]): Figure[] {
     const atShare = (share: number) => (minutes: readonly Minute[]) => percentile(minutes.flatMap(samplesOf), share);
     return [by(`${name}, p50`, 'ms', atShare(0.5), P50_GOAL), by(`${name}, p99`, 'ms', atShare(0.99), P99_GOAL)];
   };
-  const memory = SERVICES.map((name) => {
-    const mean = (minutes: readonly Minute[]) =>
-      sum(minutes.map(({ memoryMb }) => memoryMb.get(name) ?? 0)) / minutes.length;
-    return by(`PSS of ${name}`, 'MB', mean, MEMORY_GOAL);
-  });
+  const byProcess = (what: string, unit: string, of: (minute: Minute) => ReadonlyMap<string, number>, goal?: Goal) =>
+    [...(first[0] === undefined ? [] : of(first[0]).keys())].map((name) => {
+      const mean = (minutes: readonly Minute[]) =>
+        sum(minutes.map((minute) => of(minute).get(name) ?? 0)) / minutes.length;
+      return by(`${what} of ${name}`, unit, mean, SERVICES.includes(name) ? goal : undefined);
+    });
   return [
     ...latency(`POST of ${ORDERS_PER_REQUEST}`, ({ postMs }) => postMs),
     ...latency(`DELETE of ${ORDERS_PER_REQUEST}`, ({ cancelMs }) => cancelMs),
     ...latency('POST → ACTIVE, as the projector publishes it', ({ activeMs }) => activeMs),
-    ...memory,
+    ...byProcess('PSS', 'MB', ({ memoryMb }) => memoryMb, MEMORY_GOAL),
+    ...byProcess('CPU per order', 'µs', ({ cpuPerOrder }) => cpuPerOrder),
   ];
 }
 
@@ -163,6 +169,7 @@ async function runMinute(
   sending.catch(() => undefined);
   const activeMs: number[] = [];
   const next: Pair[] = [];
+  const before = bench.cpu();
   while (!isDone) {
     const startedAtMs = performance.now();
     activeMs.push(await followOrder(run));
@@ -170,12 +177,16 @@ async function runMinute(
     await pause(Math.max(0, SAMPLE_MS - (performance.now() - startedAtMs)));
   }
   const { latencyMs } = await sending;
+  const after = [...bench.cpu()].filter(([name]) => !IDLE_SERVICES.includes(name));
   next.push(...pairsOf(nextCount - next.length, nextPair));
   const minute: Minute = {
     postMs: latencyMs.filter((_, index) => index % 2 === 0),
     cancelMs: latencyMs.filter((_, index) => index % 2 === 1),
     activeMs,
-    memoryMb: new Map(SERVICES.map((name) => [name, readPssMb(bench.stack.processOf(name).pid)])),
+    memoryMb: new Map(bench.stack.processes().map(({ name, pid }) => [name, readPssMb(pid)])),
+    cpuPerOrder: new Map(
+      after.map(([name, us]) => [name, (us - (before.get(name) ?? 0)) / (pairs.length * ORDERS_PER_REQUEST)]),
+    ),
   };
   return { minute, next };
 }
@@ -196,7 +207,8 @@ function createPairs(bench: Bench, makers: readonly MakerKey[]): () => Pair {
   const open: { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[] = [];
   let turn = 0;
   return () => {
-    const maker = itemAt(makers, turn);
+    const maker = makers[turn % makers.length];
+    if (maker === undefined) throw new Error('there is no maker');
     turn += 1;
     const orders = Array.from({ length: ORDERS_PER_REQUEST }, () => bench.signOrder(maker));
     open.push({ maker, orders });
@@ -218,4 +230,8 @@ function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
 function bytesStored({ stack }: Bench): number {
   const records = bytesUnder(join(stack.folder, 'kafka'), (path) => path.endsWith('.log'));
   return records + bytesUnder(join(stack.folder, 'postgres', 'base'));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

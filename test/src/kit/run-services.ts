@@ -53,11 +53,14 @@ export function runServices(folder: string, environment: Environment) {
   };
 
   return {
-    /** Starts `services/<service>` under a name. It becomes ready later. */
-    async start(name: string, service: string, settings: Environment = {}): Promise<void> {
+    /**
+     * Starts `services/<service>` under a name. It becomes ready later.
+     * @param checkout the root of another checkout, built, whose code it runs
+     */
+    async start(name: string, service: string, settings: Environment = {}, checkout = root): Promise<void> {
       const [port = 0, opsPort = 0] = await findFreePorts(2);
       const log = openSync(logFile(name), 'a');
-      const entry = join(root, 'services', service, 'dist', 'main.js');
+      const entry = join(checkout, 'services', service, 'dist', 'main.js');
       const env = {
         PATH: process.env['PATH'],
         NODE_ENV: 'production',
