@@ -74,19 +74,23 @@ async function move(price: bigint): Promise<void> {
   const gone = [...open.values()];
   // They were signed just now: a duplicate can only mean that an earlier try has stored them.
   const options = { duplicateCountsAsStored: true, validUntilMs: Date.now() + 10_000 };
+  const keep = () => {
+    for (const { orderHash, order } of orders) open.set(orderHash, { orderHash, salt: order.salt });
+  };
   try {
     await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));
     open.clear();
+    keep();
     console.log('moved', gone.length);
   } catch (failure) {
     const { code, index = 0, mayHaveHappened } = complain(failure);
     // It is filled or has expired, or the switch has cancelled it.
     if (code === 'not_found') open.delete(String(gone[index]?.orderHash));
     if (!mayHaveHappened) return;
+    // Nobody knows whether the old or the new orders are open: a cancellation ends both, also those that are on their way.
+    keep();
+    await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
   }
-  for (const { orderHash, order } of orders) open.set(orderHash, { orderHash, salt: order.salt });
-  // Nobody knows whether the old ones or the new ones are open: a cancellation ends both, also of such that are on their way.
-  if (open.size > QUOTES) await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
 }
 
 process.once('SIGTERM', () => (isStopping = true));

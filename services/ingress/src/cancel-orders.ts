@@ -62,7 +62,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const charged = await charge(parts, toCancel, orderHashes);
   if (isRefusal(charged)) return charged;
   const { headers, written } = charged;
-  const origin = { requestId: request.requestId, timeMs: parts.now(), written: written === undefined ? [] : [written] };
+  const origin = { requestId: request.requestId, timeMs: parts.now(), written };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
@@ -156,7 +156,7 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
 interface Charged {
   readonly headers: ReplyHeaders;
   /** The marks, if there are any. */
-  readonly written?: Written;
+  readonly written: readonly Written[];
 }
 
 /**
@@ -169,7 +169,8 @@ export async function charge(
   orderHashes: readonly Hex[],
   isFirst = false,
 ): Promise<Charged | Refusal> {
-  if (toCancel.size === 0) return { headers: {} };
+  const nothing = { headers: {}, written: [] };
+  if (toCancel.size === 0) return nothing;
   const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
   const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
   const marking = store.markCancelling({
@@ -182,12 +183,12 @@ export async function charge(
   });
   const outcome = await unlessAway(marking);
   if (outcome === undefined && isFirst) return unavailable('nothing was stored: the store of orders does not answer');
-  if (outcome === undefined) return { headers: {} };
+  if (outcome === undefined) return nothing;
   const owners = makers.map((maker) => ({ maker, budget }));
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
   if (outcome.kind === 'marked') {
-    return { headers, written: { orderHashes: [...toCancel.keys()], untilMs: outcome.untilMs } };
+    return { headers, written: [{ orderHashes: [...toCancel.keys()], untilMs: outcome.untilMs }] };
   }
   if (outcome.kind === 'marked_already') {
     const detail = 'nothing was stored: another request cancels one of the orders; send this one again';

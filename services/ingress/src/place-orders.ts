@@ -75,7 +75,7 @@ export async function proveOrders(
 /** Cancellations of the same maker that are stored with its orders, and what they have written in Postgres. */
 export interface Replaced {
   readonly facts: readonly OrderCancelled[];
-  readonly written: Written | undefined;
+  readonly written: readonly Written[];
 }
 
 interface Stored {
@@ -89,10 +89,9 @@ export async function storeOrders(
   { requestId, receivedAtMs }: ApiRequest,
   proven: readonly ProvenOrder[],
   validUntilMs: number | undefined,
-  replaced: Replaced = { facts: [], written: undefined },
+  replaced: Replaced = { facts: [], written: [] },
 ): Promise<Stored | Refusal> {
   const { makers, metrics, now } = parts;
-  const marks = replaced.written === undefined ? [] : [replaced.written];
   const startedAt = performance.now();
   const acceptedAtMs = now();
   const orders = proven.map(({ order }) => order);
@@ -103,7 +102,7 @@ export async function storeOrders(
   const asked: Asked = { ...askFor(parts, proven), receivedAtMs, chargeOnly, firstRepeatAt: repeat?.index };
   const outcome = await decide(parts, asked, validUntilMs);
   metrics.took('decide', startedAt);
-  if (isRefusal(outcome) || outcome.kind !== 'placed') await release(parts, marks);
+  if (isRefusal(outcome) || outcome.kind !== 'placed') await release(parts, replaced.written);
   if (isRefusal(outcome)) return outcome;
   const headers = describeBudget(asked, outcome);
   if (outcome.kind !== 'placed') {
@@ -112,7 +111,7 @@ export async function storeOrders(
   }
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const placed = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
-  const origin = { requestId, timeMs: acceptedAtMs, written: [...marks, placed] };
+  const origin = { requestId, timeMs: acceptedAtMs, written: [...replaced.written, placed] };
   const appended = await appendDecided(parts, [...replaced.facts, ...facts], origin);
   if (appended instanceof LogUnavailable) {
     return unavailable(
@@ -149,6 +148,8 @@ const validUntilPassed: Refusal = {
   code: 'valid_until_passed',
   detail: 'nothing was stored: by the clock of the service the time that Valid-Until names has passed',
 };
+
+export const ACCEPTED_BEFORE = 'the order was accepted before: a hash is accepted once';
 
 type Asked = Omit<PlaceRequest, 'nowMs' | 'lastsMs'>;
 
@@ -254,7 +255,7 @@ function refuseOutcome(
     }
     case 'duplicate':
       if (repeat?.index === index) return refuse(repeat);
-      return refused('duplicate', 'the order was accepted before: a hash is accepted once');
+      return refused('duplicate', ACCEPTED_BEFORE);
     case 'told_unknown': {
       const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
       return refused('order_cancelled', detail);

@@ -14,7 +14,7 @@ import { awaitFeed, charge, lookUp, prove, type ToCancel } from './cancel-orders
 import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import type { Parts } from './parts.js';
-import { describeAccepted, proveOrders, storeOrders } from './place-orders.js';
+import { ACCEPTED_BEFORE, describeAccepted, proveOrders, storeOrders } from './place-orders.js';
 
 /** An append in flight ends within seconds. */
 const RETRY_SECONDS = 2;
@@ -107,11 +107,7 @@ async function refuseRepeat({ store, now }: Parts, proven: readonly ProvenOrder[
   }
   const index = found.findIndex(({ state }) => state === 'FOUND' || state === 'GONE');
   if (index < 0) return undefined;
-  return inList('place', {
-    code: 'duplicate',
-    detail: 'the order was accepted before: a hash is accepted once',
-    index,
-  });
+  return inList('place', { code: 'duplicate', detail: ACCEPTED_BEFORE, index });
 }
 
 /** Points to the item in its list of the body. */

@@ -142,8 +142,7 @@ export function takeExit(read: ReadExit) {
     const { requestId } = request;
     const cause: Cause = { kind: 'request', requestId };
     const fact: ExitFact = { ...exit.fact, cause };
-    const origin = { requestId, timeMs: parts.now(), written: written === undefined ? [] : [written] };
-    const appended = await appendDecided(parts, [fact], origin);
+    const appended = await appendDecided(parts, [fact], { requestId, timeMs: parts.now(), written });
     if (appended instanceof LogUnavailable) {
       return unavailable('the log did not confirm the request: send it again');
     }
@@ -183,16 +182,16 @@ function refuseSigner({ makers }: Parts, { fact, digest, signature, takesKeys }:
 async function charge(
   { settings, store, now }: Parts,
   { fact: { maker }, count, scope }: Exit,
-): Promise<{ readonly headers: Record<string, string>; readonly written: Written | undefined } | Refusal> {
+): Promise<{ readonly headers: Record<string, string>; readonly written: readonly Written[] } | Refusal> {
   const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
   const partition = partitionOf(maker, settings.PARTITIONS);
   const lastsMs = settledMsOf(settings);
   const marking = store.markAll({ nowMs: now(), lastsMs, budget, maker, partition, count, ...(scope && { scope }) });
   const outcome = await unlessAway(marking);
-  if (outcome === undefined) return { headers: {}, written: undefined };
+  if (outcome === undefined) return { headers: {}, written: [] };
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('cancels', [{ maker, budget }], outcome.remaining, retryAfterMs);
-  if (outcome.kind === 'marked') return { headers, written: outcome };
+  if (outcome.kind === 'marked') return { headers, written: [outcome] };
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent; this costs ${count}`;
   return { code: 'rate_limited', detail, headers };
 }
