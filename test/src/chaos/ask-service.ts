@@ -29,7 +29,7 @@ export interface LoadState {
   readonly touched: Set<string>;
   readonly findings: Finding[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
-  count(kind: 'POST' | 'GET' | 'DELETE' | 'chain', outcome: string, beganAtMs?: number): void;
+  count(kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'chain', outcome: string, beganAtMs?: number): void;
 }
 
 const LIFE_SECONDS = 10 * 86_400;
@@ -92,14 +92,11 @@ export function openRequests(state: LoadState) {
       owner.orders.push(order);
       await post([order], owner);
     },
-    /** What may be stored already, or surely is. */
     async postAgain(owner: LoadMaker): Promise<void> {
-      const { orders: own } = owner;
-      const unsure = own.filter(({ posts }) => posts.length > 0 && posts.every(({ outcome }) => outcome !== 'stored'));
-      const one = chance.pickAny(unsure.slice(-20)) ?? chance.pickAny(own);
-      if (one === undefined) return;
+      const request = pickRequest(owner, chance);
+      if (request === undefined) return;
       await post(
-        orders.filter(({ request }) => request === one.request),
+        orders.filter((order) => order.request === request),
         owner,
       );
     },
@@ -123,8 +120,46 @@ export function openRequests(state: LoadState) {
         state.count('DELETE', outcome);
       }
     },
+    replace: (owner: LoadMaker) => replaceSome(owner, state),
     list: (owner: LoadMaker) => checkList(owner, state),
   };
+}
+
+/** A request that may be stored already, or surely is. Alone a new order that was to replace others would add to them. */
+function pickRequest({ orders }: LoadMaker, chance: Chance): number | undefined {
+  const alone = orders.filter(({ replaces }) => replaces === undefined);
+  const unsure = alone.filter(({ posts }) => posts.length > 0 && posts.every(({ outcome }) => outcome !== 'stored'));
+  return (chance.pickAny(unsure.slice(-20)) ?? chance.pickAny(alone))?.request;
+}
+
+/** Orders that may be open, by a new one; at times by two requests at once, of which one may be stored. */
+async function replaceSome(owner: LoadMaker, state: LoadState): Promise<void> {
+  const { chance } = state;
+  const recent = owner.orders.filter(({ posts }) => posts.some(({ outcome }) => outcome === 'stored')).slice(-6);
+  const gone = [...new Set([chance.pickAny(recent), chance.pickAny(recent)])].filter((one) => one !== undefined);
+  if (gone.length === 0) return;
+  const times = chance.oneIn(3) ? 2 : 1;
+  await Promise.all(Array.from({ length: times }, () => replaceOnce(owner, gone, state)));
+}
+
+async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], state: LoadState): Promise<void> {
+  const { chance, orders, touched } = state;
+  const signed = await owner.maker.sign({ ...drawTerms(chance), nonce: owner.nonce() });
+  if (isNonceNew(owner)) touched.add(signed.orderHash);
+  const replaces = gone.map((order) => order.signed.orderHash);
+  const placed: OrderHistory = { signed, request: orders.length, wasAhead: false, replaces, posts: [], cancels: [] };
+  orders.push(placed);
+  owner.orders.push(placed);
+  const places = gone.map(({ cancels }) => cancels.push(pending()) - 1);
+  const attempt = await attemptOf(async () => {
+    const pairs = gone.map((order) => ({ orderHash: order.signed.orderHash, salt: order.signed.order.salt }));
+    await owner.client.replaceOrders(pairs, [signed]);
+    return 'stored';
+  });
+  placed.posts.push(attempt);
+  const outcome = attempt.outcome === 'stored' ? 'CANCELLED' : attempt.outcome;
+  for (const [index, { cancels }] of gone.entries()) cancels[places[index] ?? 0] = { ...attempt, outcome };
+  state.count('REPLACE', attempt.outcome);
 }
 
 function isNonceNew(owner: LoadMaker): boolean {

@@ -2,7 +2,14 @@ import type { SignedOrder } from '@makerbook/client';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import type { Postgres } from '@makerbook/postgres';
 import type { FollowedOrders } from '../kit/follow-orders.js';
-import { type Finding, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
+import {
+  type Finding,
+  type FoundOrder,
+  judgeOrder,
+  judgeReplacements,
+  judgeRequests,
+  type OrderHistory,
+} from './judge-orders.js';
 import type { Load } from './put-load-on.js';
 
 /**
@@ -60,6 +67,11 @@ export async function compareAnswers(
     ...findings.map((finding) => ({ ...finding, text: `${finding.text}; ${feed.last(finding.text.slice(0, 66))}` })),
     ...orders.flatMap((order: OrderHistory) => judgeOrder(order, foundOf(order.signed.orderHash))),
     ...judgeRequests(orders, (orderHash) => submitted.has(orderHash)),
+    ...judgeReplacements(
+      orders,
+      (orderHash) => submitted.has(orderHash),
+      (orderHash) => cancelled.has(orderHash),
+    ),
     ...[...new Set(strangers)].map((orderHash) => ({
       wrong: 'invented' as const,
       text: `${orderHash}: nobody has ever signed it`,

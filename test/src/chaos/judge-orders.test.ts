@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
-import { type Attempt, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
+import {
+  type Attempt,
+  type FoundOrder,
+  judgeOrder,
+  judgeReplacements,
+  judgeRequests,
+  type OrderHistory,
+} from './judge-orders.js';
 
 const attempt = (outcome: string, mayHaveHappened = true): Attempt => ({
   outcome,
@@ -75,4 +82,21 @@ test('of a request that is stored in part, something is lost', () => {
   const orders = [asked([unknown], [], '0x1'), asked([unknown], [], '0x2'), asked([unknown], [], '0x3', 2)];
   expect(judgeRequests(orders, (orderHash) => orderHash !== '0x2').map(({ wrong }) => wrong)).toEqual(['lost']);
   expect(judgeRequests(orders, (orderHash) => orderHash === '0x3')).toEqual([]);
+});
+
+test('a replacement without its cancellations is lost, and an order that two replace is doubled', () => {
+  const replacing = (orderHash: string, request: number, replaces: string[]) => ({
+    ...asked([unknown], [], orderHash, request),
+    replaces,
+  });
+  const orders = [replacing('0x2', 1, ['0x1']), replacing('0x3', 2, ['0x1']), replacing('0x4', 3, ['0x5'])];
+  const judge = (inLog: string[], gone: string[]) =>
+    judgeReplacements(
+      orders,
+      (hash) => inLog.includes(hash),
+      (hash) => gone.includes(hash),
+    ).map(({ wrong }) => wrong);
+  expect(judge(['0x2', '0x4'], ['0x1', '0x5'])).toEqual([]);
+  expect(judge(['0x2', '0x3'], ['0x1'])).toEqual(['doubled']);
+  expect(judge(['0x4'], ['0x1'])).toEqual(['lost']);
 });

@@ -16,6 +16,8 @@ export interface OrderHistory {
   readonly request: number;
   /** Signed with a nonce that the chain did not hold yet. */
   readonly wasAhead: boolean;
+  /** The orders in whose stead its request places it. */
+  readonly replaces?: readonly string[];
   readonly posts: Attempt[];
   readonly cancels: Attempt[];
 }
@@ -95,4 +97,23 @@ export function judgeRequests(orders: readonly OrderHistory[], isInLog: (orderHa
     const text = `${first?.signed.orderHash}: of the ${together.length} orders of its request ${stored} are in the log`;
     return [{ wrong: 'lost' as const, text, atMs: first?.posts[0]?.endedAtMs ?? 0 }];
   });
+}
+
+/** Replacements that are in the log without their cancellations, and orders that several of them replace. */
+export function judgeReplacements(
+  orders: readonly OrderHistory[],
+  isInLog: (orderHash: string) => boolean,
+  isCancelled: (orderHash: string) => boolean,
+): Finding[] {
+  const stored = orders.filter(({ signed }) => isInLog(signed.orderHash));
+  const replacedBy = new Map<string, number>();
+  return stored.flatMap(({ request, replaces = [], posts }) =>
+    replaces.flatMap((hash): Finding[] => {
+      const other = replacedBy.get(hash) ?? request;
+      replacedBy.set(hash, request);
+      const atMs = posts[0]?.endedAtMs ?? 0;
+      if (!isCancelled(hash)) return [{ wrong: 'lost', text: `${hash}: it is replaced, and not cancelled`, atMs }];
+      return other === request ? [] : [{ wrong: 'doubled', text: `${hash}: two requests replace it`, atMs }];
+    }),
+  );
 }
