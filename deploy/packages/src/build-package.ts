@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type OutputOptions, type RolldownOptions, rolldown } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
@@ -15,7 +15,7 @@ const read = (...path: readonly string[]) => JSON.parse(readFileSync(join(ROOT, 
 
 /**
  * Makes of a built workspace a folder that `npm pack` and `npm publish` take: `index.js` with its types, and `browser.js`, which
- * holds all that it needs.
+ * holds all that it needs; and the command, if it has one.
  */
 export async function buildPackage(workspace: PublishedPackage, folder: string): Promise<void> {
   const built = join(ROOT, 'shared', workspace, 'dist');
@@ -28,6 +28,9 @@ export async function buildPackage(workspace: PublishedPackage, folder: string):
     await bundle({ input: types, external: isOthers, plugins }, { dir: folder, entryFileNames: '[name].ts' }),
     await bundle({ input, platform: 'browser' }, { file: join(folder, 'browser.js'), minify: true }),
   ].flat();
+  const cli = join(built, 'cli.js');
+  const hasCommand = existsSync(cli);
+  if (hasCommand) await bundle({ input: cli, platform: 'node', external: isOthers }, { file: join(folder, 'cli.js') });
   const { name, version, description, license } = read('shared', workspace);
   const exports = {
     '.': { types: './index.d.ts', default: './index.js' },
@@ -35,7 +38,8 @@ export async function buildPackage(workspace: PublishedPackage, folder: string):
   };
   const versions = imports.map((needed) => [needed, `^${read('node_modules', needed).version}`]);
   const dependencies = Object.fromEntries(versions);
-  const manifest = { name, version, description, license, type: 'module', exports, dependencies };
+  const bin = hasCommand ? { makerbook: './cli.js' } : undefined;
+  const manifest = { name, version, description, license, type: 'module', exports, bin, dependencies };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   cpSync(join(ROOT, 'shared', workspace, 'README.md'), join(folder, 'README.md'));
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createClient } from '@makerbook/client';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { writeStackFile } from '@makerbook/local-stack';
+import { type StackFile, writeStackFile } from '@makerbook/local-stack';
 import { Wallet } from 'ethers';
 import { findRoot } from '../conformance/find-root.js';
 import type { WholeStack } from '../end-to-end/open-whole.js';
@@ -54,6 +54,34 @@ const orders = [forNode, forBrowsers].map(({ createClient }) => createClient(opt
 const signatures = new Set((await Promise.all(orders)).map(({ signature }) => signature));
 console.log(signatures.size, [...signatures][0]);
 `;
+
+/** The maker's command: posts an order, lists it, cancels it, and finds all of it in the history. */
+async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise<void> {
+  const env = {
+    MAKERBOOK_URL: baseUrl,
+    MAKER_KEY: '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
+  };
+  const run = async (words: string) =>
+    (await outputOf(`'${process.execPath}' '${file}' ${words}`, env))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const [{ orderHash, status }] = await run(`post --making ${tokens[0]?.address}:7 --taking ${tokens[1]?.address}:9`);
+  expect(status).toBe('VALIDATING');
+  expect(await run('list')).toContainEqual(expect.objectContaining({ orderHash }));
+  const unknown = `0x${'7e'.repeat(32)}`;
+  expect(await run(`cancel ${orderHash} ${unknown}`)).toEqual([
+    { orderHash, status: 'CANCELLED' },
+    { orderHash: unknown, status: 'NOT_FOUND' },
+  ]);
+  const happened = (await run('history'))
+    .filter((entry) => entry.orderHash === orderHash)
+    .map((entry) => entry.happened);
+  expect([happened[0], happened.at(-1)]).toEqual(['OPENED', 'REMOVED']);
+  await expect(run('lsit')).rejects.toThrow('unknown command `lsit`');
+  await expect(run('post --making 7')).rejects.toThrow('--making must be TOKEN:AMOUNT');
+  await expect(run('cancel --all')).rejects.toThrow("Unknown option '--all'");
+}
 
 const readmeOrder = '0x94da6a3499aabcba37e0b10f5a21b8e2d83d8d2c01c7dc36f84677ceddd8828b';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-examples-'));
@@ -184,6 +212,7 @@ export function testExamples(whole: () => WholeStack): void {
     await eventually(async () => router.lines().includes('FRESH'), true);
     const [, first = ''] = /^cancelled (0x\w+) CANCELLED$/m.exec(await outputOf(commandOf('maker'), environment)) ?? [];
     await eventually(async () => router.lines().includes(`GONE ${first} CANCELLED`), true);
+    await tryCommand(join(project, 'node_modules/@makerbook/client/cli.js'), whole().stack.addresses);
     writeFileSync(join(project, 'sign.js'), SIGN_IN_BOTH);
     expect(await outputOf(commandOf('sign'), {})).toMatch(/^1 0x[0-9a-f]{130}\n$/);
     expect(readFileSync(join(project, 'node_modules/@makerbook/client/browser.js'), 'utf8')).not.toMatch(/^import\b/m);
