@@ -27,7 +27,7 @@ const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler'
 
 const commands = commandsIn('examples/README.md', '');
 const makers = commands.filter((command) => command.includes('maker'));
-const [quoter = ''] = commands.filter((command) => command.includes('quoter'));
+const quoters = commands.filter((command) => command.includes('quoter'));
 const routers = commands.filter((command) => command.includes('outer'));
 /** Why an example cannot run here. */
 function lackOf(command: string): string | undefined {
@@ -36,7 +36,7 @@ function lackOf(command: string): string | undefined {
   if (command.endsWith('router.py') && !hasConfluentKafka) return 'the Python here has no confluent_kafka';
   return undefined;
 }
-const left = [...makers, ...routers].flatMap((command) => {
+const left = [...makers, ...quoters, ...routers].flatMap((command) => {
   const lack = lackOf(command);
   return lack === undefined ? [] : [`left out: ${command}: ${lack}`];
 });
@@ -177,35 +177,38 @@ export function testExamples(whole: () => WholeStack): void {
     await eventually(async () => missing(wanted), nothing());
   });
 
-  test('the quoter moves its orders, takes over what it left when it was killed, and is cancelled when it hangs', async () => {
-    const { stack } = whole();
-    const wallet = Wallet.createRandom();
-    await admitMaker(wallet.address, stack.operatorEnvironment);
-    const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
-    const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
-    const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
-    /** On a slow machine the switch may take some back in between. */
-    const tenBut = async (earlier: readonly string[]): Promise<readonly string[]> => {
-      let hashes: readonly string[] = [];
-      await eventually(async () => {
-        hashes = await open();
-        return [hashes.length, hashes.filter((hash) => earlier.includes(hash)).length];
-      }, [10, 0]);
-      return hashes;
-    };
-    let running = start();
-    try {
-      const first = await tenBut([]);
-      const moved = await tenBut(first);
-      await running.stop();
-      running = start();
-      await tenBut(moved);
-      running.signal('SIGSTOP');
-      await eventually(open, []);
-    } finally {
-      await running.stop();
-    }
-  });
+  test.each(quoters.filter((command) => lackOf(command) === undefined))(
+    '%s moves its orders, takes over what it left when it was killed, and is cancelled when it hangs',
+    async (quoter) => {
+      const { stack } = whole();
+      const wallet = Wallet.createRandom();
+      await admitMaker(wallet.address, stack.operatorEnvironment);
+      const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
+      const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
+      const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
+      /** On a slow machine the switch may take some back in between. */
+      const tenBut = async (earlier: readonly string[]): Promise<readonly string[]> => {
+        let hashes: readonly string[] = [];
+        await eventually(async () => {
+          hashes = await open();
+          return [hashes.length, hashes.filter((hash) => earlier.includes(hash)).length];
+        }, [10, 0]);
+        return hashes;
+      };
+      let running = start();
+      try {
+        const first = await tenBut([]);
+        const moved = await tenBut(first);
+        await running.stop();
+        running = start();
+        await tenBut(moved);
+        running.signal('SIGSTOP');
+        await eventually(open, []);
+      } finally {
+        await running.stop();
+      }
+    },
+  );
 
   test('the packages as they are published serve a maker and a router in a project of their own', async () => {
     const project = join(folder, 'project');

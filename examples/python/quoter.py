@@ -1,0 +1,102 @@
+"""A market maker's bot in Python: keeps ten orders in the book and moves all of them every second, in one piece. A dead-man's
+switch takes them back where it dies. pip install eth-account, and beside a running `npm start`: python3 examples/python/quoter.py"""
+
+import json
+import os
+import secrets
+import threading
+import time
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from eth_account import Account
+
+QUOTES, SWITCH_SECONDS = 10, 5
+# Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
+KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
+MAKER = Account.from_key(KEY).address
+STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
+if not os.path.exists(STACK_FILE):
+    raise SystemExit(f"no stack runs here ({STACK_FILE} is missing): start it with `npm start`")
+STACK = json.load(open(STACK_FILE, encoding="utf-8"))
+ORDERS_URL = f"{STACK['baseUrl']}/v0alpha/limit-orders"
+USDT, WETH = (token["address"] for token in STACK["tokens"][:2])
+DOMAIN = {"name": f"{STACK['serviceName']} Limit Order Protocol", "version": "v0"}
+DOMAIN |= {"chainId": STACK["chainId"], "verifyingContract": STACK["limitOrderProtocol"]}
+ORDER = (
+    "uint256 salt, uint256 nonce, uint256 expiresAt, TokenAmount making, TokenAmount taking, "
+    "address maker, address permittedTaker"
+)
+
+
+def sign(message, salt=None, **structs):
+    """Signs typed data (EIP-712). The domain of a list or a cancellation has a salt, that of all else none."""
+    domain = DOMAIN if salt is None else {**DOMAIN, "salt": f"0x{int(salt, 16):064x}"}
+    types = {name: [dict(zip(("type", "name"), field.split())) for field in fields.split(", ")]
+             for name, fields in structs.items()}  # fmt: skip
+    return "0x" + bytes(Account.sign_typed_data(KEY, domain, types, message).signature).hex()
+
+
+def send(method, url, body=None):
+    """Sends until the outcome is known. @returns the answer, or the problem"""
+    data = None if body is None else json.dumps(body).encode()
+    while True:
+        try:
+            with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            problem = json.load(error) if error.headers.get_content_type() == "application/problem+json" else {}
+            if problem and not problem["retryable"]:
+                return problem
+            time.sleep(max(0.5, int(error.headers.get("Retry-After", 0))))
+        except (OSError, HTTPException):  # refused, broken off, too late
+            time.sleep(0.5)
+
+
+def new_order(nonce, price):
+    order = {"salt": "0x" + secrets.token_hex(32), "nonce": nonce, "expiresAt": hex(int(time.time()) + 300)}
+    order |= {"making": {"token": USDT, "amount": hex(1_000_000)}, "taking": {"token": WETH, "amount": hex(price)}}
+    order |= {"maker": MAKER, "permittedTaker": "0x" + "00" * 20}
+    return {"order": order, "signature": sign(order, Order=ORDER, TokenAmount="address token, uint256 amount")}
+
+
+def cancellation(record):
+    order_hash, salt = record["orderHash"], record["order"]["salt"]
+    signature = sign({"orderHash": order_hash}, salt, OrderCancellationRequest="bytes32 orderHash")
+    return {"orderHash": order_hash, "signature": signature, "salt": salt}
+
+
+def list_orders():
+    message, salt = {"issuedAt": int(time.time()) - 1}, "0x" + secrets.token_hex(32)  # a second back: clocks differ
+    query = message | {"salt": salt, "signature": sign(message, salt, GetLimitOrdersRequest="uint256 issuedAt")}
+    return send("GET", f"{ORDERS_URL}?{urlencode(query)}")
+
+
+def beat():
+    """Unless the next heartbeat comes in time, the service cancels all orders."""
+    while True:
+        message = {"maker": MAKER, "cancelAt": int(time.time()) + SWITCH_SECONDS, "issuedAtMs": int(time.time() * 1000)}
+        signature = sign(message, HeartbeatRequest="address maker, uint256 cancelAt, uint256 issuedAtMs")
+        send("POST", f"{ORDERS_URL}/heartbeat", message | {"signature": signature})
+        time.sleep(1)
+
+
+# `nonce(address)` of the contract: an order with another nonce counts as cancelled.
+ask = [{"to": STACK["limitOrderProtocol"], "data": "0x70ae92d2" + MAKER[2:].rjust(64, "0")}, "latest"]
+nonce = send("POST", STACK["rpcUrl"], {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": ask})["result"]
+threading.Thread(target=beat, daemon=True).start()
+for move in range(10**9):
+    records = list_orders()  # also what an earlier run has left
+    gone = records if isinstance(records, list) else []
+    placed = [new_order(nonce, (400 + n) * 10**12 + move) for n in range(QUOTES)]
+    if gone:
+        # All or nothing. `not_found`: one of them is filled or cancelled, and the next list lacks it.
+        answer = send("POST", f"{ORDERS_URL}/replacements", {"cancel": [cancellation(one) for one in gone], "place": placed})
+    else:
+        answer = send("POST", ORDERS_URL, placed)
+    # They were signed just now: a duplicate says that an earlier try has stored them.
+    code = answer.get("code", "moved") if isinstance(answer, dict) else "moved"
+    print("moved" if code == "duplicate" else code, len(gone), flush=True)
+    time.sleep(1)
