@@ -53,6 +53,8 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     requireHostHeader: false,
   });
   server.setTimeout(SILENCE_MS_MAX);
+  // A client may close its side of the connection behind its request: it still gets the answer, and the connection ends then.
+  Object.assign(server, { httpAllowHalfOpen: true });
   const closeAfterAnswers = followConnections(server, listener, options);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -257,6 +257,14 @@ describe('the HTTP server', () => {
     expect(handled).toBe(before + 2);
   });
 
+  test('a client that closes its side behind its requests gets each whole answer', async () => {
+    const raw = openRaw('GET /things HTTP/1.1\r\nHost: a\r\n\r\nGET /large HTTP/1.1\r\nHost: a\r\n\r\n');
+    raw.socket.once('connect', () => raw.socket.end());
+    await raw.closed;
+    expect(raw.answer.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+    expect(raw.answer.endsWith(large.toString())).toBe(true);
+  });
+
   test('an answer is one alone, whatever follows its request', async () => {
     const answered = await ask(`POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[]\0\0\r\n\r\n`);
     expect(answered).toMatch(/^HTTP\/1.1 200/);
