@@ -28,9 +28,10 @@ export async function buildPackage(workspace: PublishedPackage, folder: string):
     await bundle({ input: types, external: isOthers, plugins }, { dir: folder, entryFileNames: '[name].ts' }),
     await bundle({ input, platform: 'browser' }, { file: join(folder, 'browser.js'), minify: true }),
   ].flat();
-  const cli = join(built, 'cli.js');
-  const hasCommand = existsSync(cli);
-  if (hasCommand) await bundle({ input: cli, platform: 'node', external: isOthers }, { file: join(folder, 'cli.js') });
+  const command = join(built, 'main.js');
+  const hasCommand = existsSync(command);
+  if (hasCommand)
+    await bundle({ input: command, platform: 'node', external: isOthers }, { file: join(folder, 'cli.js') });
   const { name, version, description, license } = read('shared', workspace);
   const exports = {
     '.': { types: './index.d.ts', default: './index.js' },
