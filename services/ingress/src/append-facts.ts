@@ -15,6 +15,9 @@ import { makerEventsTopicOf, type Parts } from './parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | OrdersCancelled | SwitchSet | CancelKeysSet;
 
+/** When a request is worth sending again behind one whose append is in flight: that ends within seconds. */
+export const IN_FLIGHT_RETRY_SECONDS = 2;
+
 /** What Postgres has written about orders before an append: rows that count until then. */
 export interface Written {
   readonly orderHashes: readonly Hex[];

@@ -14,7 +14,7 @@ import {
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
-import { appendDecided, positionHeader, type Written } from './append-facts.js';
+import { appendDecided, IN_FLIGHT_RETRY_SECONDS, positionHeader, type Written } from './append-facts.js';
 import { type AskedCancellation, type AskedCancellations, parseWait } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
@@ -27,8 +27,6 @@ export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
 /** The latest expiry that there is: of an order that nobody knows. */
 const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
-/** The append of a cancellation ends within seconds. */
-const CANCELLED_RETRY_SECONDS = 2;
 
 /**
  * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one that
@@ -192,7 +190,7 @@ export async function charge(
   }
   if (outcome.kind === 'marked_already') {
     const detail = 'nothing was stored: another request cancels one of the orders; send this one again';
-    return unavailable(detail, CANCELLED_RETRY_SECONDS);
+    return unavailable(detail, IN_FLIGHT_RETRY_SECONDS);
   }
   const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;

@@ -25,15 +25,13 @@ import {
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
-import { appendDecided, positionHeader, release, type Written } from './append-facts.js';
+import { appendDecided, IN_FLIGHT_RETRY_SECONDS, positionHeader, release, type Written } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
-/** An append in flight ends within seconds. */
-const IN_FLIGHT_RETRY_SECONDS = 2;
 const POLL_MS = 20;
 const POLL_MS_MAX = 200;
 

@@ -10,14 +10,12 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { unlessAway } from '@makerbook/postgres';
+import { IN_FLIGHT_RETRY_SECONDS } from './append-facts.js';
 import { awaitFeed, charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
 import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import type { Parts } from './parts.js';
 import { ACCEPTED_BEFORE, describeAccepted, proveOrders, storeOrders } from './place-orders.js';
-
-/** An append in flight ends within seconds. */
-const RETRY_SECONDS = 2;
 
 interface AskedReplacement {
   readonly cancel: AskedCancellations;
@@ -103,7 +101,10 @@ async function refuseRepeat({ store, now }: Parts, proven: readonly ProvenOrder[
   const hashes = proven.map(({ orderHash }) => orderHash);
   const found = await unlessAway(store.findOrders(hashes, now(), false));
   if (found === undefined || found.some((one) => one.state === 'FOUND' && one.isInFlight)) {
-    return unavailable('the outcome of an earlier request is not known yet: send this one again', RETRY_SECONDS);
+    return unavailable(
+      'the outcome of an earlier request is not known yet: send this one again',
+      IN_FLIGHT_RETRY_SECONDS,
+    );
   }
   const index = found.findIndex(({ state }) => state === 'FOUND' || state === 'GONE');
   if (index < 0) return undefined;

@@ -142,9 +142,7 @@ async function cancel(
   const { records } = await client.listOrders();
   const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order.salt]));
   const lower = hashes.map((hash) => hash.toLowerCase());
-  const known = lower
-    .flatMap((orderHash) => ({ orderHash, salt: open.get(orderHash) ?? '' }))
-    .filter(({ salt }) => salt);
+  const known = lower.map((orderHash) => ({ orderHash, salt: open.get(orderHash) ?? '' })).filter(({ salt }) => salt);
   const cancelled = known.length === 0 ? [] : await client.cancelOrders(known);
   const statuses = new Map(cancelled.map(({ orderHash, status }) => [orderHash as string, status]));
   for (const orderHash of lower) print({ orderHash, status: statuses.get(orderHash) ?? 'NOT_FOUND' });
