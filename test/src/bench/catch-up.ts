@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readCpu, readPeakMb } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
-import { median } from '../kit/summarise.js';
+import { median, sum } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
 import { createRounds, inTurn, withBefore } from './compare-services.js';
 import { insertRows } from './insert-rows.js';
@@ -104,8 +104,4 @@ async function measure(
     rowsPerFact: floor.rows / total,
     peakMb,
   };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

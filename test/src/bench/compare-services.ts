@@ -35,11 +35,7 @@ export async function withVariants<T>(
   try {
     for (const { name, settings, checkout } of variants) await services.start(name, service, settings, checkout);
     await services.ready();
-    const contenders = variants.map(({ name }) => ({
-      name,
-      ...services.processOf(name),
-    }));
-    return await work(contenders);
+    return await work(variants.map(({ name }) => ({ name, ...services.processOf(name) })));
   } finally {
     await services.stop();
     rmSync(folder, { recursive: true });
