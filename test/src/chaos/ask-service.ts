@@ -107,18 +107,15 @@ export function openRequests(state: LoadState) {
       );
       const together = [...chosen].filter((order) => order !== undefined);
       if (together.length === 0) return;
-      const places = together.map(({ cancels }) => cancels.push(pending()) - 1);
+      const { pairs, settle } = beginCancels(together);
       let answers: readonly string[] = [];
       const attempt = await attemptOf(async () => {
-        const pairs = together.map(({ signed }) => ({ orderHash: signed.orderHash, salt: signed.order.salt }));
         answers = (await client.cancelOrders(pairs)).map(({ status }) => status);
         return 'answered';
       });
-      for (const [index, { cancels }] of together.entries()) {
-        const outcome = answers[index] ?? attempt.outcome;
-        cancels[places[index] ?? 0] = { ...attempt, outcome };
-        state.count('DELETE', outcome);
-      }
+      const outcomes = together.map((_, index) => answers[index] ?? attempt.outcome);
+      settle(attempt, outcomes);
+      for (const outcome of outcomes) state.count('DELETE', outcome);
     },
     replace: (owner: LoadMaker) => replaceSome(owner, state),
     list: (owner: LoadMaker) => checkList(owner, state),
@@ -150,15 +147,17 @@ async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], stat
   const placed: OrderHistory = { signed, request: orders.length, wasAhead: false, replaces, posts: [], cancels: [] };
   orders.push(placed);
   owner.orders.push(placed);
-  const places = gone.map(({ cancels }) => cancels.push(pending()) - 1);
+  const { pairs, settle } = beginCancels(gone);
   const attempt = await attemptOf(async () => {
-    const pairs = gone.map((order) => ({ orderHash: order.signed.orderHash, salt: order.signed.order.salt }));
     await owner.client.replaceOrders(pairs, [signed]);
     return 'stored';
   });
   placed.posts.push(attempt);
   const outcome = attempt.outcome === 'stored' ? 'CANCELLED' : attempt.outcome;
-  for (const [index, { cancels }] of gone.entries()) cancels[places[index] ?? 0] = { ...attempt, outcome };
+  settle(
+    attempt,
+    gone.map(() => outcome),
+  );
   state.count('REPLACE', attempt.outcome);
 }
 
@@ -208,9 +207,18 @@ async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
   state.count('GET', attempt.outcome, isAnswered ? attempt.beganAtMs : undefined);
 }
 
-function pending(): Attempt {
+/** Notes that these orders are being cancelled, for a list may lack them from now on; `settle` notes what came of it. */
+function beginCancels(orders: readonly OrderHistory[]) {
   const nowMs = performance.now();
-  return { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };
+  const pending: Attempt = { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };
+  const places = orders.map(({ cancels }) => cancels.push(pending) - 1);
+  return {
+    pairs: orders.map(({ signed }) => ({ orderHash: signed.orderHash, salt: signed.order.salt })),
+    settle(attempt: Attempt, outcomes: readonly string[]): void {
+      for (const [index, { cancels }] of orders.entries())
+        cancels[places[index] ?? 0] = { ...attempt, outcome: outcomes[index] ?? attempt.outcome };
+    },
+  };
 }
 
 async function attemptOf(work: () => Promise<string>): Promise<Attempt> {

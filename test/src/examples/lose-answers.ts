@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { paths, problemBody } from '@makerbook/contracts-http';
 
 /**
- * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders, and refuses the first GET with 429, the first
- * cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
+ * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders,
+ * and refuses the first GET with 429, the first cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
  */
 export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];

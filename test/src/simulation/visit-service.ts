@@ -179,9 +179,9 @@ export class Visits {
     const placed = this.sign(chance);
     const { orders } = this.#parts.makers;
     const own = orders.filter(({ maker, hash }) => maker === placed.maker && hash !== placed.hash).slice(-4);
-    const replaced = own.length === 0 ? [] : [chance.pick(own as [SignedOrder, ...SignedOrder[]])];
-    if (chance.oneIn(4)) replaced.push(...own.filter((order) => order !== replaced[0]).slice(-1));
-    if (replaced.length === 0) return void this.post([placed], chance);
+    const first = chance.pickAny(own);
+    if (first === undefined) return void this.post([placed], chance);
+    const replaced = chance.oneIn(4) ? [first, ...own.filter((order) => order !== first).slice(-1)] : [first];
     void this.#replaceBy(placed, replaced, chance);
     const other = this.sign(chance);
     if (other.maker === placed.maker) void this.#replaceBy(other, replaced, chance);

@@ -60,25 +60,30 @@ class AnswerJudge {
   }
 
   judge(visit: Visit): string[] {
-    const { kind, answer } = visit;
-    if (answer === undefined) return [];
-    const wrong =
-      kind === 'GET'
-        ? this.#judgeList(visit)
-        : kind === 'ORDER'
-          ? this.#judgeOrder(visit)
-          : kind === 'HISTORY'
-            ? this.#judgeHistory(visit)
-            : kind === 'POST'
-              ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
-              : kind === 'REPLACE'
-                ? this.#judgeReplaced(visit)
-                : kind === 'DELETE'
-                  ? visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index))
-                  : kind === 'STREAM'
-                    ? []
-                    : this.#judgeExit(visit);
-    return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
+    const { number, kind, answer } = visit;
+    return answer === undefined ? [] : this.#judgeKind(visit).map((what) => `visit ${number}, ${kind}: ${what}`);
+  }
+
+  #judgeKind(visit: Visit): string[] {
+    switch (visit.kind) {
+      case 'GET':
+        return this.#judgeList(visit);
+      case 'ORDER':
+        return this.#judgeOrder(visit);
+      case 'HISTORY':
+        return this.#judgeHistory(visit);
+      case 'POST':
+        return visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index));
+      case 'DELETE':
+        return visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+      case 'REPLACE':
+        return this.#judgeReplaced(visit);
+      case 'ALL':
+      case 'BEAT':
+        return this.#judgeExit(visit);
+      case 'STREAM':
+        return [];
+    }
   }
 
   /** What nobody has sent, and what opened twice. */
