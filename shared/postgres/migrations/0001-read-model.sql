@@ -249,20 +249,22 @@ end $$;
 -- check goes over all orders before the next one, and the lowest index answers.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
 --   p_charge_only: a check that follows the budgets has failed already
+--   p_is_merged: it stands for several requests. A refusal charges nothing then, for each of them is decided by itself afterwards.
 --   p_repeat_at: the first order that repeats a hash of the request, from 0; -1 where none does
 --   p_lasts_ms: the append that follows has ended this long after now, by the clock here or that of the request, whichever is ahead.
 --   `figure` of `placed` is that time.
 -- A refusal that is final charges the budgets; `untrusted`, `quarantined`, `in_flight`, `rate_limited` and `over_budget` do not.
 --
--- Each look-up is of one table, by an index: plans are made while the tables are small, and must hold when they have grown. No
--- bitmap scan, for it visits the rows in flight that were deleted until they are vacuumed; an index scan marks them as dead.
+-- Each look-up is by an index: plans are made while the tables are small, and must hold when they have grown. No bitmap scan, for
+-- it visits the rows in flight that were deleted until they are vacuumed; an index scan marks them as dead.
 create function place(
-  p_now_ms bigint, p_received_at_ms bigint, p_lasts_ms bigint, p_charge_only boolean, p_repeat_at integer,
+  p_now_ms bigint, p_received_at_ms bigint, p_lasts_ms bigint, p_charge_only boolean, p_repeat_at integer, p_is_merged boolean,
   p_makers bytea[], p_partitions integer[], p_rates double precision[], p_bursts double precision[],
   p_open_max integer[], p_remembered_max bigint,
   p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[], p_nonces numeric[],
   out outcome text, out at integer, out figure bigint, out remaining integer[]
-) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off
+  set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   c_makers constant integer := cardinality(p_makers);
   v_counts integer[] := '{}';
@@ -303,31 +305,33 @@ begin
     return;
   end if;
 
-  for i in 1..c_makers loop
-    -- One snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not forget a hash before
-    -- it writes the nonce that has passed it.
-    select exists (select from trusted where since_ms < p_received_at_ms) as is_trusted,
+  -- One snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not forget a hash before it
+  -- writes the nonce that has passed it.
+  for v_maker in
+    select r.at::integer as at, exists (select from trusted where since_ms < p_received_at_ms) as is_trusted,
       m.quarantined_offset is not null as is_quarantined, coalesce(m.nonce, 0) as nonce,
       coalesce(m.open_orders, 0) + n.orders - (select count(*) from orders where order_hash = any (c.hashes)) as open,
       coalesce(m.remembered, 0) + n.orders as remembered,
       h.known, f.told, least(f.flying, c.flying) as flying, coalesce(c.hashes, '{}') as cancelling
-    into v_maker
     from (
-        select array_agg(order_hash) as hashes,
-          min(array_position(p_hashes, order_hash)) filter (where p_maker_of[array_position(p_hashes, order_hash)] = i) as flying
-        from cancelling where maker = p_makers[i]) as c
-      cross join (
         select min(array_position(p_hashes, order_hash)) as known from hashes
-        where order_hash = any (p_hashes) and maker = p_makers[i] and p_maker_of[array_position(p_hashes, order_hash)] = i) as h
+        where order_hash = any (p_hashes) and maker = p_makers[p_maker_of[array_position(p_hashes, order_hash)]]) as h
       cross join (
         select min(array_position(p_hashes, order_hash)) filter (where maker is not null) as flying,
           min(array_position(p_hashes, order_hash)) filter (where maker is null and until_ms >= p_received_at_ms) as told
         from in_flight where order_hash = any (p_hashes)) as f
+      cross join unnest(p_makers) with ordinality as r (maker, at)
+      cross join lateral (
+        select array_agg(order_hash) as hashes,
+          min(array_position(p_hashes, order_hash)) filter (where p_maker_of[array_position(p_hashes, order_hash)] = r.at) as flying
+        from cancelling where maker = r.maker) as c
       cross join lateral (
         select count(*) as orders from in_flight
-        where maker = p_makers[i] and expires_at_seconds > p_now_ms / 1000
+        where maker = r.maker and expires_at_seconds > p_now_ms / 1000
           and (c.hashes is null or order_hash <> all (c.hashes))) as n
-      left join makers m on m.maker = p_makers[i];
+      left join makers m on m.maker = r.maker
+    order by r.at
+  loop
     if not v_maker.is_trusted or v_maker.is_quarantined then
       outcome := case when v_maker.is_trusted then 'quarantined' else 'untrusted' end;
       exit;
@@ -338,20 +342,20 @@ begin
     if v_maker.nonce > 0 then
       select least(v_passed, min(o.place)) into v_passed
       from unnest(p_nonces, p_maker_of) with ordinality as o (nonce, maker_at, place)
-      where o.maker_at = i and o.nonce < v_maker.nonce;
+      where o.maker_at = v_maker.at and o.nonce < v_maker.nonce;
     end if;
-    if v_maker.open + v_counts[i] > p_open_max[i] then
+    if v_maker.open + v_counts[v_maker.at] > p_open_max[v_maker.at] then
       -- What has expired by the clock here, and not yet by that of the rows, takes no place.
       v_maker.open := v_maker.open - (
         select count(*) from orders
-        where maker = p_makers[i] and expires_at_seconds <= p_now_ms / 1000 and order_hash <> all (v_maker.cancelling));
+        where maker = p_makers[v_maker.at] and expires_at_seconds <= p_now_ms / 1000 and order_hash <> all (v_maker.cancelling));
     end if;
     v_outcome := case
-      when v_maker.open + v_counts[i] > p_open_max[i] then 'too_many_open'
-      when v_maker.remembered + v_counts[i] > p_remembered_max then 'too_many_remembered' end;
+      when v_maker.open + v_counts[v_maker.at] > p_open_max[v_maker.at] then 'too_many_open'
+      when v_maker.remembered + v_counts[v_maker.at] > p_remembered_max then 'too_many_remembered' end;
     continue when v_outcome is null;
-    v_place := case v_outcome when 'too_many_open' then p_open_max[i] - v_maker.open else p_remembered_max - v_maker.remembered end;
-    v_place := (array_positions(p_maker_of, i))[greatest(0, v_place) + 1];
+    v_place := case v_outcome when 'too_many_open' then p_open_max[v_maker.at] - v_maker.open else p_remembered_max - v_maker.remembered end;
+    v_place := (array_positions(p_maker_of, v_maker.at))[greatest(0, v_place) + 1];
     continue when v_over <= v_place;
     v_over := v_place;
     v_over_outcome := v_outcome;
@@ -363,7 +367,9 @@ begin
     outcome := case at + 1 when v_known then 'duplicate' when v_flying then 'in_flight' when v_told then 'told_unknown'
       when v_passed then 'nonce_passed' when v_over then v_over_outcome end;
   end if;
-  if outcome in ('untrusted', 'quarantined', 'in_flight') then remaining := give_back(p_makers, false, v_counts); end if;
+  if p_is_merged and outcome is not null or outcome in ('untrusted', 'quarantined', 'in_flight') then
+    remaining := give_back(p_makers, false, v_counts);
+  end if;
   if outcome is not null then return; end if;
 
   figure := until_ms(p_now_ms, p_lasts_ms);

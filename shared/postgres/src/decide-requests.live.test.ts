@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import { byteaOf, connectPostgres } from './connect-postgres.js';
 import { openPlacementStore, type PlacementStore, type PlaceRequest } from './decide-requests.js';
@@ -95,9 +96,25 @@ describe('a request to place orders', () => {
       return Object.fromEntries([...byKind].map(([kind, all]) => [kind, all.length]));
     };
     expect(await placeAll(100, { openOrdersMax: 20 })).toEqual({ placed: 20, too_many_open: 40 });
+    expect(await remainingOf([maker, other])).toEqual([940, null]);
     await postgres.query('delete from budgets');
     const small = { ratePerSecond: 1, burst: 15 };
     expect(await placeAll(200, { budget: small })).toEqual({ placed: 15, rate_limited: 45 });
+  });
+
+  test('of several makers at once, one of whom is refused, charges each what it is told', async () => {
+    const orders = (from: number) => [orderOf(from), orderOf(from + 1)];
+    const place = (from: number, given: Parameters<typeof makerWith>[0] = {}) =>
+      store.place(requestOf([], { ...makerWith(given), orders: orders(from) }));
+    const held = [place(1), place(3), place(5, { maker: other }), place(7), place(9)];
+    const outcomes = (await Promise.all(held)).map((outcome) => ('remaining' in outcome ? outcome.remaining[0] : 0));
+    expect(outcomes).toEqual([998, 996, 998, 994, 992]);
+    await openOrder(20);
+    const mixed = [place(11), place(13, { maker: other }), place(19), place(15), place(17)];
+    expect((await Promise.all(mixed)).map(({ kind }) => kind)).toEqual([
+      ...['placed', 'placed', 'duplicate', 'placed', 'placed'],
+    ]);
+    expect(await remainingOf([maker, other])).toEqual([984, 996]);
   });
 
   test('is limited by what the budget holds, which fills with time', async () => {
@@ -194,6 +211,16 @@ describe('a request to place orders', () => {
     expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
   });
 });
+
+/** What is left of the makers' budgets for orders. */
+async function remainingOf(makers: readonly Hex[]): Promise<(number | null)[]> {
+  const rows = await postgres.query<{ left: number | null }>(
+    `select floor(tokens)::integer as left from unnest($1::bytea[]) with ordinality as m (maker, at)
+     left join budgets using (maker) order by at`,
+    [makers.map(byteaOf)],
+  );
+  return rows.map(({ left }) => left);
+}
 
 async function placed(request: PlaceRequest): Promise<number> {
   const outcome = await store.place(request);

@@ -3,12 +3,13 @@ import { openPlacementStore, type PlaceRequest } from './decide-requests.js';
 import { PostgresUnavailable } from './failures.js';
 import { addressOf, hashOf } from './testing/open-test-database.js';
 
-const VALUES_PER_REQUEST = 16;
+const VALUES_PER_REQUEST = 17;
 
-function requestOf(maker: number, makers = 1): PlaceRequest {
+/** Its number is the time at which it was received, and the hash of its order. */
+function requestOf(number: number, maker = number, makers = 1): PlaceRequest {
   return {
     nowMs: 0,
-    receivedAtMs: maker,
+    receivedAtMs: number,
     lastsMs: 0,
     makers: Array.from({ length: makers }, (_, index) => ({
       maker: addressOf(maker + index),
@@ -16,7 +17,7 @@ function requestOf(maker: number, makers = 1): PlaceRequest {
       budget: { ratePerSecond: 1, burst: 1 },
       openOrdersMax: 1,
     })),
-    orders: [],
+    orders: [{ orderHash: hashOf(number), makerIndex: 0, salt: '0x1', nonce: 0n, expiresAtSeconds: 1 }],
     rememberedMax: 1,
     chargeOnly: false,
     firstRepeatAt: undefined,
@@ -32,11 +33,13 @@ function heldPostgres() {
       answer();
       return new Promise<void>((done) => setImmediate(done));
     };
-    // Each request to place has the time at which it was received as its number.
-    const requests = values.filter((_, index) => index % VALUES_PER_REQUEST === 1) as number[];
-    const placed = requests.map((number) => ({ outcome: 'placed', at: null, figure: 0n, remaining: [number] }));
+    const valuesAt = (place: number) => values.filter((_, index) => index % VALUES_PER_REQUEST === place);
+    const makers = valuesAt(6) as string[][];
+    const placed = makers.map((of) => ({ outcome: 'placed', at: null, figure: 0n, remaining: of.map(() => 10) }));
     const answer = (rows: unknown = placed) => settle(() => resolve(rows));
-    statements.push({ name, values, requests, answer, fail: (error) => settle(() => reject(error)) });
+    const received = valuesAt(1) as number[];
+    const fail = (error: unknown) => settle(() => reject(error));
+    statements.push({ name, values, received, makers: makers.map((of) => of.length), answer, fail });
     return promise;
   };
   return { statements, store: openPlacementStore({ query: query as never }) };
@@ -45,34 +48,71 @@ function heldPostgres() {
 interface Statement {
   readonly name: string;
   readonly values: readonly unknown[];
-  readonly requests: readonly number[];
+  /** When each of its requests was received. */
+  readonly received: readonly number[];
+  /** How many makers each has. */
+  readonly makers: readonly number[];
   answer(rows?: unknown): Promise<void>;
   fail(error: Error): Promise<void>;
 }
 
 const race = () => new PostgresUnavailable('raced', { cause: Object.assign(new Error('raced'), { code: '40001' }) });
 
+const refused = [{ outcome: 'rate_limited', at: 0, figure: 5n, remaining: [1, 2] }];
+
 describe('small requests that arrive while another is decided', () => {
-  test('share the next statement, in the order of their makers, and each has its own outcome', async () => {
+  test('are decided as one, of which each has what was left after it', async () => {
     const { statements, store } = heldPostgres();
-    const placed = [5, 9, 7].map((maker) => store.place(requestOf(maker)));
+    const placed = [
+      [3, 5],
+      [9, 9],
+      [7, 5],
+      [8, 9],
+      [6, 5],
+    ].map(([number = 0, maker]) => store.place(requestOf(number, maker)));
     await statements[0]?.answer();
-    expect(statements.map(({ requests }) => requests)).toEqual([[5], [7, 9]]);
     await statements[1]?.answer();
+    expect(statements.map(({ received, makers }) => [received, makers])).toEqual([
+      [[3], [1]],
+      [[6], [2]],
+    ]);
     const remaining = (await Promise.all(placed)).map((outcome) => 'remaining' in outcome && outcome.remaining);
-    expect(remaining).toEqual([[5], [9], [7]]);
+    expect(remaining).toEqual([[10], [11], [11], [10], [10]]);
+  });
+
+  test('are decided each for itself where they are refused as one, in the order of their makers', async () => {
+    const { statements, store } = heldPostgres();
+    const placed = [5, 9, 7].map((number) => store.place(requestOf(number)));
+    await statements[0]?.answer();
+    await statements[1]?.answer(refused);
+    await statements[2]?.answer();
+    expect(statements.map(({ received }) => received)).toEqual([[5], [7], [7, 9]]);
+    expect((await Promise.all(placed)).map(({ kind }) => kind)).toEqual(['placed', 'placed', 'placed']);
+  });
+
+  test.each<[string, Partial<PlaceRequest>]>([
+    ['has failed a later check', { chargeOnly: true }],
+    ['repeats a hash of its own', { firstRepeatAt: 0 }],
+    ['repeats a hash of another', { orders: requestOf(7).orders }],
+  ])('are decided each for itself where one of them %s', async (_why, given) => {
+    const { statements, store } = heldPostgres();
+    void store.place(requestOf(1));
+    void store.place(requestOf(7));
+    void store.place({ ...requestOf(9), ...given });
+    for (const index of [0, 1]) await statements[index]?.answer();
+    expect(statements.map(({ received }) => received)).toEqual([[1], [7, 9]]);
   });
 
   test('are a power of two in a statement, at most 64', async () => {
     const { statements, store } = heldPostgres();
     for (let maker = 0; maker < 104; maker += 1) void store.place(requestOf(maker));
     for (const index of [0, 1, 2, 3, 4, 5]) await statements[index]?.answer();
-    expect(statements.map(({ requests }) => requests.length)).toEqual([1, 64, 32, 4, 2, 1]);
+    expect(statements.map(({ makers }) => makers[0])).toEqual([1, 64, 32, 4, 2, 1]);
   });
 
   test('do not wait where they are of several makers', async () => {
     const { statements, store } = heldPostgres();
-    for (const makers of [1, 2, 2]) void store.place(requestOf(1, makers));
+    for (const makers of [1, 2, 2]) void store.place(requestOf(1, 1, makers));
     expect(statements).toHaveLength(3);
     for (const { answer } of statements) await answer();
   });
@@ -82,7 +122,7 @@ describe('small requests that arrive while another is decided', () => {
     const placed = [1, 2, 3].map((maker) => store.place(requestOf(maker)));
     await statements[0]?.answer();
     await statements[1]?.fail(race());
-    expect(statements.slice(2).map(({ requests }) => requests)).toEqual([[2], [3]]);
+    expect(statements.slice(2).map(({ received }) => received)).toEqual([[2], [3]]);
     for (const { answer } of statements.slice(2)) await answer();
     expect((await Promise.all(placed)).map(({ kind }) => kind)).toEqual(['placed', 'placed', 'placed']);
   });
@@ -93,7 +133,7 @@ describe('small requests that arrive while another is decided', () => {
     await statements[0]?.fail(new PostgresUnavailable('away'));
     expect(await Promise.all(failed)).toEqual(Array(3).fill(new PostgresUnavailable('away')));
     void store.place(requestOf(4));
-    expect(statements.map(({ requests }) => requests)).toEqual([[1], [4]]);
+    expect(statements.map(({ received }) => received)).toEqual([[1], [4]]);
     await statements[1]?.answer();
   });
 });
@@ -129,21 +169,32 @@ describe('small cancellations that arrive while others are decided', () => {
     expect(statements).toHaveLength(4);
   });
 
-  test('are marked by one statement, each as its budget allows', async () => {
+  test('are marked as one, else each as its budget allows', async () => {
     const { statements, store } = heldPostgres();
-    const mark = (maker: number) =>
-      store.markCancelling({ ...requestOf(maker), budget: { ratePerSecond: 1, burst: 1 }, hashes: [] });
-    const marked = [5, 9, 7].map(mark);
+    const mark = (maker: number, isFirst = false) =>
+      store.markCancelling({ ...requestOf(maker), budget: { ratePerSecond: 1, burst: 1 }, hashes: [], isFirst });
+    const marked = [mark(5), mark(9), mark(7), mark(8, true), mark(6)];
     await statements[0]?.answer([{ refused: 0, figure: 8n, remaining: [3] }]);
     await statements[1]?.answer([
+      { refused: -1, figure: 0n, remaining: [7] },
+      { refused: 0, figure: 9n, remaining: [6] },
+      { refused: 0, figure: 9n, remaining: [5] },
       { refused: 1, figure: 400n, remaining: [0] },
-      { refused: 0, figure: 9n, remaining: [2] },
     ]);
-    expect(statements.map(({ name }) => name)).toEqual(['mark_cancelling 1', 'mark_cancelling 2']);
-    expect(await Promise.all(marked)).toEqual([
+    const more = [mark(2), mark(1), mark(3)];
+    await statements[2]?.answer([{ refused: 0, figure: 8n, remaining: [3] }]);
+    await statements[3]?.answer([{ refused: 0, figure: 8n, remaining: [1, 3] }]);
+    const names = [1, 4, 1, 1].map((count) => `mark_cancelling ${count}`);
+    expect(statements.map(({ name }) => name)).toEqual(names);
+    expect(await Promise.all([...marked, ...more])).toEqual([
       { kind: 'marked', untilMs: 8, remaining: [3] },
-      { kind: 'marked', untilMs: 9, remaining: [2] },
       { kind: 'rate_limited', makerIndex: 0, retryAfterMs: 400, remaining: [0] },
+      { kind: 'marked', untilMs: 9, remaining: [6] },
+      { kind: 'marked', untilMs: 9, remaining: [5] },
+      { kind: 'marked_already', remaining: [7] },
+      { kind: 'marked', untilMs: 8, remaining: [3] },
+      { kind: 'marked', untilMs: 8, remaining: [1] },
+      { kind: 'marked', untilMs: 8, remaining: [3] },
     ]);
   });
 });

@@ -4,7 +4,7 @@ import { encodeArray } from './binary-array.js';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
 import { gatherCalls } from './gather-calls.js';
-import { type Decision, shareStatements } from './share-statements.js';
+import { type Decision, mergeMakers, shareStatements } from './share-statements.js';
 
 /** A maker of a request with the limits that count for it. */
 export interface PlacingMaker {
@@ -42,6 +42,8 @@ export interface PlaceRequest {
   readonly chargeOnly: boolean;
   /** The first item that repeats an earlier hash of the request, if any. */
   readonly firstRepeatAt: number | undefined;
+  /** It stands for several requests: a refusal charges nothing, for each of them is decided by itself afterwards. Default false. */
+  readonly isMerged?: boolean;
 }
 
 /**
@@ -211,7 +213,22 @@ const placing: Decision<PlaceRequest, PlacedRow, PlaceOutcome> = {
   sizeOf: ({ orders }) => orders.length,
   valuesOf: placeValues,
   outcomeOf,
+  merge: mergePlacements,
+  isGranted: ({ outcome }) => outcome === 'placed',
 };
+
+function mergePlacements(requests: readonly PlaceRequest[]): PlaceRequest | undefined {
+  const [first] = requests;
+  const { makers, places } = mergeMakers(requests);
+  const orders = requests.flatMap((request, at) =>
+    request.orders.map((order) => ({ ...order, makerIndex: places[at] ?? 0 })),
+  );
+  const isPlain = requests.every(({ chargeOnly, firstRepeatAt }) => !chargeOnly && firstRepeatAt === undefined);
+  if (first === undefined || !isPlain || new Set(hashesOf(orders)).size < orders.length) return undefined;
+  const nowMs = Math.max(...requests.map((request) => request.nowMs));
+  const receivedAtMs = Math.min(...requests.map((request) => request.receivedAtMs));
+  return { ...first, nowMs, receivedAtMs, makers, orders, isMerged: true };
+}
 
 function placeValues(request: PlaceRequest): unknown[] {
   const { makers, orders } = request;
@@ -221,6 +238,7 @@ function placeValues(request: PlaceRequest): unknown[] {
     request.lastsMs,
     request.chargeOnly,
     request.firstRepeatAt ?? -1,
+    request.isMerged === true,
     ...makersOf(makers),
     makers.map(({ budget }) => budget.ratePerSecond),
     makers.map(({ budget }) => budget.burst),
@@ -335,7 +353,19 @@ const marking: Decision<MarkRequest, MarkedRow, MarkOutcome> = {
     isFirst,
   ],
   outcomeOf: markOutcome,
+  merge: mergeMarks,
+  isGranted: ({ refused }) => refused === 0,
 };
+
+function mergeMarks(requests: readonly MarkRequest[]): MarkRequest | undefined {
+  const [first] = requests;
+  if (first === undefined || requests.some(({ isFirst }) => isFirst)) return undefined;
+  const { makers, places } = mergeMakers(requests);
+  const hashes = requests.flatMap((request, at) =>
+    request.hashes.map((hash) => ({ ...hash, makerIndex: places[at] ?? 0 })),
+  );
+  return { ...first, nowMs: Math.max(...requests.map(({ nowMs }) => nowMs)), makers, hashes };
+}
 
 async function markAll(
   postgres: Pick<Postgres, 'query'>,
