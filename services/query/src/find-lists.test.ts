@@ -5,15 +5,22 @@ import { createListFinder } from './find-lists.js';
 import { holdLists } from './hold-lists.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
-const listOf = (version: bigint) =>
-  joinRecords(version, [{ acceptedOffset: 1, expiresAtSeconds: 50, json: Buffer.from(`"version ${version}"`) }]);
+const orderHash = `0x${'01'.repeat(32)}` as const;
+const recordOf = (version: bigint) => {
+  return { orderHash, acceptedOffset: 1, expiresAtSeconds: 50, json: Buffer.from(`"version ${version}"`) };
+};
+const listedOf = (version: bigint) => {
+  return { orderHash, acceptedOffset: 1n, expiresAtSeconds: 50, json: `"version ${version}"` };
+};
+const listOf = (version: bigint) => joinRecords(version, [recordOf(version)]);
 
 /** A finder of which each source can be away or have a list of some version. */
 function stage() {
   const has = { redis: undefined as bigint | 'away' | undefined, postgres: 1n as bigint | 'away' };
   const stored: JoinedList[] = [];
   const outcomes: string[] = [];
-  const reads = { redis: 0, postgres: 0 };
+  const reads = { redis: 0, postgres: 0, changes: 0 };
+  const changes = { count: 1 as number | 'too many' };
   const held = holdLists();
   const finder = createListFinder({
     held,
@@ -33,14 +40,18 @@ function stage() {
         reads.postgres += 1;
         await new Promise((done) => setImmediate(done));
         if (has.postgres === 'away') throw new PostgresUnavailable('gone');
-        const json = `"version ${has.postgres}"`;
-        const orderHash = `0x${'01'.repeat(32)}` as const;
-        return { version: has.postgres, records: [{ orderHash, acceptedOffset: 1n, expiresAtSeconds: 50, json }] };
+        return { version: has.postgres, records: [listedOf(has.postgres)] };
+      },
+      readListChanges: async () => {
+        reads.changes += 1;
+        if (has.postgres === 'away') throw new PostgresUnavailable('gone');
+        if (changes.count === 'too many') return undefined;
+        return { version: has.postgres, records: [listedOf(has.postgres)].slice(0, changes.count), removed: [] };
       },
     },
     filled: (outcome) => outcomes.push(outcome),
   });
-  return { finder, has, stored, outcomes, reads, held };
+  return { finder, has, stored, outcomes, reads, held, changes };
 }
 
 describe('a list of a version is found', () => {
@@ -48,7 +59,7 @@ describe('a list of a version is found', () => {
     const { finder, stored, outcomes, reads } = stage();
     expect(await finder.find(maker, 1n)).toEqual({ list: listOf(1n), source: 'postgres' });
     expect(await finder.find(maker, 1n)).toEqual({ list: listOf(1n), source: 'memory' });
-    expect([stored, outcomes, reads]).toEqual([[listOf(1n)], ['filled'], { redis: 1, postgres: 1 }]);
+    expect([stored, outcomes, reads]).toEqual([[listOf(1n)], ['filled'], { redis: 1, postgres: 1, changes: 0 }]);
   });
 
   test('in Redis where another process has put it, and then in memory', async () => {
@@ -56,7 +67,7 @@ describe('a list of a version is found', () => {
     has.redis = 7n;
     expect(await finder.find(maker, 7n)).toEqual({ list: listOf(7n), source: 'redis' });
     expect(await finder.find(maker, 7n)).toEqual({ list: listOf(7n), source: 'memory' });
-    expect(reads).toEqual({ redis: 1, postgres: 0 });
+    expect(reads).toEqual({ redis: 1, postgres: 0, changes: 0 });
   });
 
   test('in Postgres where memory and Redis have another version, be it older or newer', async () => {
@@ -72,6 +83,35 @@ describe('a list of a version is found', () => {
     expect(stored.map(({ version }) => version)).toEqual([7n, 8n]);
   });
 
+  test('from an older one and what has changed since, wherever that one is', async () => {
+    const { finder, has, held, reads, changes } = stage();
+    has.redis = 6n;
+    const other = { ...recordOf(4n), orderHash: `0x${'02'.repeat(32)}` as const, acceptedOffset: 2 };
+    for (const version of [7n, 8n]) {
+      has.postgres = version;
+      expect(await finder.find(maker, version)).toEqual({ list: listOf(version), source: 'postgres' });
+    }
+    // Only the first one had to ask Redis.
+    expect(reads).toEqual({ redis: 1, postgres: 0, changes: 2 });
+    held.keep(maker, joinRecords(9n, [recordOf(9n), other]));
+    has.postgres = 10n;
+    expect(String((await finder.find(maker, 10n))?.list.body)).toBe('["version 10","version 4"]');
+    Object.assign(changes, { count: 'too many' });
+    has.postgres = 11n;
+    expect(await finder.find(maker, 11n)).toEqual({ list: listOf(11n), source: 'postgres' });
+    expect(reads.postgres).toBe(1);
+  });
+
+  test('and is offered to Redis again once a quarter of it has changed', async () => {
+    const { finder, has, held, stored } = stage();
+    const many = Array.from({ length: 12 }, (_, n) => {
+      return { ...recordOf(0n), acceptedOffset: n, orderHash: `0x${String(n + 1).padStart(64, '0')}` as const };
+    });
+    held.keep(maker, joinRecords(0n, many));
+    for (has.postgres = 1n; has.postgres <= 8n; has.postgres += 1n) await finder.find(maker, has.postgres);
+    expect(stored.map(({ version }) => version)).toEqual([4n, 8n]);
+  });
+
   test('in a newer version where the maker has gone on meanwhile', async () => {
     const { finder, has } = stage();
     has.postgres = 5n;
@@ -82,7 +122,7 @@ describe('a list of a version is found', () => {
     const { finder, reads, stored } = stage();
     const found = await Promise.all(Array.from({ length: 20 }, () => finder.find(maker, 1n)));
     expect(new Set(found.map((one) => one?.list)).size).toBe(1);
-    expect([reads, stored.length]).toEqual([{ redis: 1, postgres: 1 }, 1]);
+    expect([reads, stored.length]).toEqual([{ redis: 1, postgres: 1, changes: 0 }, 1]);
   });
 
   test('nowhere while Postgres is away and nobody else has it', async () => {

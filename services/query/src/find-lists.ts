@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ReadModel, unlessAway } from '@makerbook/postgres';
-import { type JoinedList, joinRecords, type ListCache } from '@makerbook/redis';
+import { type ListChanges, type ListedOrder, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { type JoinedList, joinRecords, type ListCache, type ListRecord } from '@makerbook/redis';
+import { LRUCache } from 'lru-cache';
 import type { HeldLists } from './hold-lists.js';
 
 /** A list, and where it comes from. */
@@ -14,32 +15,51 @@ export type ListFinder = ReturnType<typeof createListFinder>;
 export interface ListFinderParts {
   readonly held: HeldLists;
   readonly cache: ListCache;
-  readonly rows: Pick<ReadModel, 'readMakerList'>;
+  readonly rows: Pick<ReadModel, 'readMakerList' | 'readListChanges'>;
   /** Counts what became of each list that was offered to Redis. */
   readonly filled: (outcome: Awaited<ReturnType<ListCache['storeList']>>) => void;
 }
+
+/** A list is offered to Redis again once this share of it has changed. */
+const UNSTORED_SHARE = 0.25;
+const MAKERS_MAX = 10_000;
 
 /** Finds lists. A source that is away finds nothing; only a bug throws. */
 export function createListFinder({ held, cache, rows, filled }: ListFinderParts) {
   /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
+  /** Records that have changed since the maker's list was offered to Redis. */
+  const unstored = new LRUCache<Hex, number>({ max: MAKERS_MAX });
+
   async function load(maker: Hex, version: bigint): Promise<Found | undefined> {
-    const cached = await cache.readList(maker);
+    const isBefore = (list: JoinedList | undefined) => list !== undefined && list.version < version;
+    const inMemory = held.find(maker);
+    const cached = isBefore(inMemory) ? undefined : await cache.readList(maker);
     if (cached?.version === version) {
       held.keep(maker, cached);
       return { list: cached, source: 'redis' };
     }
-    const stored = await unlessAway(rows.readMakerList(maker));
-    if (stored === undefined) return undefined;
-    const records = stored.records.map(({ acceptedOffset, expiresAtSeconds, json }) => {
-      return { acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json: Buffer.from(json) };
-    });
-    const list = joinRecords(stored.version, records);
+    const base = [inMemory, cached].find(isBefore);
+    const changes = base && (await unlessAway(rows.readListChanges(maker, base.version)));
+    const list = base && changes ? patchList(base, changes) : await readWhole(maker);
+    if (list === undefined) return undefined;
     held.keep(maker, list);
-    // Nobody waits for it.
-    void cache.storeList(maker, list).then(filled, () => filled('failed'));
+    offer(maker, list, changes && changes.records.length + changes.removed.length);
     return { list, source: 'postgres' };
+  }
+
+  async function readWhole(maker: Hex): Promise<JoinedList | undefined> {
+    const stored = await unlessAway(rows.readMakerList(maker));
+    return stored && joinRecords(stored.version, stored.records.map(encodeRecord));
+  }
+
+  /** Offers the list to Redis, where much of it has changed since the last time. Nobody waits for it. */
+  function offer(maker: Hex, list: JoinedList, changed = Number.POSITIVE_INFINITY): void {
+    const sum = (unstored.get(maker) ?? 0) + changed;
+    const isToStore = sum > list.records.length * UNSTORED_SHARE;
+    unstored.set(maker, isToStore ? 0 : sum);
+    if (isToStore) void cache.storeList(maker, list).then(filled, () => filled('failed'));
   }
 
   return {
@@ -63,4 +83,16 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
       return list && { list, source: 'memory' };
     },
   };
+}
+
+/** The list as it is after the changes: what has not changed keeps its bytes. */
+function patchList({ records: before }: JoinedList, { version, records, removed }: ListChanges): JoinedList {
+  const touched = new Set([...removed, ...records.map(({ orderHash }) => orderHash)]);
+  const kept = before.filter(({ orderHash }) => !touched.has(orderHash));
+  const all = [...kept, ...records.map(encodeRecord)].sort((a, b) => a.acceptedOffset - b.acceptedOffset);
+  return joinRecords(version, all);
+}
+
+function encodeRecord({ orderHash, acceptedOffset, expiresAtSeconds, json }: ListedOrder): ListRecord {
+  return { orderHash, acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json: Buffer.from(json) };
 }

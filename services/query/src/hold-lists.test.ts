@@ -3,7 +3,7 @@ import { joinRecords } from '@makerbook/redis';
 import { holdLists } from './hold-lists.js';
 
 const listOf = (bytes = 10, version = 1n) =>
-  joinRecords(version, [{ acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);
+  joinRecords(version, [{ orderHash: '0x01', acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);
 
 describe('a list held in memory', () => {
   test('is found by its maker, and replaced by the next one, but by no older one', () => {
@@ -18,7 +18,7 @@ describe('a list held in memory', () => {
   });
 
   test('makes room when it was not used for longest', () => {
-    const held = holdLists(3 * (1_503 + 650));
+    const held = holdLists(3 * (1_503 + 750));
     for (const maker of ['a', 'b', 'c']) held.keep(maker, listOf(1000));
     held.find('a');
     held.keep('d', listOf(1000));

@@ -6,7 +6,7 @@ export type HeldLists = ReturnType<typeof holdLists>;
 
 /** The cost of a list besides its bytes. */
 const LIST_OVERHEAD_BYTES = 500;
-const RECORD_OVERHEAD_BYTES = 150;
+const RECORD_OVERHEAD_BYTES = 250;
 
 /** Holds lists in memory up to `bytesMax`. A single list larger than that is not held. */
 export function holdLists(bytesMax = 64 * 1024 * 1024) {

@@ -1,6 +1,5 @@
 import type { ListState, WriteWatch } from '@makerbook/postgres';
-import { type JoinedList, joinRecords } from '@makerbook/redis';
-import { createXXHash128 } from 'hash-wasm';
+import { type JoinedList, joinRecords, type ListRecord } from '@makerbook/redis';
 import type { Asker } from './answer-signed.js';
 import type { Found, ListFinder } from './find-lists.js';
 import type { HeldLists } from './hold-lists.js';
@@ -10,7 +9,7 @@ import { type Page, takePage } from './take-page.js';
 export interface Listing {
   /** A JSON array of records, oldest acceptance first. */
   readonly body: Buffer;
-  /** A hash of the body: the same list has the same, from whichever source and instance it comes. */
+  /** The same list has the same, from whichever source and instance it comes. */
   readonly etag: string;
   /** The offset of the fact that changed the list last; 0n before the first. */
   readonly version: bigint;
@@ -52,7 +51,15 @@ export async function readList(
   const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
   const lag = isKnown ? lagOf(state) : undefined;
   const cancelAt = state?.cancelAt ?? 0;
-  return { body, etag: etagOf(body), version: list.version, nextCursor, source: found.source, lag, cancelAt };
+  return {
+    body,
+    etag: etagOf(list.version, records),
+    version: list.version,
+    nextCursor,
+    source: found.source,
+    lag,
+    cancelAt,
+  };
 }
 
 /** The maker's own writes that the rows do not show. */
@@ -65,17 +72,10 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
   return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
 }
 
-/** The ETags of the bodies in memory. */
-const etags = new WeakMap<Buffer, string>();
-// A cryptographic hash of 1,000 orders would take longer than sending them, and only the maker could forge its list.
-const hasher = await createXXHash128();
-
-/** Weak: the packed forms of the body have the same. */
-function etagOf(body: Buffer): string {
-  let etag = etags.get(body);
-  if (etag === undefined) {
-    etag = `W/"${hasher.init().update(body).digest()}"`;
-    etags.set(body, etag);
-  }
-  return etag;
+/**
+ * Of one version a body is told by where it begins and how many records it has: expired ones are hidden in the course of time.
+ * Weak: the packed forms of the body have the same.
+ */
+function etagOf(version: bigint, records: readonly ListRecord[]): string {
+  return `W/"${version}-${records[0]?.acceptedOffset ?? 'empty'}-${records.length}"`;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, readListState, readMakerList } from './index.js';
+import { byteaOf, readListChanges, readListState, readMakerList } from './index.js';
 import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -110,6 +110,44 @@ describe('a list', () => {
     await postgres.query('update orders set making_amount = 100, remaining = 40');
     const { records } = await readMakerList(postgres, maker);
     expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","remainingMakingAmount":"0x28"}');
+  });
+
+  test('is told by what has changed since a version, as far back as the history goes', async () => {
+    await postgres.query('insert into projections (partition, history_from) values (3, 5)');
+    await addMaker(maker, 12n);
+    for (const n of [8, 9]) await addOrder(maker, n);
+    const changes = [
+      [8, 8, 'OPENED'],
+      [9, 10, 'CHANGED'],
+      [9, 11, 'CHANGED'],
+      [7, 12, 'REMOVED'],
+    ] as const;
+    for (const [n, offset, happened] of changes) {
+      const reason = happened === 'REMOVED' ? 'FILLED' : null;
+      await insertRow(postgres, 'order_history', {
+        maker,
+        order_hash: hashOf(n),
+        log_offset: offset,
+        happened,
+        reason,
+      });
+    }
+    const since = async (version: bigint) => {
+      const read = await readListChanges(postgres, maker, version);
+      return read && [read.version, read.records.map(({ acceptedOffset }) => acceptedOffset), read.removed];
+    };
+    expect(await since(12n)).toEqual([12n, [], []]);
+    expect(await since(11n)).toEqual([12n, [], [hashOf(7)]]);
+    expect(await since(9n)).toEqual([12n, [9n], [hashOf(7)]]);
+    expect(await since(4n)).toEqual([12n, [8n, 9n], [hashOf(7)]]);
+    expect(await since(3n)).toBeUndefined();
+    expect(await readListChanges(postgres, other, 9n)).toBeUndefined();
+    await postgres.query(
+      `insert into order_history (partition, log_offset, order_hash, maker, happened, status, remaining)
+       select 3, 100 + n, '\\x01', $1, 'CHANGED', 'ACTIVE', 1 from generate_series(1, 1001) as n`,
+      [byteaOf(maker)],
+    );
+    expect(await since(11n)).toBeUndefined();
   });
 
   test('is empty without orders, and without a maker', async () => {

@@ -63,24 +63,63 @@ export interface MakerList {
 /** A maker's list and its version, in one snapshot. */
 export async function readMakerList(postgres: Postgres, maker: Hex): Promise<MakerList> {
   const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker)], 'read maker list');
-  const records: ListedOrder[] = [];
-  for (const row of rows) {
-    if (row.order_hash === null) continue;
-    const { order_hash: orderHash, accepted_offset: acceptedOffset } = row;
-    // Postgres holds a status and its reason to what an `OrderStatus` is.
-    const state = { status: row.status, reason: row.reason } as OrderStatus;
-    const remaining = row.remaining === null ? undefined : BigInt(row.remaining);
-    const json = row.record_start + recordEnd(state, remaining);
-    records.push({ orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json });
-  }
-  return { version: rows[0]?.list_version ?? 0n, records };
+  return { version: rows[0]?.list_version ?? 0n, records: rows.flatMap((row) => describeOrder(row) ?? []) };
+}
+
+/** What has become of a list since another version. */
+export interface ListChanges {
+  readonly version: bigint;
+  /** The orders that have come or changed, oldest first, as they are now. */
+  readonly records: readonly ListedOrder[];
+  /** The orders that have left. */
+  readonly removed: readonly Hex[];
+}
+
+/** So many changes take as long as reading a whole list. */
+const CHANGES_MAX = 1000;
+
+/**
+ * What has become of a maker's list since the version, in one snapshot. Undefined where that is too much, or where the history
+ * that far back is pruned.
+ */
+export async function readListChanges(postgres: Postgres, maker: Hex, since: bigint): Promise<ListChanges | undefined> {
+  const values = [byteaOf(maker), since, CHANGES_MAX + 1];
+  const rows = await postgres.query<ChangedRow>(readListChangesSql, values, 'read list changes');
+  const [first] = rows;
+  if (first === undefined || first.changes > CHANGES_MAX) return undefined;
+  const records = rows.flatMap((row) => describeOrder(row) ?? []);
+  const removed = rows.flatMap(({ order_hash, touched }) => (order_hash === null && touched !== null ? [touched] : []));
+  return { version: first.list_version, records, removed };
+}
+
+function describeOrder(row: ListRow): ListedOrder | undefined {
+  if (row.order_hash === null) return undefined;
+  const { order_hash: orderHash, accepted_offset: acceptedOffset } = row;
+  // Postgres holds a status and its reason to what an `OrderStatus` is.
+  const state = { status: row.status, reason: row.reason } as OrderStatus;
+  const remaining = row.remaining === null ? undefined : BigInt(row.remaining);
+  const json = row.record_start + recordEnd(state, remaining);
+  return { orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json };
 }
 
 // One statement is one snapshot.
+const orderSql = `o.order_hash, o.accepted_offset, o.expires_at_seconds, o.record_start,
+    o.status, o.reason, case when o.remaining < o.making_amount then o.remaining end as remaining`;
+
 const readMakerListSql = `
-  select m.list_version, o.order_hash, o.accepted_offset, o.expires_at_seconds, o.record_start,
-    o.status, o.reason, case when o.remaining < o.making_amount then o.remaining end as remaining
+  select m.list_version, ${orderSql}
   from makers m left join orders o on o.maker = m.maker
+  where m.maker = $1
+  order by o.accepted_offset`;
+
+// Each change of a list has a row in the history.
+const readListChangesSql = `
+  with changes as (
+    select order_hash from order_history where maker = $1 and log_offset > $2 limit $3)
+  select m.list_version, (select count(*) from changes) as changes, c.order_hash as touched, ${orderSql}
+  from makers m join projections p on p.partition = m.partition and p.history_from <= $2 + 1
+    left join (select distinct order_hash from changes) as c on true
+    left join orders o on o.order_hash = c.order_hash and o.maker = m.maker
   where m.maker = $1
   order by o.accepted_offset`;
 
@@ -97,3 +136,6 @@ type ListRow = { readonly list_version: bigint } & (
       readonly remaining: string | null;
     }
 );
+
+/** `touched` is null where nothing has changed. */
+type ChangedRow = ListRow & { readonly changes: bigint; readonly touched: Hex | null };

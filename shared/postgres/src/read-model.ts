@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 import { readPartitionClocks, readTouchedMakers } from './follow-partitions.js';
 import { projectedPositions } from './projected-positions.js';
-import { readListState, readMakerList } from './read-lists.js';
+import { readListChanges, readListState, readMakerList } from './read-lists.js';
 import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-order.js';
 
 /** The rows as those see them who only read them. */
@@ -13,6 +13,7 @@ export function openReadModel(postgres: Postgres) {
     projectedPositions: () => projectedPositions(postgres),
     readListState: (maker: Hex) => readListState(postgres, maker),
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
+    readListChanges: (maker: Hex, since: bigint) => readListChanges(postgres, maker, since),
     readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
       readOrderHistory(postgres, maker, orderHash, entriesMax),
     readPartitionClocks: () => readPartitionClocks(postgres),

@@ -8,7 +8,7 @@ import { openTestRedis, quiet } from './testing/open-test-redis.js';
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const otherMaker: Hex = `0x${'b2'.repeat(20)}`;
 const listOf = (version: bigint, json = '{"n":"ü"}') =>
-  joinRecords(version, [{ acceptedOffset: 1, expiresAtSeconds: 9, json: Buffer.from(json) }]);
+  joinRecords(version, [{ orderHash: '0x01', acceptedOffset: 1, expiresAtSeconds: 9, json: Buffer.from(json) }]);
 
 const redis = openTestRedis();
 beforeAll(() => redis.waitUntilReady(10_000));

@@ -139,7 +139,9 @@ async function expectItWorks(redis: RedisConnection): Promise<void> {
   const guard = createReplayGuard(redis, { windowMs: 60_000, budget, localSaltsMax: 1 });
   for (let n = 1; n <= 20; n += 1) {
     const maker: Hex = `0x${String(n).padStart(40, '0')}`;
-    const list = joinRecords(BigInt(n), [{ acceptedOffset: n, expiresAtSeconds: 9, json: Buffer.from('{}') }]);
+    const list = joinRecords(BigInt(n), [
+      { orderHash: '0x01', acceptedOffset: n, expiresAtSeconds: 9, json: Buffer.from('{}') },
+    ]);
     await cache.storeList(maker, list);
     expect(await cache.readList(maker)).toEqual(list);
     const salt: Hex = `0x${randomBytes(32).toString('hex')}`;

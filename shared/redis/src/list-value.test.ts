@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { decodeList, encodeList, type JoinedList, joinRecords } from './list-value.js';
+import { decodeList, encodeList, type JoinedList, joinRecords, type ListRecord } from './list-value.js';
 
-const record = (acceptedOffset: number, json: string, expiresAtSeconds = 9) => ({
+const record = (acceptedOffset: number, json: string, expiresAtSeconds = 9): ListRecord => ({
+  orderHash: `0x${String(acceptedOffset).padStart(64, '0')}`,
   acceptedOffset,
   expiresAtSeconds,
   json: Buffer.from(json),
@@ -26,6 +27,24 @@ describe('records', () => {
       for (const { json } of records) expect(json.buffer).toBe(body.buffer);
     },
   );
+
+  test('of a list are joined again as they were, with others between them', () => {
+    const texts = ['{"a":1}', '2', '"three"', '[4]', '{"five":5}'];
+    const list = joinRecords(
+      1n,
+      texts.map((text, index) => record(index, text)),
+    );
+    const positions = fc.uniqueArray(fc.nat({ max: texts.length - 1 }));
+    fc.assert(
+      fc.property(positions, fc.nat({ max: texts.length }), (kept, at) => {
+        const chosen = kept.flatMap((index) => list.records[index] ?? []);
+        const all = chosen.toSpliced(at, 0, record(9, '"new"'));
+        const joined = joinRecords(2n, all);
+        expect(String(joined.body)).toBe(`[${all.map(({ json }) => String(json)).join(',')}]`);
+        expect(joined.records.map(({ json }) => String(json))).toEqual(all.map(({ json }) => String(json)));
+      }),
+    );
+  });
 });
 
 describe('a list in Redis', () => {
@@ -33,6 +52,7 @@ describe('a list in Redis', () => {
 
   test('comes back as it was, with every version, time and offset', () => {
     const anyRecord = fc.record({
+      orderHash: fc.constantFrom<`0x${string}`>('0x01', '0x02'),
       acceptedOffset: fc.nat({ max: most }),
       expiresAtSeconds: fc.nat({ max: most }),
       json: fc.json().map((json) => Buffer.from(json)),
@@ -48,6 +68,11 @@ describe('a list in Redis', () => {
 
   test('is a line of figures and the body, which is not parsed', () => {
     const list = joinRecords(12n, [record(3, '{"a":1}'), record(5, 'no JSON')]);
-    expect(String(encodeList(list))).toBe('["12",[[3,9,7],[5,9,7]]]\n[{"a":1},no JSON]');
+    const hashes = list.records.map(({ orderHash }) => orderHash);
+    expect(String(encodeList(list))).toBe(`["12",[[3,9,7,"${hashes[0]}"],[5,9,7,"${hashes[1]}"]]]\n[{"a":1},no JSON]`);
+  });
+
+  test('of an earlier build is not read', () => {
+    expect(() => decodeList(Buffer.from('["12",[[3,9,7]]]\n[{"a":1}]'))).toThrow('earlier build');
   });
 });

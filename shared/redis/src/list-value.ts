@@ -1,5 +1,8 @@
-/** One record of a list, with the numbers by which it is paged and hidden. */
+import type { Hex } from '@makerbook/contracts-primitives';
+
+/** One record of a list, with what it is found, paged and hidden by. */
 export interface ListRecord {
+  readonly orderHash: Hex;
   readonly acceptedOffset: number;
   /** The second from which it is expired. */
   readonly expiresAtSeconds: number;
@@ -20,32 +23,50 @@ const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 
-/** Joins records in their order: one allocation, one copy of each. */
+/** Joins records in their order. Those that are neighbours in another body already are copied as one piece. */
 export function joinRecords(version: bigint, records: readonly ListRecord[]): JoinedList {
-  const joined = records.flatMap(({ json }, index) => (index === 0 ? [json] : [COMMA, json]));
-  const body = Buffer.concat([OPEN, ...joined, CLOSE]);
+  const pieces: Uint8Array[] = [OPEN];
+  let bytes: Uint8Array = new Uint8Array();
+  let [from, to] = [0, 0];
+  const endPiece = () => {
+    if (to > 0) pieces.push(bytes.subarray(from, to), COMMA);
+  };
+  for (const { json } of records) {
+    // Small buffers share memory: a comma between two of them makes them neighbours.
+    const isNext = bytes.buffer === json.buffer && json.byteOffset === to + 1 && bytes[to] === COMMA[0];
+    if (!isNext) {
+      endPiece();
+      if (bytes.buffer !== json.buffer) bytes = new Uint8Array(json.buffer);
+      from = json.byteOffset;
+    }
+    to = json.byteOffset + json.length;
+  }
+  endPiece();
+  const body = Buffer.concat([...pieces.slice(0, Math.max(1, pieces.length - 1)), CLOSE]);
   return { version, body, records: divide(body, records, ({ json }) => json.length) };
 }
 
-/** A list as Redis holds it: a line with the version and, of each record, offset, expiry and bytes; then the body. */
+/** A list as Redis holds it: a line with the version and, of each record, offset, expiry, bytes and hash; then the body. */
 export function encodeList({ version, body, records }: JoinedList): Buffer {
-  const figures = records.map(({ acceptedOffset, expiresAtSeconds, json }): Figures => {
-    return [acceptedOffset, expiresAtSeconds, json.length];
+  const figures = records.map(({ acceptedOffset, expiresAtSeconds, json, orderHash }): Figures => {
+    return [acceptedOffset, expiresAtSeconds, json.length, orderHash];
   });
   return Buffer.concat([Buffer.from(`${JSON.stringify([String(version), figures])}\n`), body]);
 }
 
+/** Throws where it is not one of this build. */
 export function decodeList(value: Buffer): JoinedList {
   const end = value.indexOf('\n');
   const [version, figures] = JSON.parse(value.toString('latin1', 0, end)) as [string, Figures[]];
   const body = value.subarray(end + 1);
-  const records = figures.map(([acceptedOffset, expiresAtSeconds, bytes]) => {
-    return { acceptedOffset, expiresAtSeconds, bytes };
+  const records = figures.map(([acceptedOffset, expiresAtSeconds, bytes, orderHash]) => {
+    if (orderHash === undefined) throw new TypeError('the list was stored by an earlier build');
+    return { orderHash, acceptedOffset, expiresAtSeconds, bytes };
   });
   return { version: BigInt(version), body, records: divide(body, records, ({ bytes }) => bytes) };
 }
 
-type Figures = [acceptedOffset: number, expiresAtSeconds: number, bytes: number];
+type Figures = [acceptedOffset: number, expiresAtSeconds: number, bytes: number, orderHash?: Hex];
 
 /** The records of a body, by their lengths. */
 function divide<T extends Omit<ListRecord, 'json'>>(
@@ -58,6 +79,7 @@ function divide<T extends Omit<ListRecord, 'json'>>(
     const to = from + lengthOf(record);
     const json = body.subarray(from, to);
     from = to + 1;
-    return { acceptedOffset: record.acceptedOffset, expiresAtSeconds: record.expiresAtSeconds, json };
+    const { orderHash, acceptedOffset, expiresAtSeconds } = record;
+    return { orderHash, acceptedOffset, expiresAtSeconds, json };
   });
 }

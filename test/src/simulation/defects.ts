@@ -5,6 +5,7 @@ import { replaceMethod } from '@makerbook/parts';
 import { RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect } from './find-defect.js';
 import { PlacementsInMemory } from './hold-placements.js';
+import { StoreInMemory } from './hold-store.js';
 import { projectorDefects } from './projector-defects.js';
 import { watcherDefects } from './watcher-defects.js';
 
@@ -30,6 +31,7 @@ export const defects: readonly Defect[] = [
       };
     },
   },
+  { name: 'an order that has left stays in a list in memory', plant: breakPromise(StoreInMemory, 'hidesRemovals') },
   { name: 'a pending row is removed too early', plant: breakPromise(RowsInMemory, 'forgetsTooEarly') },
   {
     name: 'an order that comes after its maker has cancelled all is open',

@@ -132,7 +132,9 @@ async function readAll(rows: ReadModel) {
   const lists = makers.map(async (maker) => {
     const { version, unsettled, unfolded, isUnsure, cancelAt } = await rows.readListState(maker);
     const { records } = await rows.readMakerList(maker);
-    return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records };
+    const changes = await Promise.all([0n, 20n, 60n].map((since) => rows.readListChanges(maker, since)));
+    const changed = changes.map((each) => each && { ...each, removed: [...each.removed].sort() });
+    return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records, changed };
   });
   const [clock] = (await rows.readPartitionClocks()).filter((each) => each.partition === partition);
   const { makers: some, nextOffset } = await rows.readTouchedMakers(partition, 20n, 90n);

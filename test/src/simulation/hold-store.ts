@@ -7,6 +7,7 @@ import {
   type HistoryPlace,
   type HistoryQuery,
   happenings,
+  type ListedOrder,
   type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
@@ -28,6 +29,8 @@ const LOST_MS_MAX = 1_000;
 
 /** Postgres in memory: the rows of each partition, for the one who writes them and for those who read. */
 export class StoreInMemory {
+  /** A planted defect: the changes of a list do not tell which orders have left. */
+  static hidesRemovals = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #placements: PlacementsInMemory;
   readonly #nowMs: () => number;
@@ -115,31 +118,16 @@ export class StoreInMemory {
             cancelAt: cancelAtOf(all, maker),
           };
         }),
-      readMakerList: (maker) =>
+      readMakerList: (maker) => ask((all) => ({ version: versionOf(all, maker), records: listOf(all, maker) })),
+      readListChanges: (maker, since) =>
         ask((all) => {
-          const own = all.flatMap(({ orders }) => [...orders.values()]).filter((order) => order.maker === maker);
-          const records = own
-            .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
-            .map(
-              ({
-                orderHash,
-                acceptedOffset,
-                expiresAtSeconds,
-                recordStart,
-                status,
-                reason,
-                remaining,
-                makingAmount,
-              }) => {
-                const isFilledInPart = BigInt(remaining) < BigInt(makingAmount);
-                const end = recordEnd(
-                  { status, reason } as OrderStatus,
-                  isFilledInPart ? BigInt(remaining) : undefined,
-                );
-                return { orderHash, acceptedOffset, expiresAtSeconds, json: recordStart + end };
-              },
-            );
-          return { version: versionOf(all, maker), records };
+          const changes = all
+            .flatMap(({ history }) => history)
+            .filter((row) => row.maker === maker && row.logOffset > since);
+          const touched = new Set(changes.map(({ orderHash }) => orderHash));
+          const records = listOf(all, maker).filter(({ orderHash }) => touched.has(orderHash));
+          const removed = [...touched].filter((hash) => records.every(({ orderHash }) => orderHash !== hash));
+          return { version: versionOf(all, maker), records, removed: StoreInMemory.hidesRemovals ? [] : removed };
         }),
       readOrderHistory: (maker, orderHash) =>
         ask((all) => {
@@ -224,6 +212,17 @@ function versionOf(tables: readonly Tables[], maker: Hex): bigint {
     const own = makers.get(maker)?.listVersion ?? 0n;
     return own > version ? own : version;
   }, 0n);
+}
+
+function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
+  const own = tables.flatMap(({ orders }) => [...orders.values()]).filter((order) => order.maker === maker);
+  return own
+    .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
+    .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason, ...amounts }) => {
+      const [remaining, makingAmount] = [BigInt(amounts.remaining), BigInt(amounts.makingAmount)];
+      const end = recordEnd({ status, reason } as OrderStatus, remaining < makingAmount ? remaining : undefined);
+      return { orderHash, acceptedOffset, expiresAtSeconds, json: recordStart + end };
+    });
 }
 
 function touchedOf({ history, fills, makers, projection }: Tables, from: bigint, to: bigint): TouchedMakers {

@@ -32,7 +32,8 @@ function drawStep(chance: Chance, nowMs: number): (side: Side) => Promise<unknow
   const which = chance.below(2);
   const salt: Hex = `0x${chance.below(400)}`;
   const records = Array.from({ length: chance.below(4) }, (_, index) => {
-    return { acceptedOffset: index, expiresAtSeconds: chance.below(99), json: Buffer.from(`"${chance.below(99)} ü"`) };
+    const json = Buffer.from(`"${chance.below(99)} ü"`);
+    return { orderHash: `0x${index}` as const, acceptedOffset: index, expiresAtSeconds: chance.below(99), json };
   });
   switch (chance.pickWeighted({ read: 3, store: 2, take: 6, release: 1 })) {
     case 'read':
