@@ -1,6 +1,7 @@
 """A router's reader of limit-orders.book.v1 in Python: holds the open orders, and prints which can be filled, how, and
 when the feed is not to be used. pip install confluent-kafka; until Ctrl-C: python3 examples/python/router.py"""
 
+import hashlib
 import json
 import os
 import time
@@ -13,6 +14,7 @@ TOPIC = os.environ.get("TOPIC_PREFIX", "") + "limit-orders.book.v1"
 
 orders = {}  # by hash
 clocks = {}  # by partition: the time of the block up to which it is complete
+books = {}  # by partition: how many orders it holds, and the sum of their hashes
 
 
 def report(entry):
@@ -26,18 +28,31 @@ def report(entry):
     print(f"{named} fillOrder(order, signature, {making}, {taking}) by {taker}", flush=True)
 
 
+def count(partition, entry, sign):
+    text = f"{entry['orderHash']}:{entry['remainingMakingAmount']}:{entry['status']}"
+    entries, total = books.get(partition, (0, 0))
+    total += sign * int(hashlib.sha256(text.encode()).hexdigest(), 16)
+    books[partition] = (entries + sign, total % 2**256)
+
+
 def apply(message, is_complete):
-    key = message.key().decode()
-    if message.value() is None:
-        orders.pop(key, None)
-        if is_complete:
-            print("GONE", key, dict(message.headers())["removal"].decode(), flush=True)
-    elif key.startswith("clock:"):
-        clocks[message.partition()] = json.loads(message.value())["block"]["timestamp"]
-    else:
+    key, partition = message.key().decode(), message.partition()
+    if key.startswith("clock:"):
+        clock = json.loads(message.value())
+        clocks[partition] = clock["block"]["timestamp"]
+        book = clock.get("book")
+        if is_complete and book and (book["entries"], int(book["hash"], 16)) != books.get(partition, (0, 0)):
+            raise SystemExit(f"partition {partition} is not what its clock says: a record was lost, start again")
+        return
+    if key in orders:
+        count(partition, orders.pop(key), -1)
+    if message.value() is not None:
         orders[key] = json.loads(message.value())
+        count(partition, orders[key], 1)
         if is_complete:
             report(orders[key])
+    elif is_complete:
+        print("GONE", key, dict(message.headers())["removal"].decode(), flush=True)
 
 
 def follow(consumer):

@@ -116,7 +116,17 @@ export const makersRecord = z.discriminatedUnion('type', [makerView, serviceView
  * up to this block, and up to the facts before `position` in the log. A partition whose clock
  * stops is behind, and not quiet.
  */
-export const bookClock = z.object({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
+export const bookClock = z.object({
+  type: z.literal('BookClock'),
+  block: blockRef,
+  position: logPosition,
+  book: z
+    .object({ entries: z.int().nonnegative().describe('how many orders it holds'), hash: bytes32 })
+    .optional()
+    .describe(
+      'the book of the partition, by which a reader finds what it has lost: the sum, modulo 2^256, of the SHA-256 of the text `orderHash:remainingMakingAmount:status` of each order',
+    ),
+});
 
 /** Every record of `limit-orders.book.v1` that is not a tombstone. */
 export const bookRecord = z.discriminatedUnion('type', [bookEntry, bookClock]);

@@ -91,6 +91,7 @@ describe('messages on the log', () => {
       'MakerView-limits.v1.json',
       'ServiceView.v1.json',
       'BookClock.v1.json',
+      'BookClock-book.v1.json',
       'BookEntryRemoved.v1.json',
       'MakerObserved-fills.v1.json',
       'MakerObserved-funds.v1.json',

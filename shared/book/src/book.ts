@@ -9,6 +9,8 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 
+import { BookHash } from './hash-book.js';
+
 /** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
 export interface FeedRecord {
   readonly partition: number;
@@ -67,6 +69,8 @@ export class Book {
   readonly #entries = new Map<string, BookEntry>();
   readonly #clocks = new Map<number, BookClock>();
   readonly #last = new Map<number, MessageId>();
+  readonly #hashes = new Map<number, BookHash>();
+  #isWhole = false;
 
   /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
   get entries(): ReadonlyMap<string, BookEntry> {
@@ -88,11 +92,20 @@ export class Book {
     return Math.min(...[...this.#clocks.values()].map(({ block }) => block.timestamp));
   }
 
+  /**
+   * From now on each clock has to agree with what the book holds of its partition. Call it when all that the topic held at the start
+   * is applied: before that, compaction has left out what was replaced since.
+   */
+  expectWhole(): void {
+    this.#isWhole = true;
+  }
+
   /** @throws FeedViolation after which the book is as it was before, and is not to be used any more */
   apply(record: FeedRecord): BookChange {
     const id = this.#readId(record);
     const change = record.value === null ? this.#removalOf(record, id) : this.#newsOf(record, id);
     this.#last.set(record.partition, id);
+    this.#hash(record.partition, change);
     if (change.kind === 'entry') this.#entries.set(record.key, change.entry);
     else if (change.kind === 'removed') this.#entries.delete(record.key);
     else this.#clocks.set(record.partition, change.clock);
@@ -130,7 +143,21 @@ export class Book {
     assertGrows(record, news.position, before?.position);
     if (before !== undefined && news.block.number < before.block.number)
       throw violation(record, `block ${news.block.number} came after block ${before.block.number}`);
+    const { entries, hash } = (this.#hashes.get(record.partition) ?? new BookHash()).digest;
+    const { book } = news;
+    if (this.#isWhole && book !== undefined && (book.entries !== entries || book.hash !== hash)) {
+      const held = `the book has ${entries} orders with the hash ${hash}, and must have ${book.entries} with ${book.hash}`;
+      throw violation(record, `${held}: a record was lost, repeated or altered`);
+    }
     return { kind: 'clock', clock: news, id };
+  }
+
+  #hash(partition: number, change: BookChange): void {
+    if (change.kind === 'clock') return;
+    const hash = this.#hashes.get(partition) ?? new BookHash();
+    this.#hashes.set(partition, hash);
+    if (change.before !== undefined) hash.remove(change.before);
+    if (change.kind === 'entry') hash.add(change.entry);
   }
 
   #removalOf(record: FeedRecord, id: MessageId): BookChange {

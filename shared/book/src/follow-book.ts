@@ -62,8 +62,10 @@ export function followBook(
       for (const record of records) onChange(book.apply(record));
     },
   });
+  const caughtUp = following.caughtUp.then(() => book.expectWhole());
+  caughtUp.catch(() => undefined);
   return {
-    caughtUp: following.caughtUp,
+    caughtUp,
     entries: book.entries,
     clocks: book.clocks,
     staleSince: () => book.staleSince(following.positions().length),

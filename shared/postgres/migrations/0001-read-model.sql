@@ -12,6 +12,9 @@ create table projections (
   block_timestamp bigint not null default 0 check (block_timestamp >= 0),
   -- When the newest folded record was written to the log, by the record's own time; 0 before the first.
   clock_ms bigint not null default 0 check (clock_ms >= 0),
+  -- What the feed's clock says of the partition's book: its orders, and the hash over them.
+  book_entries integer not null default 0 check (book_entries >= 0),
+  book_hash bytea not null default decode(repeat('00', 32), 'hex') check (octet_length(book_hash) = 32),
   -- How many parts of the next fact are committed, which is a block then; 0 where none is.
   block_parts integer not null default 0 check (block_parts >= 0),
   -- The history of facts before this offset is pruned.

@@ -95,13 +95,22 @@ function countCommits(waiting: readonly ProjectionCommit[]): number {
   return beyond < 0 ? waiting.length : Math.max(1, beyond);
 }
 
+export const startOfRows: Projection = {
+  nextOffset: 0n,
+  blockParts: 0,
+  clock: { block: -1, seconds: 0 },
+  clockMs: 0,
+  book: { entries: 0, hash: `0x${'00'.repeat(32)}` },
+};
+
 /** Reads how far the rows of a partition have come; a partition that was never projected is at 0. */
 export async function readProjection(postgres: Pick<Postgres, 'query'>, partition: number): Promise<Projection> {
   const sql = 'select * from projections where partition = $1';
   const [row] = await postgres.query(sql, [partition], 'read projection');
-  if (row === undefined) return { nextOffset: 0n, blockParts: 0, clock: { block: -1, seconds: 0 }, clockMs: 0 };
-  const { nextOffset, blockParts, blockNumber, blockTimestamp, clockMs } = shapes.projection.read(row);
-  return { nextOffset, blockParts, clock: { block: blockNumber ?? -1, seconds: blockTimestamp }, clockMs };
+  if (row === undefined) return startOfRows;
+  const { nextOffset, blockParts, blockNumber, blockTimestamp, clockMs, ...book } = shapes.projection.read(row);
+  const clock = { block: blockNumber ?? -1, seconds: blockTimestamp };
+  return { nextOffset, blockParts, clock, clockMs, book: { entries: book.bookEntries, hash: book.bookHash } };
 }
 
 /** Reads what the owner of a partition begins with. From here on the partition has a row, as each commit needs it. */

@@ -1,3 +1,4 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { type RowOf, RowShape } from './row-shape.js';
 
 /** The partition's clock. */
@@ -21,6 +22,8 @@ export interface Projection extends RowsPosition {
   readonly clock: PartitionClock;
   /** When the newest folded record was appended, in milliseconds since 1970; 0 before the first. */
   readonly clockMs: number;
+  /** What the feed's clock says of the partition's book: its orders, and the hash over them. */
+  readonly book: { readonly entries: number; readonly hash: Hex };
 }
 
 const projection = {
@@ -29,6 +32,8 @@ const projection = {
   blockNumber: 'number?',
   blockTimestamp: 'number',
   clockMs: 'number',
+  bookEntries: 'integer',
+  bookHash: 'bytea',
 } as const;
 
 /** One step of a partition's rows, from one position to another. */

@@ -14,6 +14,7 @@ import {
   readMakers,
   readProjection,
   saveProjections,
+  startOfRows,
   takeProjection,
 } from './index.js';
 import { hashReadModel } from './testing/index.js';
@@ -55,7 +56,8 @@ function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {
 }
 
 const at = (nextOffset: bigint, blockParts = 0) => ({ nextOffset, blockParts });
-const atStart = { clock: { block: -1, seconds: 0 }, clockMs: 0 };
+const book = { entries: 2, hash: `0x${'ab'.repeat(32)}` as const };
+const atStart = { clock: startOfRows.clock, clockMs: 0, book: startOfRows.book };
 
 /** From one offset to another. */
 function commit(from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
@@ -101,7 +103,7 @@ const opening = commit(0n, 10n, {
   opened: [order(2), order(1)],
   history: [history(order(1), 'OPENED', 1n, null), history(order(2), 'OPENED', 2n, null)],
   hashes: [hashRow(1), hashRow(2)],
-  to: { ...at(10n), clock, clockMs: 1_700_000_000_500 },
+  to: { ...at(10n), clock, clockMs: 1_700_000_000_500, book },
 });
 
 const postgres = await openTestDatabase();
@@ -125,7 +127,7 @@ describe('a commit', () => {
       orders: [order(1), order(2)],
       positions: [at(10n), at(10n), at(10n)],
     });
-    const projection = { ...at(10n), clock, clockMs: 1_700_000_000_500 };
+    const projection = { ...at(10n), clock, clockMs: 1_700_000_000_500, book };
     expect(await readProjection(postgres, 3)).toEqual(projection);
     expect(await takeProjection(postgres, 3)).toMatchObject({ projection, serverStartedAt: expect.any(BigInt) });
     expect(await dueIn(3)).toEqual([{ maker, dueAtSeconds: 1_000, openOrders: 2 }]);

@@ -92,13 +92,16 @@ function positionOf({ partition, from, to, forgetsEnded }: ProjectionCommit): Mo
     blockNumber: to.clock.block < 0 ? null : to.clock.block,
     blockTimestamp: to.clock.seconds,
     clockMs: to.clockMs,
+    bookEntries: to.book.entries,
+    bookHash: to.book.hash,
     forgetsBeforeMs: forgetsEnded ? to.clockMs : null,
   };
 }
 
 const movePositionsSql = (given: string) => `
   update projections as p set next_offset = given.next_offset, block_parts = given.block_parts,
-    block_number = given.block_number, block_timestamp = given.block_timestamp, clock_ms = given.clock_ms
+    block_number = given.block_number, block_timestamp = given.block_timestamp, clock_ms = given.clock_ms,
+    book_entries = given.book_entries, book_hash = given.book_hash
   from ${given}
   where p.partition = given.partition and p.next_offset = given.from_offset and p.block_parts = given.from_parts
   returning p.partition, given.forgets_before_ms`;

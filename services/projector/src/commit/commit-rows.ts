@@ -49,10 +49,10 @@ export class RowCommitter {
     if (this.#underWay !== undefined || this.#failure !== undefined || !isPublished || this.#isCommitted()) return;
     const changes = state.gathered;
     state.gathered = new Changes();
-    const { nextOffset, clock, clockMs } = state;
+    const { nextOffset, clock, clockMs, book } = state;
     const { nextOffset: from, blockParts } = this.#committed;
     const part = nextOffset === from ? blockParts + 1 : 1;
-    const target = { nextOffset, blockParts: state.isBlockBegun ? part : 0, clock, clockMs };
+    const target = { nextOffset, blockParts: state.isBlockBegun ? part : 0, clock, clockMs, book: book.digest };
     const done = this.#commit(changes, target).then(
       () => {
         this.#underWay = undefined;

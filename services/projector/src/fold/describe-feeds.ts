@@ -1,3 +1,4 @@
+import type { BookDigest } from '@makerbook/book';
 import {
   type BlockProcessed,
   type BookRemovalReason,
@@ -118,11 +119,11 @@ export class FactFeed {
   }
 
   /** The last message of a block. */
-  clock(block: BlockProcessed['block']): void {
+  clock(block: BlockProcessed['block'], book: BookDigest): void {
     const { partition, topics } = this.#rules;
     const position = { partition, offset: String(this.fact.offset + 1n) };
     this.#add(topics.book, bookClockKey(partition), undefined, (context) => {
-      return encodeBookRecord({ type: 'BookClock', block, position }, context);
+      return encodeBookRecord({ type: 'BookClock', block, position, book }, context);
     });
   }
 

@@ -4,6 +4,7 @@ import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain
 import { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
+import { hashTransitions } from './prove-book.js';
 import type { LoggedFact } from './read-facts.js';
 
 /** A fact of one kind with its place in the log. */
@@ -45,7 +46,7 @@ export function advanceMaker(state: PartitionState, maker: Address, clock: LogCl
 
 /** Ends a block all of whose makers are done. */
 export function endBlock(state: PartitionState, clock: LogClock, block: Logged<BlockProcessed>, feed: FactFeed): void {
-  if (clock.block > state.clock.block) feed.clock(block.fact.block);
+  if (clock.block > state.clock.block) feed.clock(block.fact.block, state.book.digest);
   state.clock = clock;
   endFact(state, block);
 }
@@ -67,12 +68,13 @@ export function moveTo(state: PartitionState, offset: bigint): void {
   state.isBlockBegun = false;
 }
 
-/** Takes what happened to a maker who is held: for the rows, for its next block, and for what is known of hashes. */
+/** Takes what happened to a maker who is held: for the rows, its next block, what is known of hashes, and the hash of the book. */
 export function takeTransitions(state: PartitionState, held: HeldMaker, transitions: readonly Transition[]): void {
-  const { makers, due, gathered, hashes } = state;
+  const { makers, due, gathered, hashes, book } = state;
   makers.touch(held);
   due.set(held.draft);
   gathered.maker(held, transitions);
+  hashTransitions(book, held.inBook, transitions);
   hashes.note(transitions);
 }
 

@@ -1,11 +1,13 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { type Funding, type Maker, MakerDraft, type Rules } from '@makerbook/domain';
+import { type OrdersInBook, ordersInBook } from './prove-book.js';
 
 /** A maker in memory. */
 export interface HeldMaker {
   draft: MakerDraft;
   /** Its funding rows, once the commit that was begun last is done. */
   storedFunding: ReadonlyMap<Address, Funding>;
+  readonly inBook: OrdersInBook;
   size: number;
 }
 
@@ -36,7 +38,8 @@ export class HeldMakers {
 
   /** @param maker as it is stored */
   load(maker: Maker): HeldMaker {
-    return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, size: 0 });
+    const inBook = ordersInBook(maker.orders.values());
+    return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, inBook, size: 0 });
   }
 
   /** Holds the maker, as the last used one. Call it after each change. */

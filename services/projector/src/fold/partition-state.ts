@@ -1,3 +1,4 @@
+import { BookHash } from '@makerbook/book';
 import type { Address } from '@makerbook/contracts-primitives';
 import { type HashMemory, type LogClock, rememberHashes } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
@@ -31,6 +32,8 @@ export class PartitionState {
   clock: LogClock;
   /** When the last fact that is wholly folded was appended, in milliseconds since 1970. */
   clockMs: number;
+  /** Over the orders that are in the book after the last change. */
+  readonly book: BookHash;
   /** The changes since the last commit began. */
   gathered = new Changes();
   /** While it is not empty, nothing is committed. */
@@ -53,5 +56,6 @@ export class PartitionState {
     this.isBlockBegun = projection.blockParts > 0;
     this.clock = projection.clock;
     this.clockMs = projection.clockMs;
+    this.book = new BookHash(projection.book);
   }
 }

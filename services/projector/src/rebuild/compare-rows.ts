@@ -11,8 +11,9 @@ export const readModelTables = {
   hashes: 'order_hash, maker',
 } as const;
 
-/** What is compared of the tables that depend on what is pruned: the hashes that must still be there, and not their number. */
+/** What is compared where it is not the whole row. Of hashes, which are pruned, those that must still be there, and not their number. */
 const compared: Readonly<Partial<Record<string, string>>> = {
+  projections: "select concat_ws(' ', partition, book_entries, book_hash) as row from projections t",
   makers: `select (to_jsonb(t) - 'remembered')::text as row from makers t`,
   hashes: `select t::text as row from hashes t join projections using (partition)
     where expires_at_seconds > block_timestamp - ${HASH_MEMORY_SECONDS} and not exists (
@@ -29,7 +30,7 @@ const ROWS_PER_FETCH = 5_000;
 export async function compareRows(live: Query, replayed: Postgres): Promise<string[]> {
   await pruneReplay(live, replayed);
   const differences: string[] = [];
-  for (const [table, key] of Object.entries(readModelTables)) {
+  for (const [table, key] of Object.entries({ projections: 'partition', ...readModelTables })) {
     const rows = `${compared[table] ?? `select t::text as row from ${table} t`} order by ${key}`;
     const difference = await replayed.transaction((query) => findDifference(rows, live, query));
     if (difference !== undefined) differences.push(`${table}: ${difference}`);

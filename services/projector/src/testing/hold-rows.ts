@@ -16,6 +16,7 @@ import {
   type ProjectionCommit,
   type ProjectionStore,
   type RowsPosition,
+  startOfRows,
 } from '@makerbook/postgres';
 
 /** What ingress has written of an order or a cancellation whose append is under way. */
@@ -42,12 +43,7 @@ export interface Tables {
 }
 
 export const noTables: Tables = {
-  projection: {
-    nextOffset: 0n,
-    blockParts: 0,
-    clock: { block: -1, seconds: 0 },
-    clockMs: 0,
-  },
+  projection: startOfRows,
   makers: new Map(),
   funding: new Map(),
   orders: new Map(),

@@ -135,13 +135,13 @@ export class FakeProjector {
   }
 
   async #fold(partition: number, facts: readonly Fact[], block: ReturnType<BlockOf>): Promise<void> {
-    const { nextOffset, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+    const { nextOffset, clock: before, book } = (await takeProjection(this.#parts.postgres, partition)).projection;
     const clock = block === undefined ? before : { ...before, block: block.number, seconds: block.timestamp };
     const makers = new Set(facts.map(({ maker }) => maker));
     await openProjectionStore(this.#parts.postgres, 1).saveProjection({
       partition,
       from: { nextOffset, blockParts: 0 },
-      to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0, clock, clockMs: 0 },
+      to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0, clock, clockMs: 0, book },
       forgetsEnded: false,
       makers: [...makers].map((maker) => ({
         maker,

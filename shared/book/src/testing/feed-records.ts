@@ -6,6 +6,7 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { FeedRecord } from '../book.js';
+import type { BookDigest } from '../hash-book.js';
 
 const TOPIC_PARTITION = 3;
 
@@ -46,10 +47,12 @@ export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEnt
 }
 
 /** The partition's clock after a block whose `BlockProcessed` is at the place. */
-export function clockRecord(block: number, place: Place, timestamp = block): FeedRecord {
+export function clockRecord(block: number, place: Place, timestamp = block, book?: BookDigest): FeedRecord {
   const position = { partition: TOPIC_PARTITION, offset: String(place.offset + 1) };
   const ref = { number: block, hash: hashOf('bb'), timestamp };
-  return recordOf(encodeBookRecord({ type: 'BookClock', block: ref, position }, contextOf(place)));
+  return recordOf(
+    encodeBookRecord({ type: 'BookClock', block: ref, position, ...(book && { book }) }, contextOf(place)),
+  );
 }
 
 export function tombstone(orderHash: Hex, removal: BookRemovalReason, place: Place): FeedRecord {

@@ -48,6 +48,9 @@ export function judgeRows(tables: Tables, replay: Replay, published: readonly Lo
     const [is, expected] = [tables.projection, must].map((one) => JSON.stringify([one.clock, one.clockMs]));
     return [`at ${nextOffset} the clocks are at ${is}, and must be at ${expected}`];
   }
+  const { book } = tables.projection;
+  if (blockParts === 0 && (book.hash !== must.book.hash || book.entries !== must.book.entries))
+    return [`at ${nextOffset} the book is ${JSON.stringify(book)}, and must be ${JSON.stringify(must.book)}`];
   const folded = [...tables.inFlight].find(([key]) => tables.hashes.get(key)?.state === 'ACCEPTED');
   if (folded !== undefined) return [`at ${nextOffset} ${folded[0]} is in flight, and is folded`];
   if (blockParts === 0) return [...judgeMakers(tables, must), ...judgeHistory(tables, must, replay)];

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type BookRecord,
   bookClockKey,
@@ -26,7 +27,7 @@ import {
   unknownMaker,
 } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
-import type { HashRow } from '@makerbook/postgres';
+import type { HashRow, Projection } from '@makerbook/postgres';
 
 /** A message that the feeds must hold, and what for. */
 export interface ExpectedMessage {
@@ -48,6 +49,7 @@ export interface ExpectedRows {
   readonly clock: LogClock;
   /** When the last fact was appended. */
   readonly clockMs: number;
+  readonly book: Projection['book'];
 }
 
 interface Replayed {
@@ -72,6 +74,7 @@ export class Replay {
   #hashRows: ReadonlyMap<string, HashRow> = new Map();
   #clock = startOfLog;
   #clockMs = 0;
+  readonly #book = new Map<string, string>();
   readonly #partition: number;
   readonly #rules: { readonly routingGraceSeconds: number };
   /** Of the fact at hand. */
@@ -118,6 +121,7 @@ export class Replay {
       hashes: this.#hashRows,
       clock: this.#clock,
       clockMs: this.#clockMs,
+      book: this.#digestBook(),
     };
     for (let offset = from; offset <= to; offset += 1n) this.rows.set(offset, rows);
   }
@@ -147,7 +151,11 @@ export class Replay {
         if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
       }
       const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
-      this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
+      this.#publish(
+        bookClockKey(this.#partition),
+        { type: 'BookClock', block: fact.block, position, book: this.#digestBook() },
+        undefined,
+      );
     }
     this.#clock = clock;
   }
@@ -257,12 +265,20 @@ export class Replay {
     this.#hashRows = new Map(this.#hashRows).set(hashKeyText(row), row);
   }
 
-  #publish(key: string, { type: _, ...record }: BookRecord, maker: Hex | undefined): void {
+  #publish(key: string, { type, ...record }: BookRecord, maker: Hex | undefined): void {
+    if ('orderHash' in record) this.#book.set(key, `${key}:${record.remainingMakingAmount}:${record.status}`);
     this.#add(key, JSON.stringify(record), maker);
   }
 
   #withdraw(orderHash: Hex, removal: string, maker: Hex): void {
+    this.#book.delete(orderHash);
     this.#add(orderHash, removal, maker);
+  }
+
+  #digestBook(): Projection['book'] {
+    const hashes = [...this.#book.values()].map((text) => createHash('sha256').update(text).digest('hex'));
+    const sum = hashes.reduce((one, hash) => (one + BigInt(`0x${hash}`)) % 2n ** 256n, 0n);
+    return { entries: hashes.length, hash: `0x${sum.toString(16).padStart(64, '0')}` };
   }
 
   #add(key: string, content: string, maker: Hex | undefined): void {

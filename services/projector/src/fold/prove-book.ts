@@ -1,0 +1,29 @@
+import type { BookHash, HashedEntry } from '@makerbook/book';
+import { type Hex, quantity } from '@makerbook/contracts-primitives';
+import type { OpenOrder, Transition } from '@makerbook/domain';
+
+/** The orders of a maker that are in the book, as they are there. */
+export type OrdersInBook = Map<Hex, HashedEntry>;
+
+export function ordersInBook(orders: Iterable<OpenOrder>): OrdersInBook {
+  return new Map([...orders].filter(({ inBook }) => inBook).map((order) => [order.orderHash, entryOf(order)]));
+}
+
+/** Keeps the hash over the partition's book: the next clock tells it to the router. */
+export function hashTransitions(book: BookHash, inBook: OrdersInBook, transitions: readonly Transition[]): void {
+  for (const transition of transitions) {
+    if (!('order' in transition)) continue;
+    const { order, kind } = transition;
+    const before = inBook.get(order.orderHash);
+    if (before !== undefined) book.remove(before);
+    inBook.delete(order.orderHash);
+    if (!order.inBook || kind === 'OrderRemoved') continue;
+    const after = entryOf(order);
+    book.add(after);
+    inBook.set(order.orderHash, after);
+  }
+}
+
+function entryOf({ orderHash, remaining, state }: OpenOrder): HashedEntry {
+  return { orderHash, remainingMakingAmount: quantity(remaining), status: state.status };
+}
