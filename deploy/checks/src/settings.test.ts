@@ -7,7 +7,9 @@ import {
   signingSettings,
   variablesOf,
 } from '@makerbook/settings';
+import { describeSettings, sharedSettings } from '@makerbook/settings/testing';
 import { loadSettings, type Spec } from './load-settings.js';
+import { readText } from './read-manifests.js';
 import { findSecret, type Pod, readEnvironmentOf, readPods } from './read-pods.js';
 import { describeOverlays } from './testing/describe-overlays.js';
 
@@ -94,4 +96,17 @@ describeOverlays((manifests, overlay) => {
       expect(shared).toMatchObject({ [`${server}_TLS`]: 'on', [`${server}_TLS_CA_FILE`]: expect.any(String) });
     }
   });
+});
+
+test.each(['chain-watcher', 'ingress', 'operator', 'projector', 'query'])(
+  'the README of %s has every setting with its default and meaning, and no other',
+  async (service) => {
+    const readme = readText(`services/${service}/README.md`);
+    expect(readme).toContain(`\n${describeSettings(await loadSettings(service))}\n\n`);
+  },
+);
+
+test('the command that migrates takes the shared settings of Postgres, to which its README links', async () => {
+  expect(await loadSettings('operator', 'migrate')).toEqual(sharedSettings['Postgres']);
+  expect(readText('services/operator/README.md')).toContain('[Postgres](../../shared/settings/README.md#postgres)');
 });
