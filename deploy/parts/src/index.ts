@@ -43,3 +43,4 @@ export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { TEST_PARTS_VARIABLE, type TestAddresses, type TestParts, testParts } from './testing/test-parts.js';
+export { until } from './testing/until.js';

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
+import { until } from '@makerbook/parts';
 import { connectPostgres } from '@makerbook/postgres';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import type { WatcherProcess } from './testing/run-watcher.js';
-import { addressOf, type Stage, until } from './testing/stage-chain.js';
+import { addressOf, type Stage } from './testing/stage-chain.js';
 
 let stage: Stage;
 const { watch, run } = eachOnAStage((own) => {

@@ -3,10 +3,10 @@ import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { leaveTransactionOpen } from '@makerbook/kafka/testing';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
 import type { Ops } from './testing/ask-ops.js';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { type Stage, until } from './testing/stage-chain.js';
+import type { Stage } from './testing/stage-chain.js';
 
 let stage: Stage;
 let token: Address;

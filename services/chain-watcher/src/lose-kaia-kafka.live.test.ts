@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
+import { findFreePort, type KafkaPart, startKafka, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
 import { feedTopic } from './testing/feed-topic.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
-import { Stage, until } from './testing/stage-chain.js';
+import { Stage } from './testing/stage-chain.js';
 
 const TOPIC = 'local.klaytn.chaindatafetcher.en-0.blockgroup.v1';
 

@@ -1,12 +1,13 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import type { AskedCall } from './testing/gate-node.js';
 import { mineTogether } from './testing/mine-together.js';
-import { addressOf, type Stage, until } from './testing/stage-chain.js';
+import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const ILL_BEHAVED = deployArtifacts.IllBehavedToken.abi;
 const [HONEST, REVERTS] = [0, 1] as const;

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { findFreePort } from '@makerbook/parts';
+import { findFreePort, until } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import { opsAt } from './testing/ask-ops.js';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { type Stage, until } from './testing/stage-chain.js';
+import type { Stage } from './testing/stage-chain.js';
 
 let stage: Stage;
 const { watch } = eachOnAStage((own) => {

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import type { WatcherProcess } from './testing/run-watcher.js';
-import { type Stage, until } from './testing/stage-chain.js';
+import type { Stage } from './testing/stage-chain.js';
 
 const PARTITIONS = 3;
 

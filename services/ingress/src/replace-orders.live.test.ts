@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
+import { until } from '@makerbook/parts';
 import { byteaOf } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
 import { hashOf, lower, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
-import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
+import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 const OPEN_ORDERS_MAX = 2;
 let ingress: TestIngress;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import { partitionOf } from '@makerbook/kafka';
+import { until } from '@makerbook/parts';
 import { projectedPositions } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
 import {
@@ -15,7 +16,7 @@ import {
   signOrder,
   tokenA,
 } from './testing/sign-test-orders.js';
-import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
+import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 let ingress: TestIngress;
 let maker: Wallet;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Appender, LogRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
 import { readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
@@ -16,7 +16,6 @@ import {
   testPartition as partition,
   type TestDeployment,
   testPartitions,
-  until,
   withoutGaps,
 } from './testing/test-projection.js';
 

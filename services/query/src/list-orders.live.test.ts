@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { info, limitOrderRecords, type Problem, paths } from '@makerbook/contracts-http';
+import { until } from '@makerbook/parts';
 import type { HDNodeWallet } from 'ethers';
-import { openTestQuery, signRead, type TestQuery, until } from './testing/open-test-query.js';
+import { openTestQuery, signRead, type TestQuery } from './testing/open-test-query.js';
 
 let running: TestQuery;
 let wallet: HDNodeWallet;

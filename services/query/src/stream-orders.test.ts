@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
+import { until } from '@makerbook/parts';
 import type { HistoryEntry } from '@makerbook/postgres';
 import type { EntryReader, ReadEntry } from './read-history.js';
 import { holdStreams, type OrderStreams } from './stream-orders.js';
@@ -88,11 +89,6 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2 } =
 
 const changesOf = (events: readonly string[]) =>
   events.flatMap((text) => /^id: (\d+):.*\nevent: change/.exec(text)?.[1] ?? []);
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 2_000 && !holds(); tries += 1) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect(holds()).toBe(true);
-}
 
 describe('a stream', () => {
   test('begins with its snapshot, and tells each change once, with the event before it', async () => {

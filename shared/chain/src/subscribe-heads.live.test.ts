@@ -1,19 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { startAnvil } from '@makerbook/parts';
+import { startAnvil, until } from '@makerbook/parts';
 import { WebSocketServer } from 'ws';
 import { createNode, subscribeHeads } from './index.js';
 
 const anvil = await startAnvil();
 afterAll(() => anvil.stop());
-
-const until = async (holds: () => boolean) => {
-  const deadline = Date.now() + 90_000;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error('not within 90 s');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-};
 
 describe('a subscription to heads', () => {
   test('announces each block of a real node by its number', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { loadUntilRefused } from '@makerbook/parts';
+import { loadUntilRefused, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenServer } from './open-server.js';
 import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
@@ -109,10 +109,6 @@ async function ask(text: string, server = api): Promise<string> {
   const raw = openRaw(text, server);
   await raw.closed;
   return raw.answer;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 const json = 'Host: a\r\nContent-Type: application/json';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, testParts } from '@makerbook/parts';
+import { findFreePort, testParts, until } from '@makerbook/parts';
 import { connectPostgres, InvariantBroken, PostgresRefused, PostgresUnavailable } from './index.js';
 
 const url = await testParts().databaseUrl();
@@ -81,7 +81,3 @@ describe('a connection to Postgres', () => {
     expect(await postgres.query('select * from twice')).toEqual([]);
   });
 });
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
-}

@@ -14,6 +14,7 @@ import {
   startRedis,
   type TcpGate,
   testParts,
+  until,
 } from '@makerbook/parts';
 import { readSettings, redisConnection, redisSettings } from '@makerbook/settings';
 import { Redis } from 'ioredis';
@@ -41,14 +42,6 @@ async function withRedis(
     await work(redis);
   } finally {
     await redis.close();
-  }
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within 60 s; warnings: ${warnings.join()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

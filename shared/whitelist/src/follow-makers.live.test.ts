@@ -9,7 +9,7 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers, type Makers } from './follow-makers.js';
 
@@ -39,10 +39,6 @@ async function append(record: Omit<LogRecord, 'topic'>): Promise<void> {
   const appender = log.createAppender({ timeoutMs: 60_000 });
   await appender.append([{ topic: names.makers, ...record }]);
   await appender.close();
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
+import { until } from '@makerbook/parts';
 import { type PlacingMaker, placeAndCancel } from './place-and-cancel.js';
 
 const LOAD = { roundsPerSecond: 200, openOrders: 2 };
@@ -26,10 +27,6 @@ function openFake(listed: (open: readonly string[]) => readonly string[]) {
     },
   };
   return { maker: maker as unknown as PlacingMaker, open };
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test('keeps the newest orders open, and knows what was acknowledged', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { LogRecord } from '@makerbook/kafka';
-import { createChance } from '@makerbook/parts';
+import { createChance, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from '../run.js';
@@ -10,7 +10,7 @@ import { cutBlockgroup, readBlockgroup } from '../testing/encode-blockgroup.js';
 import { feedTopic } from '../testing/feed-topic.js';
 import { type Gate, startMisbehavingNode } from '../testing/gate-node.js';
 import { mineTogether } from '../testing/mine-together.js';
-import { addressOf, Stage, until } from '../testing/stage-chain.js';
+import { addressOf, Stage } from '../testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import type { Watcher } from '../run.js';
 import { type Gate, type Misbehaviour, startMisbehavingNode } from './gate-node.js';
 import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
-import { Stage, until } from './stage-chain.js';
+import { Stage } from './stage-chain.js';
 
 /**
  * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends with

@@ -1,6 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { until } from '@makerbook/parts';
 import { Contract, type InterfaceAbi, type NonceManager } from 'ethers';
-import { type Stage, until } from './stage-chain.js';
+import type { Stage } from './stage-chain.js';
 
 interface Transaction {
   readonly signer: NonceManager;

@@ -10,7 +10,7 @@ import { createOrderHasher, deployArtifacts, type Order } from '@makerbook/contr
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type KnownFunds, type OrderStatus, orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
-import { type AnvilPart, startAnvil, testParts } from '@makerbook/parts';
+import { type AnvilPart, startAnvil, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -280,15 +280,6 @@ export interface SignedOrder {
   readonly order: Order;
   readonly orderHash: Hex;
   readonly signature: Hex;
-}
-
-/** Waits for a condition; fails with what was waited for. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 /** The lowercase address of an account of the stage. */

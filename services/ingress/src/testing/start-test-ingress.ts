@@ -3,7 +3,7 @@ import { encodeMakersRecord, type MakerView, topicNames, topicSpecs } from '@mak
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
-import { openTcpGate, testParts } from '@makerbook/parts';
+import { openTcpGate, testParts, until } from '@makerbook/parts';
 import { connectPostgres, migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -154,13 +154,4 @@ async function isReady(opsUrl: string): Promise<boolean> {
   const ready = await fetch(`${opsUrl}/readyz`);
   const { checks } = (await ready.json()) as { checks: Record<string, string> };
   return ready.ok && checks['postgres'] === 'ok';
-}
-
-/** Waits for a condition; throws with its description. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 90_000;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within 90 s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Appender, Following } from '@makerbook/kafka';
-import { findFreePort, untilFrozen } from '@makerbook/parts';
+import { findFreePort, until, untilFrozen } from '@makerbook/parts';
 import { blockAt, startSeconds, storedRecord } from '../testing/generate-facts.js';
-import { deploy, type TestDeployment, testPartitions, until } from '../testing/test-projection.js';
+import { deploy, type TestDeployment, testPartitions } from '../testing/test-projection.js';
 
 const BLOCK_MS = 50;
 /** A process that is gone is noticed after two seconds; a busy machine takes longer to take over. */

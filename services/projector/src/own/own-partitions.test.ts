@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import { type Claims, PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { Ownership, type OwnershipParts } from './own-partitions.js';
@@ -45,10 +46,6 @@ function own(says: (asked: Asked) => Claims): Ownership {
   });
   opened.push(ownership);
   return ownership;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 describe('owning partitions', () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
+import { until } from '@makerbook/parts';
 import { connectPostgres } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
@@ -16,7 +17,6 @@ import {
   projectAll,
   type TestDeployment,
   testPartitions,
-  until,
   withoutGaps,
 } from '../testing/test-projection.js';
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';

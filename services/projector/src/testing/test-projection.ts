@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
@@ -140,14 +139,6 @@ async function flush(projector: Projector): Promise<void> {
   const committer = projector.owned.get(testPartition)?.taken.committer;
   while (committer?.underWay !== undefined) await committer.underWay;
   committer?.assertGood();
-}
-
-export async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about in time');
-    await pause(10);
-  }
 }
 
 async function readFeed(log: Log, topic: string): Promise<StoredRecord[]> {

@@ -11,7 +11,7 @@ import { paths } from '@makerbook/contracts-http';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
-import { createRedisUser, openTcpGate, testParts } from '@makerbook/parts';
+import { createRedisUser, openTcpGate, testParts, until } from '@makerbook/parts';
 import { connectPostgres, migrate, takeProjection } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
 import { readSettings } from '@makerbook/settings';
@@ -129,12 +129,4 @@ export async function signRead(wallet: HDNodeWallet, what: keyof typeof requestT
   const signed = { ...typedDataDomain(domain), salt };
   const signature = await wallet.signTypedData(signed, requestTypes[what], { ...message, issuedAt });
   return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-}
-
-export async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 90_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('it did not become true');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
+import { findFreePorts, type KafkaPart, startKafka, until } from '@makerbook/parts';
 import type { metadataV9 } from '@platformatic/kafka';
 import { connectLog } from '../connect-log.js';
 import { LogUnavailable, PublisherFenced } from '../failures.js';
 import type { Appender, Log } from '../log.js';
-import { asRead, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { asRead, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
 import { Cluster } from './cluster.js';
 import { deadlineIn } from './deadline.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
+import { findFreePort, type KafkaPart, startKafka, until } from '@makerbook/parts';
 import { crc32c } from '@platformatic/kafka';
 import { LogUnavailable } from '../failures.js';
 import type { Appender, Log, LogRecord } from '../log.js';
@@ -15,7 +15,6 @@ import {
   readRecords,
   recordOf,
   succeeds,
-  until,
 } from '../testing/open-test-log.js';
 
 const UNKNOWN_CODEC = 5;

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
 import { offsetFetchV8 } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
-import { makeTopic, openTestLog, quiet, succeeds, until } from '../testing/open-test-log.js';
+import { makeTopic, openTestLog, quiet, succeeds } from '../testing/open-test-log.js';
 import { commitOffsets } from './commit-offsets.js';
 
 test('positions are committed under the name of a group that nobody is a member of', async () => {

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
-import { asRead, makeTopic, openTestLog, readAll, readRecords, recordOf, until } from '../testing/open-test-log.js';
+import { asRead, makeTopic, openTestLog, readAll, readRecords, recordOf } from '../testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
 function openStore(topic: string, partitions: number) {

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { deleteRecords, testParts } from '@makerbook/parts';
+import { deleteRecords, testParts, until } from '@makerbook/parts';
 import { RecordsDeleted } from '../failures.js';
 import type { FollowOptions } from '../log.js';
-import { makeTopic, noteKeys, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+import { makeTopic, noteKeys, openTestLog, recordOf } from '../testing/open-test-log.js';
 
 const log = openTestLog();
 afterAll(() => log.close());

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import { RetryableError } from '../failures.js';
 import type { ConsumeOptions, StoredRecord } from '../log.js';
-import { quiet, until } from '../testing/open-test-log.js';
+import { quiet } from '../testing/open-test-log.js';
 import { OwnedPartition } from './own-partition.js';
 
 /** A partition whose store fails at first, and that is confirmed as `confirmed` says. */

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
 import { LogUnavailable, PublisherFenced, unavailable } from '../failures.js';
 import type { FencedPublisher } from '../log.js';
-import { makeTopic, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
 import { GroupCommit } from './group-commit.js';
 import { BatchStore } from './store-batches.js';
 import { Transactor } from './transactions.js';

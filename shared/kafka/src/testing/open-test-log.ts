@@ -39,15 +39,6 @@ export function asRead(record: StoredRecord): StoredRecord {
   return record;
 }
 
-/** Waits until the condition holds, or fails naming what it waited for. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 export function succeeds(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { deleteRecords, testParts } from '@makerbook/parts';
+import { deleteRecords, testParts, until } from '@makerbook/parts';
 import { FatalError } from '../failures.js';
-import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
 
 const log = openTestLog();
 afterAll(() => log.close());
