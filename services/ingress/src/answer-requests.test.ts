@@ -128,15 +128,6 @@ describe('orders', () => {
     expect(await post(paths.limitOrders, orders, headers)).toMatchObject({ code: 'valid_until_passed' });
   });
 
-  test('are not taken while an operator has the service take none, and the answer says when to ask again', async () => {
-    const { post } = openRoutes({}, { isCancelOnly: () => true });
-    expect(await post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({
-      code: 'unavailable',
-      measuredAs: 'cancel_only',
-      headers: { 'Retry-After': '30' },
-    });
-  });
-
   test.each([
     ['for too many hashes, with the ways out', 'too_many_remembered', 'too_many_orders', /shorter expiries.*nonce/],
     ['for more open orders than the maker may have', 'too_many_open', 'too_many_orders', /may have 2 open orders/],

@@ -239,15 +239,6 @@ describe('the operator', () => {
     const { lines } = await run('makers', 'add', checksummed.replace('7970C', '7970c'));
     expect(lines).toEqual([expect.stringMatching(/^0x70997970c\S+ has a wrong checksum \(EIP-55\)/)]);
   });
-
-  test('the word that is no command is named, with the one that it may have been', () => {
-    expect(readCommand(['makers', 'ad', maker])).toMatchObject({
-      lines: expect.arrayContaining(['unknown command `ad`; did you mean `add`?']),
-    });
-    expect(readCommand(['maker', 'add', maker])).toMatchObject({
-      lines: expect.arrayContaining(['unknown command `maker`; did you mean `makers`?']),
-    });
-  });
 });
 
 test('a command that fails ends, also while it is connected to brokers', async () => {

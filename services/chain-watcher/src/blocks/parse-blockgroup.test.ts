@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { headerOf, logsOf } from '@makerbook/chain';
-import { cutBlockgroup } from '../testing/encode-blockgroup.js';
 import { triggerTopics } from '../watch/match-logs.js';
 import { SegmentJoiner, type SegmentRecord } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
@@ -48,30 +47,6 @@ describe('a message that a Kaia node’s own code has published', () => {
     expect(join(records).map(parseBlockgroup)).toEqual([expected]);
     expect(expected).toEqual({ header: headerOf(rpc.block), logs });
   });
-
-  test('comes whole out of all records backwards, each twice', () => {
-    const records = golden.flatMap((message) => message.records.flatMap((record) => [record, record])).reverse();
-    const numbers = join(records).map(parseBlockgroup);
-    for (const { expected } of golden) expect(numbers).toContainEqual(expected);
-  });
-
-  test.each(golden)('($name) is cut by our encoder into the same records, byte for byte', ({ records }) => {
-    const [first] = records;
-    const [message] = join(records);
-    if (first?.value === null || first?.value === undefined || message === undefined) throw new Error('no message');
-    const cut = { segmentBytes: first.value.length, producerId: first.headers['producerId'] };
-    expect(cutBlockgroup(Number(first.key), message, cut).map(bytesOf)).toEqual(records.map(bytesOf));
-  });
-
-  test('is there in every form that the format has', () => {
-    const logsOfAll = golden.map(({ expected }) => expected.logs.length);
-    expect(logsOfAll).toContain(0);
-    expect(logsOfAll.some((count) => count > 1)).toBe(true);
-    expect(new Set(golden.flatMap(({ expected }) => expected.logs.map(({ topics }) => topics[0]))).size).toBe(7);
-    expect(golden.some(({ records }) => records.length > 127)).toBe(true);
-    expect(golden.some(({ records }) => records[0]?.headers['producerId'] === undefined)).toBe(true);
-    expect(golden.some(({ records }) => join(records).some((message) => message.includes('"txError"')))).toBe(true);
-  });
 });
 
 describe('a blockgroup', () => {
@@ -112,7 +87,3 @@ describe('a blockgroup', () => {
 });
 
 const triggers: ReadonlySet<string> = new Set(triggerTopics);
-
-function bytesOf({ partition, key, value, headers }: SegmentRecord): unknown {
-  return { partition, key, headers: Object.entries(headers), value: value?.toString('hex') };
-}

@@ -128,17 +128,6 @@ describe('a record', () => {
     await publisher.publish(two);
     expect(publisher.isBefore(0, 2n)).toBe(true);
   });
-
-  test('is answered with where the last of its partition is', async () => {
-    const { publisher } = setUp();
-    const appended = await publisher.publish([observed(makerOf(0)), observed(makerOf(0, 1)), observed(makerOf(2))]);
-    expect(appended).toEqual(
-      new Map([
-        [0, 1n],
-        [2, 2n],
-      ]),
-    );
-  });
 });
 
 test('a resignation is in partition 0, and nobody waits for one that cannot be told', async () => {

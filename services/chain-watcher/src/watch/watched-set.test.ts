@@ -107,15 +107,6 @@ describe('the watched set', () => {
       { numRuns: 300 },
     );
   });
-
-  test('finds an account in a topic of a log', () => {
-    const set = new WatchedSet();
-    const maker: Address = `0x${'ab'.repeat(20)}`;
-    set.add({ ...orderOf(1), maker }, undefined);
-    const topic: Hex = `0x${'0'.repeat(24)}${'ab'.repeat(20)}`;
-    expect(set.findMaker(topic)?.address).toBe(maker);
-    expect(set.findPair(accountOf(101), topic)?.token).toBe(accountOf(101));
-  });
 });
 
 describe('an order', () => {
@@ -146,14 +137,6 @@ describe('an order', () => {
     expect(set.sizes().orders).toBe(2);
     set.expire(1060);
     expect([1, 2].map((n) => set.findOrder(hashOf(n)) >= 0)).toEqual([false, true]);
-  });
-
-  test('that comes again is the same one', () => {
-    const set = new WatchedSet();
-    set.add(orderOf(1), undefined);
-    set.add(orderOf(1), UNREAD);
-    expect(unreadIn(set)).toEqual([]);
-    expect(set.sizes().orders).toBe(1);
   });
 });
 
