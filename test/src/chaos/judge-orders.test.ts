@@ -38,26 +38,6 @@ const asked = (posts: Attempt[], cancels: Attempt[] = [], orderHash = '0x1', req
   cancels,
 });
 
-test.each<[string, OrderHistory, FoundOrder]>([
-  ['stored and open', asked([stored]), open],
-  ['stored and removed', asked([stored]), gone],
-  ['stored, and its DELETE has an unknown outcome', asked([stored], [unknown]), open],
-  ['cancelled', asked([stored], [cancelled]), { ...gone, cancelledInLog: true }],
-  ['of unknown outcome, and it happened', asked([unknown]), open],
-  ['of unknown outcome, and it did not happen', asked([unknown]), nowhere],
-  ['unknown, and then known', asked([unknown, attempt('duplicate', false)]), open],
-  ['refused', asked([refused]), nowhere],
-  ['cancelled before it was stored', asked([unknown], [cancelled]), { ...nowhere, cancelledInLog: true }],
-  [
-    'cancelled so, and posted again',
-    asked([unknown, attempt('duplicate', false)], [cancelled]),
-    { ...nowhere, cancelledInLog: true },
-  ],
-  ['not found, and never stored', asked([unknown], [notFound]), nowhere],
-])('nothing is wrong with an order that was %s', (_, order, found) => {
-  expect(judgeOrder(order, found)).toEqual([]);
-});
-
 test.each<[string, OrderHistory, FoundOrder, string[]]>([
   ['200, and the log lacks it', asked([stored]), nowhere, ['lost']],
   ['duplicate, and the log lacks it', asked([unknown, attempt('duplicate', false)]), nowhere, ['lost']],

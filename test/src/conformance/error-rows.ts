@@ -454,14 +454,6 @@ const replaceWith =
     const { body } = make.replace([make.order(makers.maker)], [make.order(makers.maker)], makers.maker);
     return replacements(JSON.stringify({ ...JSON.parse(String(body)), ...change }));
   };
-/** An open order of the keeper, and another one, are to be replaced. */
-const replacingToo =
-  (other: (bed: Bed) => SignedItem | Promise<SignedItem>): Ask =>
-  async (bed) => {
-    const { keeper } = bed.makers;
-    return bed.make.replace([await placed(bed, keeper), await other(bed)], [bed.make.order(keeper)], keeper);
-  };
-const goneAt: Details = { index: 1, pointers: ['/cancel/1/orderHash'] };
 /** What POST refuses before it looks at what is open. */
 const inStead = placing
   .filter(({ when }) =>
@@ -493,49 +485,12 @@ const replacing = [
       ['nothing is to be cancelled', replaceWith({ cancel: [] }), at('/cancel')],
       ['nothing is to be placed', replaceWith({ place: undefined }), at('/place')],
       ['a third list is given', replaceWith({ more: [] }), at('/more')],
-      [
-        'the orders are of two makers',
-        ({ make, makers }) =>
-          make.replace([make.order(makers.maker)], [make.order(makers.maker), make.order(makers.keeper)], makers.maker),
-        { index: 1, pointers: ['/place/1/order/maker'] },
-      ],
     ],
     maker_not_whitelisted: [
       [
         'the maker is unknown',
         ({ make, makers }) => make.replace([make.order(makers.maker)], [make.order(makers.stranger)], makers.maker),
         { index: 0, pointers: ['/place/0/order/maker'] },
-      ],
-    ],
-    invalid_signature: [
-      [
-        'a stranger cancels',
-        async (bed) => {
-          const { keeper, stranger } = bed.makers;
-          return bed.make.replace([await placed(bed, keeper)], [bed.make.order(keeper)], stranger);
-        },
-        { index: 0, pointers: ['/cancel/0/signature'] },
-      ],
-    ],
-    not_found: [
-      ['an order was never placed', replacingToo(({ make, makers }) => make.order(makers.keeper)), goneAt],
-      ['an order is of another maker', replacingToo((bed) => placed(bed, bed.makers.maker)), goneAt],
-    ],
-    duplicate: [
-      [
-        'it was stored before',
-        async (bed) => {
-          const { keeper } = bed.makers;
-          const asked = bed.make.replace([await placed(bed, keeper)], [bed.make.order(keeper)], keeper);
-          const answer = await bed.send(asked);
-          if (answer.status !== 200) throw new Error(`not replaced: ${answer.body}`);
-          // Until it is folded a repeat is unavailable.
-          for (;;) {
-            const again = await bed.send(asked);
-            if (again.status !== 503) return again;
-          }
-        },
-        { index: 0, pointers: ['/place/0'] },
       ],
     ],
   }),
@@ -672,20 +627,18 @@ export const errorRows: readonly ErrorRow[] = [
   ...roads,
 ];
 
-/** Where a part has to break first, or the one connection more. By file and title of the test. */
+const ofReplacements = 'services/ingress/src/replace-orders.live.test.ts';
+const refusedNew = [ofReplacements, 'whose new order is refused leaves the old one open'] as const;
+
+/** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
   'gone of readHistory': ['services/query/src/find-order.live.test.ts', 'a page behind what is pruned is gone'],
-  ...Object.fromEntries(
-    ['order_cancelled', 'order_expired'].map((code) => [
-      `${code} of replaceOrders`,
-      [
-        'services/ingress/src/replace-orders.live.test.ts',
-        'whose new order is refused leaves the old one open',
-      ] as const,
-    ]),
-  ),
+  'order_cancelled of replaceOrders': refusedNew,
+  'order_expired of replaceOrders': refusedNew,
+  'duplicate of replaceOrders': [ofReplacements, 'that is sent again says that it was stored'],
+  'not_found of replaceOrders': [ofReplacements, 'of an order that is not open, or of another maker, does nothing'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

@@ -40,14 +40,6 @@ function judge(answers: readonly RawAnswer[], sent = item, rest: Partial<Exchang
   return judgeExchange(request, { answers, rest: Buffer.alloc(0), end: 'answered', ...rest }, operation).fault;
 }
 
-test('what is right has no fault', () => {
-  expect([judge([problem('duplicate')]), judge([problem('unavailable')]), judge([placed()])]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
-});
-
 test.each<[string, string | undefined, RegExp]>([
   ['silence', judge([], item, { end: 'timeout' }), /no answer in time/],
   ['a closed connection', judge([], item, { end: 'closed' }), /0 answers/],
