@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from '@makerbook/contracts-primitives';
-import { startAnvil } from '@makerbook/parts';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import {
   type BaseWallet,
   ContractFactory,
@@ -12,6 +12,7 @@ import {
 
 /** A real chain for live tests: anvil under Kaia's chain id and the EVM version that the bytecode is compiled for. */
 export interface TestChain {
+  readonly anvil: AnvilPart;
   readonly provider: JsonRpcProvider;
   /** A new random account with coins. */
   createAccount(): Promise<BaseWallet>;
@@ -46,6 +47,7 @@ export async function startTestChain(): Promise<TestChain> {
   const deployer = await createAccount();
 
   return {
+    anvil,
     provider,
     createAccount,
     async deploy(artifact, ...args) {

@@ -1,28 +1,16 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { deployArtifacts } from '@makerbook/contracts-evm';
+import { startTestChain, type TestChain } from '@makerbook/contracts-evm/testing';
 import type { Address } from '@makerbook/contracts-primitives';
-import { type AnvilPart, startAnvil } from '@makerbook/parts';
-import {
-  Contract,
-  ContractFactory,
-  type InterfaceAbi,
-  JsonRpcProvider,
-  NonceManager,
-  type TransactionResponse,
-  Wallet,
-} from 'ethers';
+import { Contract } from 'ethers';
 import { createNode, type Node, type NodeOptions } from '../call-node.js';
 
 export type Answer = { readonly status: number; readonly body: string };
 
 /** A real chain with an account that has coins, and servers that stand between it and whoever asks. */
-export interface TestChain {
-  readonly anvil: AnvilPart;
-  readonly provider: JsonRpcProvider;
+export interface OpenChain extends TestChain {
   readonly account: Address;
-  deploy(artifact: { readonly abi: InterfaceAbi; readonly bytecode: string }, ...args: unknown[]): Promise<Address>;
   /** Sends a transaction to a token, and waits until it is mined. */
   send(token: Address, method: string, ...args: unknown[]): Promise<void>;
   /** The answer of the real node. */
@@ -31,36 +19,21 @@ export interface TestChain {
   serve(answer: (body: string) => Promise<Answer> | Answer | undefined): Promise<string>;
   /** With a generous time limit: calls that burn much gas take long on a busy machine. It is closed when the chain stops. */
   openNode(urls: readonly string[], options?: Partial<NodeOptions>): Node;
-  stop(): Promise<void>;
 }
 
-export async function openChain(): Promise<TestChain> {
-  const anvil = await startAnvil();
-  const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
-  provider.pollingInterval = 20;
-  const wallet = new Wallet(Wallet.createRandom().privateKey, provider);
-  const account = wallet.address.toLowerCase() as Address;
-  await provider.send('anvil_setBalance', [account, '0x3635c9adc5dea00000']);
-  const deployer = new NonceManager(wallet);
+export async function openChain(): Promise<OpenChain> {
+  const chain = await startTestChain();
+  const { anvil } = chain;
+  const wallet = await chain.createAccount();
   const servers: Server[] = [];
   const nodes: Node[] = [];
-  /** `wait` alone may look just before the block is there, and then again only with the next one, which nobody makes. */
-  const untilMined = async (sent: TransactionResponse | null) => {
-    while (sent !== null && (await provider.getTransactionReceipt(sent.hash)) === null) await delay(10);
-    await sent?.wait();
-  };
   return {
-    anvil,
-    provider,
-    account,
-    async deploy({ abi, bytecode }, ...args) {
-      const contract = await new ContractFactory(abi, bytecode, deployer).deploy(...args);
-      await untilMined(contract.deploymentTransaction());
-      return (await contract.getAddress()).toLowerCase() as Address;
-    },
+    ...chain,
+    account: wallet.address.toLowerCase() as Address,
     async send(token, method, ...args) {
-      const contract = new Contract(token, deployArtifacts.IllBehavedToken.abi, deployer);
-      await untilMined(await contract.getFunction(method).send(...args, { gasLimit: 500_000 }));
+      const contract = new Contract(token, deployArtifacts.IllBehavedToken.abi, wallet);
+      const sent = await contract.getFunction(method).send(...args, { gasLimit: 500_000 });
+      await sent.wait();
     },
     async forward(body, to = anvil.rpcUrl) {
       const answer = await fetch(to, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
@@ -90,12 +63,11 @@ export async function openChain(): Promise<TestChain> {
     },
     async stop() {
       for (const node of nodes) node.close();
-      provider.destroy();
       for (const server of servers) {
         server.closeAllConnections();
         server.close();
       }
-      await anvil.stop();
+      await chain.stop();
     },
   };
 }
