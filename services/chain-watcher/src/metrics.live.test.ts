@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
@@ -13,23 +12,13 @@ const { run, openGate, holdCalls } = eachOnAStage((own) => {
   stage = own;
 });
 
-/** The watcher's own metrics in the README's table, and in a scrape. */
-const described = (): string[] => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  return [...readme.matchAll(/^\| `(chain_watcher_\w+)` /gm)].map(([, name = '']) => name).sort();
-};
-const shown = (scrape: string): string[] =>
-  [...scrape.matchAll(/^# TYPE (chain_watcher_\w+) /gm)].map(([, name = '']) => name).sort();
-
 describe('the metrics of a running watcher', () => {
-  test('are there from the start, but for the histogram, though nothing has happened: 0, or the time since then', async () => {
+  test('are there from the start, though nothing has happened: 0, or the time since then', async () => {
     const { ops } = await run({
       RPC_URL: 'http://user:password@127.0.0.1:9/v1/the-key-of-this-endpoint',
       SWEEP_PAIRS_PER_SECOND: '20',
     });
     await until('a scrape is answered', async () => (await ops.ask('/metrics')).status === 200);
-    const { text } = await ops.ask('/metrics');
-    expect(shown(text)).toEqual(described().filter((name) => name !== 'chain_watcher_block_duration_seconds'));
     for (const series of [
       'halts_total',
       'blocks_total',
@@ -171,7 +160,7 @@ describe('the metrics of a running watcher', () => {
   });
 
   // The chain ends in it.
-  test('are those of the README, and show what it does', async () => {
+  test('show what it does', async () => {
     const gate = await holdCalls('eth_call');
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
     const maker = await stage.createAccount();
@@ -187,7 +176,6 @@ describe('the metrics of a running watcher', () => {
     await reaches('processed_block_number', (number) => number === head);
     await reaches('open_subscriptions', (open) => open === 1);
     await reaches('catch_up_ratio', (ratio) => ratio === 1);
-    expect(shown((await ops.ask('/metrics')).text)).toEqual(described());
     expect(await ops.metric('head_block_number')).toBe(head);
     expect(await ops.metric('lag_blocks')).toBe(0);
     expect(await ops.metric('block_duration_seconds_count')).toBeGreaterThan(0);

@@ -92,15 +92,9 @@ async function send({ method, query = '', body, packed }: Sent): Promise<number>
 const kinds: Readonly<Record<string, () => readonly [Sent, status: number, valid?: number]>> = {
   'a packed body': () => [{ ...post([]), body: brotliCompressSync('['.repeat(520_000)), packed: true }, 415],
   'a deep body': () => [postText('['.repeat(262_144)), 400],
-  'a deep body that is whole': () => [postText(`${'['.repeat(131_072)}${']'.repeat(131_072)}`), 400],
   '100 items with 200 unknown keys each': () => [post(repeat(100, () => members(200))), 400],
-  '100 items with 30 unknown keys in each place': () => {
-    return [post(repeat(100, () => ({ order: members(30), signature: members(30), ...members(30) }))), 400];
-  },
   'an object of 20,000 keys': () => [post([members(20_000)]), 400],
   '100,000 values': () => [postText(`[${'1,'.repeat(100_000)}1]`), 400],
-  '87,000 objects': () => [postText(`[${'{},'.repeat(87_000)}{}]`), 400],
-  '4,000 items': () => [postText(`[${'{},'.repeat(4_000)}{}]`), 400],
   '100 empty items': () => [post(repeat(100, () => ({}))), 400],
   'a string of 260,000 characters': () => [postText(`["${'x'.repeat(260_000)}"]`), 400],
   'a string of 130,000 escapes': () => [postText(`["${'\\"'.repeat(130_000)}"]`), 400],
@@ -112,7 +106,6 @@ const kinds: Readonly<Record<string, () => readonly [Sent, status: number, valid
     return [post(orders.map((order, n) => (n < 99 ? order : { ...order, signature: orders[0]?.signature }))), 403, 99];
   },
   'DELETE of 100 unknown hashes': () => [cancel(hashes(100), signatures(100)), 200],
-  'DELETE of 500 hashes': () => [cancel(hashes(500), '0x'), 400],
   'DELETE with 60,000 commas': () => [cancel(','.repeat(60_000), '0x'), 400],
   'DELETE with 30,000 parameters': () => [{ method: 'DELETE', query: `?${'a&'.repeat(30_000)}` }, 400],
   'PATCH of 130,000 bytes that are nothing': () => [patch(`0x${'ab'.repeat(130_000)}`), 400],

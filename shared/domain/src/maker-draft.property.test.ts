@@ -88,21 +88,9 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
 const stream = fc.array(event, { maxLength: 60 });
 const runs = { numRuns: 500 };
 
-/** Folds a stream; at the cuts the maker is stored and loaded again, in the order of acceptance as a store does. */
-function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set()) {
-  let current = startFold(unknownMaker(maker));
-  const transitions: Transition[] = [];
-  for (const [index, fact] of events.entries()) {
-    if (cuts.has(index)) {
-      const { clock, nextOffset } = current;
-      const orders = new Map(
-        [...current.draft.orders].sort(([, a], [, b]) => Number(a.acceptedOffset - b.acceptedOffset)),
-      );
-      current = startFold({ ...snapshotOf(current.draft), orders }, current.hashes, clock);
-      current.nextOffset = nextOffset;
-    }
-    transitions.push(...foldFacts(current, [fact]));
-  }
+function fold(events: readonly MakerEvent[]) {
+  const current = startFold(unknownMaker(maker));
+  const transitions = foldFacts(current, events);
   return { maker: snapshotOf(current.draft), transitions, clock: current.clock };
 }
 
@@ -144,15 +132,6 @@ function passedAtOnce(transitions: readonly Transition[]): ReadonlySet<Hex> {
 }
 
 describe('for any stream of facts', () => {
-  test('it makes no difference where the maker is stored and loaded again', () => {
-    fc.assert(
-      fc.property(stream, fc.array(fc.nat(60)), (events, cuts) => {
-        expect(fold(events, new Set(cuts))).toEqual(fold(events));
-      }),
-      runs,
-    );
-  });
-
   test('every open order has the state that nonce and funds say, something left to fill, and its token’s funding entry', () => {
     fc.assert(
       fc.property(stream, (events) => {
@@ -261,41 +240,6 @@ describe('for any stream of facts', () => {
         const transitions = current.draft.advance({ block: 999, seconds }, 99n);
         if (seconds < before.dueAtSeconds) expect(transitions).toEqual([]);
         expect(current.draft.dueAtSeconds).toBeGreaterThan(seconds);
-      }),
-      runs,
-    );
-  });
-
-  test('a hash is opened at most once, removed at most once, and nothing happens to it outside', () => {
-    fc.assert(
-      fc.property(stream, (events) => {
-        const known = new Map<Hex, 'open' | 'removed'>();
-        const { transitions } = fold(events);
-        const passed = passedAtOnce(transitions);
-        for (const transition of transitions) {
-          if (!('order' in transition) || passed.has(transition.order.orderHash)) continue;
-          const { orderHash } = transition.order;
-          expect(known.get(orderHash)).toBe(transition.kind === 'OrderOpened' ? undefined : 'open');
-          known.set(orderHash, transition.kind === 'OrderRemoved' ? 'removed' : 'open');
-        }
-      }),
-      runs,
-    );
-  });
-
-  test('an order whose cancellation is anywhere before or behind it is not open in the end, and is in no feed after it', () => {
-    fc.assert(
-      fc.property(stream, (events) => {
-        const { maker: end, transitions } = fold(events);
-        const cancelled = new Set<Hex>();
-        for (const [index, fact] of events.entries()) {
-          for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
-            if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
-            if (cancelled.has(transition.order.orderHash)) expect(transition.order.inBook).toBe(false);
-          }
-          if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
-        }
-        for (const orderHash of cancelled) expect(end.orders.has(orderHash)).toBe(false);
       }),
       runs,
     );

@@ -84,13 +84,6 @@ const framing: readonly HostileRow[] = [
     'Content-Length: 2\r\n',
     `[]${smuggled}`,
   ),
-  raw('three requests at once: answered in their order', [bad, ...notFound, bad], (fields) => {
-    const list = `GET ${PATH} HTTP/1.1\r\n${fields}\r\n`;
-    return `${list}GET /a HTTP/1.1\r\n${fields}\r\n${list}`;
-  }),
-  raw('40 requests at once: none is answered', ['closed'], (fields) =>
-    `GET ${PATH} HTTP/1.1\r\n${fields}\r\n`.repeat(40),
-  ),
 ];
 
 const heads: readonly HostileRow[] = [

@@ -5,7 +5,7 @@ import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
 import { readBusyMs, readPssMb } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest, type Sender } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
-import { percentile } from '../kit/summarise.js';
+import { percentile, sum } from '../kit/summarise.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
@@ -230,8 +230,4 @@ function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
 function bytesStored({ stack }: Bench): number {
   const records = bytesUnder(join(stack.folder, 'kafka'), (path) => path.endsWith('.log'));
   return records + bytesUnder(join(stack.folder, 'postgres', 'base'));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
