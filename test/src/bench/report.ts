@@ -130,24 +130,15 @@ function readCommit(): string {
 }
 
 /** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
-export function recordReport(report: Report): void {
+export function recordReport({ bench, finishedAt, commit, cores, figures }: Report): void {
   const file = join(ROOT, RESULTS);
-  writeFileSync(file, putResults(readFileSync(file, 'utf8'), report));
-}
-
-export function putResults(text: string, { bench, finishedAt, commit, cores, figures }: Report): string {
-  const rows = figures.map((figure) => {
-    const cells = [finishedAt.slice(0, 10), commit, String(cores), bench, figure.name, describe(figure)];
-    return rowOf([...cells, describeGoal(figure), describeJudgement(figure)]);
-  });
-  const lines = text.trimEnd().split('\n');
-  const isReplaced = (line: string) => {
-    const [, , , on, name] = line.split('|').map((cell) => cell.trim());
-    return on === String(cores) && name === bench;
-  };
-  const head = lines.findIndex((line) => /^\|-/.test(line)) + 1;
-  const others = lines.slice(head).filter((line) => !isReplaced(line));
-  return `${[...lines.slice(0, head), ...rows, ...others].join('\n')}\n`;
+  const heading = `## ${bench}, ${cores} cores`;
+  const [head = '', ...sections] = readFileSync(file, 'utf8')
+    .trimEnd()
+    .split(/\n\n(?=## )/);
+  const section = `${heading}\n\n${finishedAt.slice(0, 10)}, commit ${commit}.\n\n${formatFigures(figures)}`;
+  const others = sections.filter((one) => !one.startsWith(`${heading}\n`));
+  writeFileSync(file, `${[head, section, ...others].join('\n\n')}\n`);
 }
 
 /** The figures as a table in Markdown. */

@@ -5,8 +5,7 @@ const services = ['ingress', 'query', 'projector', 'chain-watcher'] as const;
 /** Of Prometheus, of the rules themselves, and of Kubernetes. */
 const ofOthers = /^(up|ALERTS|slo:.+|kubelet_volume_stats_(available|capacity)_bytes)$/;
 
-/**
- * The metrics that each service's README names; a test holds those tables to what a scrape shows. */
+/** The metrics that each service's README names; a test holds those tables to what a scrape shows. */
 export function readMetrics(): Map<string, readonly string[]> {
   return new Map(services.map((service) => [service, metricsOf(readText(`services/${service}/README.md`))]));
 }
