@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { errorsOfAnyRequest, type Operation, operations } from './operations.js';
-import { type ProblemCode, problemKinds } from './problems.js';
+import { problemKinds } from './problems.js';
 import { assembleOpenApi } from './testing/assemble-openapi.js';
 import { withErrorTable } from './testing/describe-errors.js';
 
@@ -74,20 +74,6 @@ describe('the errors', () => {
     for (const [, { errors }] of entries) for (const code of Object.keys(errors)) documented.add(code);
     expect([...documented].sort()).toEqual(Object.keys(problemKinds).sort());
     expect(entries.filter(([, { errors }]) => errors.internal === undefined)).toEqual([]);
-  });
-
-  test('are those that the interface names', () => {
-    const named: [keyof typeof operations, ProblemCode][] = [
-      ['patchQuote', 'invalid_date'],
-      ['patchQuote', 'no_changes'],
-      ['patchQuote', 'invalid_signature'],
-      ['patchQuote', 'field_not_exists'],
-      ['placeOrders', 'duplicate'],
-      ['placeOrders', 'too_many_orders'],
-      ['placeOrders', 'invalid_signature'],
-      ['placeOrders', 'rate_limited'],
-    ];
-    for (const [id, code] of named) expect(operations[id].errors).toHaveProperty(code);
   });
 
   test.each(entries)('of %s have a cause and a remedy, in whole sentences', (_id, { errors }) => {

@@ -146,9 +146,9 @@ describe('values', () => {
       return asked.reduce((sum, gas) => sum + gas, 0);
     };
     const mixed = [balanceOf(token, account), ...bad, balanceOf(token, account)];
-    // In a batch, alone with an empty call, and three of them with all that a call may have.
+    // They are asked in a batch, then alone with an empty call, and three of them with all that a call may have.
     expect(await gasOf(mixed)).toBeLessThanOrEqual(22 * 150_000 + 100_000 + 21 * 400_000 + 4 * 3_000_000);
-    // From then on, the honest ones in a batch, and three suspects.
+    // From then on the honest ones are asked in a batch, and three suspects alone.
     for (let round = 0; round < 7; round += 1) {
       const first = [...reader.suspects().values()].slice(0, 3);
       expect(await gasOf(mixed)).toBeLessThanOrEqual(2 * 150_000 + 100_000 + 4 * 3_000_000);

@@ -59,7 +59,7 @@ const at = (nextOffset: bigint, blockParts = 0) => ({ nextOffset, blockParts });
 const book = { entries: 2, hash: `0x${'ab'.repeat(32)}` as const };
 const atStart = { clock: startOfRows.clock, clockMs: 0, book: startOfRows.book };
 
-/** From one offset to another. */
+/** Makes a commit from one offset to another. */
 function commit(from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
   return {
     partition: 3,

@@ -23,7 +23,6 @@ interface Attack {
 
 /** Clients of their own for every service: none of them is the prober's 127.0.0.1. */
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 2}`);
-/** Of each address. */
 const CONNECTIONS = 64;
 /** So many that none of them comes to its limit. */
 const MANY_ADDRESSES = Array.from({ length: 44 }, (_, n) => `127.0.1.${n + 1}`);
@@ -39,7 +38,7 @@ const hashes = repeat(100, (n) => `0x${(n + 1).toString(16).padStart(64, '0')}`)
 const signatures = repeat(100, () => `0x${'11'.repeat(64)}1b`).join(',');
 const unknownHashes = `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`;
 
-/** By name; what a review has tried, and somewhat more. */
+/** Attacks by their names. */
 export const attacks: Readonly<Record<string, Attack>> = {
   packed: {
     does: '50 POSTs a second of 520,000 "[" packed into 19 bytes',

@@ -20,7 +20,7 @@ const BEFORE = 'before';
 
 interface Round {
   readonly rate: Sample;
-  /** Of each process, in microseconds per fact. */
+  /** Microseconds per fact, by process. */
   readonly cpu: ReadonlyMap<string, number>;
   readonly rowsPerFact: number;
   readonly peakMb: number;

@@ -46,14 +46,14 @@ const goals = {
 /** How much is measured. */
 interface Size {
   readonly rounds: number;
-  /** Of each kind, in each round of the idle stack. */
+  /** How many of each kind a round of the idle stack takes. */
   readonly samples: number;
   readonly wideSamples: number;
   readonly saturatingRequests: number;
   readonly loadSeconds: number;
 }
 
-/** Of one kind, by rounds. */
+/** Samples of one kind, by rounds. */
 type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
 
 /**
@@ -196,7 +196,7 @@ async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Pr
   return sign(requests, LOAD_ORDERS_PER_REQUEST);
 }
 
-/** At no fixed distance from the blocks of the stack, nor from any poll. */
+/** Takes samples at no fixed distance from the blocks of the stack, nor from any poll. */
 async function takeSamples<T>(count: number, take: (index: number) => Promise<T>): Promise<T[]> {
   const taken: T[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -15,12 +15,11 @@ const SEED_MS_MAX = 600_000;
 export interface OwnParts {
   readonly log: Log;
   readonly postgres: Postgres;
-  /** Of all that the parts store, and of the services' logs. */
+  /** Holds all that the parts store, and the logs of services. */
   readonly folder: string;
   readonly databaseUrl: string;
   /** The parts' processes, by name. */
   readonly pids: ReadonlyMap<string, number>;
-  /** Of a process that uses them. */
   readonly environment: Readonly<Record<string, string>>;
   /** Services on these parts, with more settings. */
   readonly services: (settings: Readonly<Record<string, string>>) => Services;

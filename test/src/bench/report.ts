@@ -11,7 +11,7 @@ export interface BenchOptions {
   readonly isQuick: boolean;
   /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
   readonly against?: string | undefined;
-  /** Of sustained load. */
+  /** How long `sustained` goes on. */
   readonly minutes: number;
 }
 
@@ -44,12 +44,12 @@ export interface Figure {
 export interface Report {
   readonly bench: string;
   readonly finishedAt: string;
-  /** With a `+` where the checkout has other changes than of RESULTS.md. */
+  /** Ends with a `+` where the checkout has other changes than in RESULTS.md. */
   readonly commit: string;
   readonly isQuick: boolean;
   readonly cores: number;
   readonly node: string;
-  /** Of the last minute: other work is in it. */
+  /** The load average of the last minute, other work included. */
   readonly load: number;
   readonly figures: readonly Figure[];
 }

@@ -7,16 +7,16 @@ import type { Bench } from './open-bench.js';
 export interface SampleParts {
   readonly bench: Bench;
   readonly steps: Steps;
-  /** To ingress. */
+  /** Sends to ingress. */
   readonly sender: Sender;
 }
 
 /** One way through the services: all of it, and how long each step took; in milliseconds. */
 export interface Latency {
   readonly totalMs: number;
-  /** In their order; they add up to the total. */
+  /** Steps in their order; they add up to the total. */
   readonly steps: Readonly<Record<string, number>>;
-  /** From sending the request until it was answered; undefined where a block began it. */
+  /** Time from sending the request until its answer; undefined where a block began it. */
   readonly answeredMs?: number;
 }
 
@@ -28,7 +28,7 @@ export interface PostLatency extends Latency {
 /** Takes tokens away from makers, and gives them back. */
 const FRIEND = '0x00000000000000000000000000000000000f41e0';
 
-/** From sending a POST of one order until the feed says ACTIVE. */
+/** Measures from sending a POST of one order until the feed says ACTIVE. */
 export async function samplePost(
   { bench, steps, sender }: SampleParts,
   maker: MakerKey,
@@ -58,7 +58,7 @@ export async function samplePost(
   };
 }
 
-/** From sending the DELETE of an order that has been ACTIVE for a moment until its tombstone is read. */
+/** Measures from sending the DELETE of an order that has been ACTIVE for a moment until its tombstone is read. */
 export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise<Latency> {
   const { bench, steps, sender } = parts;
   const order = await openOrder(parts, maker);
@@ -101,7 +101,7 @@ export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], 
   return { makers: opened, isActive: true };
 }
 
-/** From `newHeads` of a block with a transfer of each maker until the feed has the new status of the last order. */
+/** Measures from `newHeads` of a block with a transfer of each maker until the feed has the new status of the last order. */
 export async function sampleFlip({ bench, steps }: SampleParts, flip: Flip): Promise<Latency> {
   const { chain, token } = bench;
   flip.isActive = !flip.isActive;

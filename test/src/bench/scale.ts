@@ -17,7 +17,7 @@ import { type BenchOptions, compare, type Figure, type Goal } from './report.js'
 
 const MAKERS = 1_000;
 const ORDERS_PER_MAKER = [10, 1_000];
-/** Of the maker that is measured, at each size. */
+/** Orders of the maker that is measured, at each size. */
 const OWN_ORDERS = 100;
 const SAMPLES = 100;
 const REQUESTS_PER_SECOND = 10;
@@ -164,7 +164,7 @@ async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Mea
   ];
 }
 
-/** From the block that takes the maker's tokens, or gives them back, until the book says so of the order posted here. */
+/** Measures from a block that takes the maker's allowance, or gives it back, until the book says so of the order posted here. */
 async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const { chain, token } = bench;
   const steps = await followSteps(bench.stack);

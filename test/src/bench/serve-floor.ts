@@ -16,7 +16,7 @@ interface FloorSettings {
   readonly topic: string;
   readonly partitions: number;
   readonly domain: SigningDomain;
-  /** Of the body that a GET is answered with. */
+  /** Size of the body that answers a GET. */
   readonly bytes: number;
 }
 
@@ -99,7 +99,7 @@ function recover(digest: Uint8Array, text: string): Hex | undefined {
   return isSignatureRefusal(signature) ? undefined : recoverAddress(digest, signature);
 }
 
-// In the process of its own.
+// This runs in the process of its own.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.once('disconnect', () => process.exit());
   process.send?.(await serve(JSON.parse(process.argv[2] ?? '')));

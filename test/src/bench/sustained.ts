@@ -18,7 +18,7 @@ const ORDERS_PER_REQUEST = 10;
 const OPEN_REQUESTS = 1_000;
 const AT_ONCE = 16;
 const SATURATING_PAIRS = 2_000;
-/** Of the cores: the stack, the load and this process. */
+/** Share of the cores that the stack, the load and this process take. */
 const BUSY_SHARE = 0.7;
 /** Minutes that are compared, at the beginning and at the end. */
 const EDGE_MINUTES = 5;
@@ -45,7 +45,7 @@ interface Minute {
 interface Run {
   readonly bench: Bench;
   readonly load: LoadGenerator;
-  /** Of single orders, its own, that are followed. */
+  /** Posts the single orders that are followed. */
   readonly maker: MakerKey;
   readonly sender: Sender;
   readonly steps: Steps;
@@ -126,7 +126,7 @@ function describe(last: readonly Minute[], first: readonly Minute[]): Figure[] {
 
 /** Pairs of requests per second that the stack carries to the book when as many wait as it can take. */
 async function saturate(run: Run, pairs: number): Promise<number> {
-  // With as many open orders as later on.
+  // As many orders are open then as later on.
   await saturateWith(run, OPEN_REQUESTS + pairs / 5);
   return pairs / (await saturateWith(run, pairs));
 }
@@ -226,7 +226,7 @@ function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
   return pairs.flatMap(({ post, cancel }) => (cancel === undefined ? [post] : [post, cancel]));
 }
 
-/** Of log, feeds and read model. What Postgres keeps for a crash comes and goes. */
+/** Sums log, feeds and read model. What Postgres keeps for a crash comes and goes. */
 function bytesStored({ stack }: Bench): number {
   const records = bytesUnder(join(stack.folder, 'kafka'), (path) => path.endsWith('.log'));
   return records + bytesUnder(join(stack.folder, 'postgres', 'base'));

@@ -8,7 +8,7 @@ export interface LoadMaker {
   readonly address: Address;
   readonly maker: TestMaker;
   readonly client: MakerbookClient;
-  /** Those that it signed, oldest first. */
+  /** The orders that it signed, oldest first. */
   readonly orders: OrderHistory[];
   /** Its nonce on the chain after the newest noted block. */
   nonce(): bigint;
@@ -85,7 +85,7 @@ export function openRequests(state: LoadState) {
       for (const [index, order] of together.entries()) owners[index]?.orders.push(order);
       await post(together, first);
     },
-    /** Of which something has happened on the chain. */
+    /** Posts an order of which something has happened on the chain. */
     async postLate(owner: LoadMaker, signed: SignedOrder): Promise<void> {
       const order = { signed, request: orders.length, wasAhead: false, posts: [], cancels: [] };
       orders.push(order);
@@ -100,7 +100,7 @@ export function openRequests(state: LoadState) {
         owner,
       );
     },
-    /** Also orders that are being placed, or are gone. */
+    /** Cancels some, among them orders that are being placed, or are gone. */
     async cancel({ orders: own, client }: LoadMaker): Promise<void> {
       const chosen = new Set(
         Array.from({ length: chance.between(1, 3) }, () => chance.pickAny(chance.oneIn(2) ? own.slice(-6) : own)),

@@ -63,7 +63,7 @@ export async function compareAnswers(
     (orderHash) => !signedOf.has(orderHash),
   );
   return [
-    // Of a list: with what the feed says of the order in the end.
+    // A list is compared with what the feed says of the order in the end.
     ...findings.map((finding) => ({ ...finding, text: `${finding.text}; ${feed.last(finding.text.slice(0, 66))}` })),
     ...orders.flatMap((order: OrderHistory) => judgeOrder(order, foundOf(order.signed.orderHash))),
     ...judgeRequests(orders, (orderHash) => submitted.has(orderHash)),

@@ -12,7 +12,7 @@ npm run chaos -- --alerts [--faster N] [--only WORD]
   --alerts: takes each service and each part away in turn, and waits until a real Prometheus raises the alert of its runbook,
   and until that ends. --faster: how many times shorter than in production the times of the rules are, 10 unless given (no
   window below a minute). --only: parts whose name contains the word. Needs prometheus on the PATH`;
-/** With three brokers nothing is away for longer when one is killed. */
+/** Nothing is away for longer when one of three brokers is killed. */
 const AWAY_MS_MAX = 10_000;
 const { values } = readOptions(USAGE, {
   minutes: { type: 'string', default: '5' },

@@ -17,7 +17,7 @@ export interface RehearsalOptions {
   readonly faster: number;
   /** Only parts whose name contains the word are taken away. */
   readonly only: string;
-  /** For the data of Prometheus. */
+  /** Holds the data of Prometheus. */
   readonly folder: string;
   readonly report: (line: string) => void;
 }

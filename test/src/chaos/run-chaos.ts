@@ -20,7 +20,7 @@ export interface ChaosOptions {
   /** No round begins after this time. */
   readonly minutes: number;
   readonly makers: number;
-  /** Of the load. Default 16. */
+  /** How much makers do; 16 by default. */
   readonly actionsPerSecond?: number;
   readonly isWanted?: (fault: Fault) => boolean;
   readonly roundsMax?: number;

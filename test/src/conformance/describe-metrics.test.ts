@@ -21,7 +21,7 @@ const sharedMakers = [
   'shared/telemetry/src/create-instruments.ts',
   'shared/telemetry/src/measure-clients.ts',
 ];
-/** Of the SDK itself. */
+/** Metrics of the SDK itself. */
 const ofRuntime = /^(nodejs|v8js)_|^target_info$/;
 
 /** Its every property is itself: what gauges are read from is never asked here, for they are given values. */

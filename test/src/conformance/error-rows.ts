@@ -1,5 +1,7 @@
 import type { OperationId } from '@makerbook/contracts-http';
-import { type BaseWallet, toBeHex, ZeroAddress } from 'ethers';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type BaseWallet, toBeHex, type Wallet, ZeroAddress } from 'ethers';
+import type { OrderTerms } from '../kit/make-requests.js';
 import {
   type Asked,
   asCancellations,
@@ -14,7 +16,6 @@ import {
   type SignedItem,
 } from '../kit/make-requests.js';
 import type { RawAnswer } from '../kit/raw-http.js';
-import type { OrderTerms } from '../kit/sign-with-ethers.js';
 
 /** What rows make their requests with. */
 export interface Bed {
@@ -34,7 +35,7 @@ export interface Makers {
   /** Has cancelled all its orders on the chain. */
   readonly canceller: BaseWallet;
   readonly removed: BaseWallet;
-  readonly stranger: BaseWallet;
+  readonly stranger: Wallet;
 }
 
 /** Limits of the stack, low enough to be reached by a few requests. */
@@ -50,7 +51,7 @@ export const BODY_BYTES_MAX = 262_144;
 
 /** How a refusal is provoked, and what it names. */
 export interface ErrorRow {
-  /** By the id that OpenAPI has for it; `any` where it is not known yet which is meant. */
+  /** Its id in OpenAPI; `any` where it is not known yet which is meant. */
   readonly operation: OperationId | 'any';
   readonly code: string;
   readonly when: string;
@@ -77,7 +78,7 @@ const rowsOf = (operation: ErrorRow['operation'], ...cases: readonly Cases[]): E
 const at = (...pointers: string[]): Details => ({ pointers });
 const retryAfter = { 'retry-after': /^[1-9][0-9]*$/ };
 
-/** By the n-th client address, whose limit the same request has spent. */
+/** A request of the n-th client address, whose limit the same request has spent. */
 function spent(n: number, asked: Asked): Cases[string][number] {
   const client = `203.0.113.${n}`;
   const spend: Ask = async ({ send }) => {
@@ -364,7 +365,7 @@ const history = rowsOf('readHistory', readCases(13, `${ORDERS_PATH}/history`, re
   ],
 });
 
-// With a HEAD no stream begins.
+// A HEAD begins no stream.
 const streamCases = readCases(14, `${ORDERS_PATH}/stream`, reads.streamOrders, { method: 'HEAD' });
 const streaming = rowsOf('streamOrders', streamCases, {
   invalid_request: [
@@ -566,7 +567,7 @@ const patching = rowsOf('patchQuote', bodyCases(4, contentTo('PATCH', QUOTE_PATH
   invalid_signature: [
     [
       'no quote signer has signed',
-      ({ make, makers }) => make.patch(make.quote({ signer: makers.stranger }), '2'),
+      ({ make, makers }) => make.patch(make.quote({ key: makers.stranger.privateKey as Hex }), '2'),
       at('/data'),
     ],
   ],

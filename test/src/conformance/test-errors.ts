@@ -100,7 +100,7 @@ export function testErrors(bedOf: () => OpenBed): void {
   test('a request at a limit is not refused for it', async () => {
     const { make, makers, send } = bedOf();
     const hashes = Array.from({ length: limits.cancelsPerDelete }, () => make.order(makers.stranger));
-    // In the first seconds of a Postgres it is not known of a hash that it is unknown.
+    // A Postgres that has just started does not know yet that a hash is unknown.
     await eventually(async () => codeOf(await send(make.cancel(hashes, makers.stranger))), '200');
     const full = make.post([make.order(makers.maker)]);
     const padding = ' '.repeat(BODY_BYTES_MAX - String(full.body).length);

@@ -12,7 +12,7 @@ export interface Variant {
 
 export interface StartedVariant {
   readonly container?: StartedTestContainer;
-  /** Of the tests, which find the part by it. */
+  /** The environment by which the tests find the part. */
   readonly environment: Readonly<Record<string, string>>;
 }
 

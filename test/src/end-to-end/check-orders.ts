@@ -11,7 +11,7 @@ export type OrderChecks = ReturnType<typeof checkOrders>;
 
 /** The facts that remove an order, by the reason that is given. */
 const removals: Readonly<Record<string, readonly string[]>> = {
-  // By its own fact where the cancellation stands before it.
+  // Its own fact ends it where the cancellation stands before it.
   CANCELLED: ['OrderCancelled', 'OrdersCancelled', 'OrderSubmitted', 'BlockProcessed'],
   CANCELLED_ONCHAIN: ['MakerObserved'],
   NONCE_CHANGED: ['MakerObserved', 'BlockProcessed'],

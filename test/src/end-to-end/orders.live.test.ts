@@ -54,7 +54,7 @@ function freshMaker(): TestMaker {
   return maker;
 }
 
-/** With funds that the log's clock has passed, so that an order is found with them. */
+/** Opens makers whose funds the log's clock has passed, so that an order is found with them. */
 async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
   const maker = freshMaker();
   await maker.mint(amount);
@@ -146,7 +146,7 @@ describe('an order, from POST to the router', () => {
     const [first, second] = orders as [SignedOrder, SignedOrder];
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
     const filling = await maker.fill(first, 60n);
-    // Of the first one 40 are left to fill, for which the allowance of 90 does.
+    // The first one has 40 left to fill, for which the allowance of 90 does.
     await check.both(maker, orders, ['ACTIVE', noAllowance]);
     const recordOf = ({ order, orderHash, signature }: SignedOrder) => ({ order, orderHash, signature });
     expect((await maker.client.listOrders()).records).toEqual([

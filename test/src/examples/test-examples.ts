@@ -186,7 +186,7 @@ export function testExamples(whole: () => WholeStack): void {
       const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
       const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
       const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
-      /** On a slow machine the switch may take some back in between. */
+      /** The switch may take some back in between on a slow machine. */
       const tenBut = async (earlier: readonly string[]): Promise<readonly string[]> => {
         let hashes: readonly string[] = [];
         await eventually(async () => {

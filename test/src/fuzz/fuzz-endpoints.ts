@@ -25,7 +25,7 @@ export interface FuzzReport {
   readonly seed: number;
   readonly requests: number;
   readonly seconds: number;
-  /** By operation: how often each code, status or end of a connection came. */
+  /** How often each code, status or end of a connection came, by operation. */
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Makers who posted, listed and cancelled in between, and were answered rightly. */
   readonly rounds: number;
@@ -34,7 +34,7 @@ export interface FuzzReport {
 
 const MAKERS = 40;
 const AT_ONCE = 24;
-/** Of makers without any fault. */
+/** Rounds of makers without any fault. */
 const LOAD = { roundsPerSecond: 4, openOrders: 0 };
 const CLIENTS = 20_000;
 const FAILURES_MAX = 20;
@@ -114,7 +114,7 @@ function createRun(bases: Bases, senders: Senders, seed: number, clients: Client
   async function sendOne(number: number): Promise<void> {
     const random = createChance(seed * 1_000_003 + number);
     const operation = random.pickAny(bases.operations) as Base;
-    // From a source of its own: how much it draws depends on the time.
+    // It has a source of its own: how much it draws depends on the time.
     const asked = operation.make(createChance(number - seed * 1_000_003));
     const request = mutateRequest(asked, random, fieldsOf(random));
     const sender = random.oneIn(2) ? senders.gateway : senders.serviceOf(request.asked);

@@ -3,9 +3,8 @@ import { deployArtifacts, hexToBytes } from '@makerbook/contracts-evm';
 import { problemKinds } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { Interface, recoverAddress, Signature } from 'ethers';
-import type { Asked, RequestMaker } from '../kit/make-requests.js';
+import type { Asked, OrderTerms, RequestMaker } from '../kit/make-requests.js';
 import type { Exchange, RawAnswer } from '../kit/raw-http.js';
-import type { OrderTerms } from '../kit/sign-with-ethers.js';
 import type { WireRequest } from './mutate-requests.js';
 
 /** An operation that is fuzzed, with the codes that it may answer. */
@@ -119,7 +118,7 @@ export function judgeListed(makerOf: (r: string) => string | undefined) {
 }
 
 const navigator = new Interface(deployArtifacts.Navigator.abi);
-/** At the end of a call: 65 bytes, and their padding. */
+/** A call ends with 65 bytes of signature, and their padding. */
 const SIGNATURE_FROM_END = 96;
 const SIGNATURE_BYTES = 65;
 

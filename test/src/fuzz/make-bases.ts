@@ -1,3 +1,4 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
 import { type BaseWallet, id, toBeHex, Wallet } from 'ethers';
 import {
@@ -90,7 +91,7 @@ export function makeBases(
 function openPools(
   make: RequestMaker,
   makers: readonly BaseWallet[],
-  stranger: BaseWallet,
+  stranger: Wallet,
   known: { readonly placed: ReadonlyMap<string, SignedItem>; readonly signers: Map<string, string> },
 ) {
   const pickMaker = (random: Chance) => random.pickAny(makers) ?? stranger;
@@ -113,7 +114,7 @@ function openPools(
     make.quote({
       deadline: random.oneIn(10) ? 1n : 4_000_000_000n,
       minOutput: random.oneIn(10) ? undefined : BigInt(random.below(1_000_000)),
-      ...(random.oneIn(10) ? { signer: stranger } : {}),
+      ...(random.oneIn(10) ? { key: stranger.privateKey as Hex } : {}),
     }),
   );
   const cancels = createPool((random) => {

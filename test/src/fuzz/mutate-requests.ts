@@ -18,48 +18,28 @@ type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 /** Values at which a field of another type, size or form is told apart. */
 const ODD_VALUES: readonly [Json, ...Json[]] = [
   null,
-  true,
   0,
   -1,
-  1e308,
   2 ** 53,
   '',
   '0x',
   '0x0',
   '0X1f',
-  '1',
-  ' 0x1',
-  '0x1 ',
-  `0x${'0'.repeat(64)}`,
   `0x${'f'.repeat(64)}`,
   `0x1${'0'.repeat(64)}`,
-  `0x${'0'.repeat(40)}`,
   `0x${'11'.repeat(20)}`,
   `0x${'ff'.repeat(65)}`,
-  String(2n ** 256n - 1n),
   String(2n ** 256n),
   '9'.repeat(400),
   '\u0000',
   '\ud800',
-  '０x１',
   [],
   {},
   [[]],
   { amount: '0x1' },
   { __proto__: null, toString: 1, constructor: { prototype: 1 } },
 ];
-const ODD_KEYS = [
-  '__proto__',
-  'constructor',
-  'prototype',
-  '',
-  '0',
-  'a/b~c',
-  'SALT',
-  'order ',
-  'ключ',
-  '\u0000',
-] as const;
+const ODD_KEYS = ['__proto__', 'constructor', '', '0', 'a/b~c', 'SALT', 'order ', 'ключ', '\u0000'] as const;
 /** More than a body may have. */
 const BODY_CHARACTERS_MAX = 300_000;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
@@ -68,45 +48,29 @@ const ODD_FIELDS: readonly [Field, ...Field[]] = [
   ['Content-Type', 'text/plain'],
   ['Content-Type', 'application/json; charset=utf-16'],
   ['Content-Type', 'application/json;;;'],
-  ['Content-Type', 'multipart/form-data; boundary=x'],
-  ['Content-Encoding', 'gzip'],
   ['Content-Encoding', 'identity'],
-  ['Accept', 'text/html;q=0'],
   ['Accept-Encoding', 'gzip, br;q=1, *;q=0'],
-  ['Accept-Encoding', 'identity;q=0'],
   ['If-None-Match', '*, "x", W/"y'],
-  ['If-Modified-Since', 'never'],
   ['Range', 'bytes=0-1,5-2'],
   ['Expect', '100-continue'],
   ['X-Request-Id', '"<\x7f>'],
   ['X-Request-Id', 'x'.repeat(129)],
   ['X-Forwarded-For', '::ffff:1.2.3.4, 2001:db8::1, junk'],
-  ['X-Forwarded-Host', 'other.test'],
-  ['Forwarded', 'for="[::1]";proto=https'],
   ['X-HTTP-Method-Override', 'DELETE'],
   ['Valid-Until', '-1'],
   ['Valid-Until', '9'.repeat(40)],
   ['Origin', 'null'],
-  ['Access-Control-Request-Method', 'DELETE'],
-  ['Cookie', 'a=b; __proto__=c'],
-  ['Authorization', 'Bearer x'],
   ['traceparent', '00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff'],
-  ['tracestate', 'a=b,'.repeat(100)],
   ['baggage', '%ff=%00'],
   ['Connection', 'close'],
   ['Upgrade', 'h2c'],
-  ['TE', 'trailers, deflate'],
   ['Padding', 'p'.repeat(12_000)],
 ];
 const ODD_TARGETS: readonly [(target: string) => string, ...((target: string) => string)[]] = [
-  (target) => `${target}/`,
   (target) => target.replace('?', '/?'),
-  (target) => target.toUpperCase(),
-  (target) => `/${target}`,
   (target) => `http://other.test${target}`,
   (target) => target.replace('/v0', '/v0/%2e%2e/v0'),
   (target) => target.replace('-', '%2D'),
-  (target) => target.replace('/v0', '/v9'),
   (target) => target.slice(0, 1 + (target.length >> 2)),
   () => '*',
   () => '/',
@@ -127,7 +91,7 @@ export function mutateRequest(asked: Asked, random: Chance, fields: Readonly<Rec
   }
   const isOfOperation = mutated.method === asked.method && pathOf(mutated) === pathOf(asked);
   const whole = bytesOf(mutated, { ...fields, ...mutated.headers });
-  // To a HEAD that cannot be read the answer has a body, to one that can it has none.
+  // The answer to a HEAD has a body only where the request cannot be read.
   const bytes = mutated.method !== 'HEAD' && random.oneIn(8) ? breakBytes(whole, random, names) : whole;
   const isFramed = bytes === whole && isPlain(mutated);
   return { bytes, asked: mutated, isOfOperation, isFramed, mutation: names.join(', ') };

@@ -17,7 +17,7 @@ export interface Step {
    * type of the fact.
    */
   readonly changes: readonly string[];
-  /** Of the fact: the transaction, the occasion of a reading, `request`; of a block, what its time is for the order. */
+  /** What caused the fact: the transaction, the occasion of a reading, `request`, or what the time of a block is for the order. */
   readonly cause: string;
 }
 
@@ -72,7 +72,7 @@ export function followOrders({
     if (failure !== undefined) throw failure;
     return value;
   };
-  /** By offset, in the order of the log. */
+  /** Facts by offset, in the order of the log. */
   const factsOf = (partition: number): ReadonlyMap<bigint, MakerEvent> =>
     orThrow(partitions[partition]?.facts ?? new Map<bigint, MakerEvent>());
   /** Every message about an order, as they came. */

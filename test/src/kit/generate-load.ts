@@ -7,7 +7,7 @@ import { openSender, type PreparedRequest } from './send-requests.js';
 interface Sent {
   /** Milliseconds of each, from when it was to be sent until the last byte of its answer. */
   readonly latencyMs: readonly number[];
-  /** From the first of them until the last answer. */
+  /** Time from the first request until the last answer. */
   readonly seconds: number;
 }
 
@@ -129,7 +129,7 @@ async function untilDue(startedAtMs: number, n: number, perSecond: number): Prom
   }
 }
 
-// In the process of its own.
+// This runs in the process of its own.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('message', (job: Job) => {
     void run(job).then(

@@ -1,18 +1,29 @@
-import { deployArtifacts } from '@makerbook/contracts-evm';
-import type { StackFile } from '@makerbook/local-stack';
 import {
-  type BaseWallet,
-  concat,
-  hexlify,
-  Interface,
-  randomBytes,
-  TypedDataEncoder,
-  toBeHex,
-  Wallet,
-  ZeroAddress,
-} from 'ethers';
+  bytesToHex,
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  createOrderHasher,
+  createRequestHashers,
+  heartbeatRequestTypes,
+  hexToBytes,
+  typedDataDomain,
+} from '@makerbook/contracts-evm';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import type { StackFile } from '@makerbook/local-stack';
+import { type BaseWallet, hexlify, randomBytes, TypedDataEncoder, toBeHex, ZeroAddress } from 'ethers';
+import { createQuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { requestBytes } from './raw-http.js';
-import { type OrderTerms, signWithEthers } from './sign-with-ethers.js';
+
+/** What an order says, as JSON has it. */
+export interface OrderTerms {
+  readonly salt: string;
+  readonly nonce: string;
+  readonly expiresAt: string;
+  readonly making: { readonly token: string; readonly amount: string };
+  readonly taking: { readonly token: string; readonly amount: string };
+  readonly maker: string;
+  readonly permittedTaker: string;
+}
 
 export interface Asked {
   readonly method: string;
@@ -36,19 +47,17 @@ export const ORDERS_PATH = '/v0alpha/limit-orders';
 export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
 export const QUOTE_PATH = '/v0/quote/data';
 
-/** The account whose quotes the local stack takes: number 9 of the well-known test accounts of anvil. */
-const quoteWallet = new Wallet('0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6');
-
 export type RequestMaker = ReturnType<typeof requestMaker>;
 
-/** Requests of makers, made from the interface's words alone: with ethers, and with nothing of the service's own. */
+/** Requests of makers. Other tests hold the digests that they sign, and the calls of quotes, to those of ethers. */
 export function requestMaker(stack: StackFile) {
-  const sign = signWithEthers(stack);
+  const sign = createSigner(stack);
   const [making = ZeroAddress, taking = ZeroAddress] = stack.tokens.map(({ address }) => address);
   /** Issued a second ago, unless given. */
-  const reading = (path: string, signWith: (issuedAt: number, salt: string) => string, issuedAt = nowSeconds() - 1) => {
-    const salt = hexlify(randomBytes(32));
-    const query = { issuedAt: String(issuedAt), salt, signature: signWith(issuedAt, salt) };
+  const reading = (path: string, maker: BaseWallet, hash: HashRead, issuedAt = nowSeconds() - 1) => {
+    const salt = randomBytes(32);
+    const signature = signDigest(maker, hash({ issuedAt: BigInt(issuedAt), salt }));
+    const query = { issuedAt: String(issuedAt), salt: hexlify(salt), signature };
     return { method: 'GET', target: `${ORDERS_PATH}${path}?${new URLSearchParams(query)}` };
   };
   return {
@@ -81,34 +90,28 @@ export function requestMaker(stack: StackFile) {
       cancelling(
         items.map(({ orderHash, order }) => [orderHash, sign.signCancellation(signer, orderHash, order.salt)]),
       ),
-    list: (maker: BaseWallet, at?: number) => reading('', (...words) => sign.signList(maker, ...words), at),
-    find: (maker: BaseWallet, orderHash: string, at?: number) =>
-      reading(`/${orderHash}`, (...words) => sign.signOrderRequest(maker, orderHash, ...words), at),
-    stream: (maker: BaseWallet, at?: number) => reading('/stream', (...words) => sign.signStream(maker, ...words), at),
-    history: (maker: BaseWallet, at?: number) =>
-      reading('/history', (...words) => sign.signHistory(maker, ...words), at),
+    list: (maker: BaseWallet, at?: number) => reading('', maker, sign.hashers.hashGetRequest, at),
+    find(maker: BaseWallet, hash: string, at?: number) {
+      const orderHash = hexToBytes(hash as Hex);
+      return reading(`/${hash}`, maker, (rest) => sign.hashers.hashOrderRequest({ orderHash, ...rest }), at);
+    },
+    stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
+    history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
     /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
     exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet): Asked {
       const maker = wallet.address;
       const issuedAtMs = Date.now();
-      const [type, body] = {
+      const [types, body, unsent = {}] = {
         'cancel-all': [
-          'CancelAllRequest(address maker,address making,address taking,uint256 untilMs)',
+          cancelAllRequestTypes,
           { maker, making, untilMs: issuedAtMs },
+          { taking: ZERO_ADDRESS },
         ] as const,
-        heartbeat: [
-          'HeartbeatRequest(address maker,uint256 cancelAt,uint256 issuedAtMs)',
-          { maker, cancelAt: nowSeconds() + 30, issuedAtMs },
-        ] as const,
-        'cancel-keys': [
-          'CancelKeysRequest(address maker,address[] keys,uint256 issuedAtMs)',
-          { maker, keys: [] as string[], issuedAtMs },
-        ] as const,
+        heartbeat: [heartbeatRequestTypes, { maker, cancelAt: nowSeconds() + 30, issuedAtMs }] as const,
+        'cancel-keys': [cancelKeysRequestTypes, { maker, keys: [], issuedAtMs }] as const,
       }[kind];
-      const values: unknown[] = Object.values(body);
-      if (kind === 'cancel-all') values.splice(2, 0, ZeroAddress);
-      const signature = sign.signMessage(signer, type, values);
-      return posting(`/${kind}`, { ...body, signature, ...more });
+      const digest = TypedDataEncoder.hash(typedDataDomain(sign.domain), types, { ...body, ...unsent });
+      return posting(`/${kind}`, { ...body, signature: signer.signingKey.sign(digest).serialized, ...more });
     },
     patch: (data: string, amount: unknown): Asked => ({
       method: 'PATCH',
@@ -116,16 +119,63 @@ export function requestMaker(stack: StackFile) {
       headers: json,
       body: JSON.stringify({ data, minOutput: { amount } }),
     }),
-    /** `quote.tx.data` of a quote of version v0; without an assertion where `minOutput` is undefined. */
-    quote: (change: Partial<QuoteTerms> = {}) =>
-      quoteCall(stack, { deadline: 4_000_000_000n, minOutput: 1n, signer: quoteWallet, ...change }),
+    quote: (change: Partial<QuoteTerms> = {}) => quoteCall(stack, change),
   };
 }
 
 interface QuoteTerms {
   readonly deadline: bigint;
   readonly minOutput: bigint | undefined;
-  readonly signer: BaseWallet;
+  readonly key: Hex;
+}
+
+/** `quote.tx.data` of a quote of version v0; without an assertion where `minOutput` is undefined. */
+function quoteCall(stack: StackFile, change: Partial<QuoteTerms>): string {
+  const [tokenIn = ZERO_ADDRESS, tokenOut = ZERO_ADDRESS] = stack.tokens.map(({ address }) => lower(address));
+  const pools = [lower(stack.pools[0]?.address ?? ZERO_ADDRESS)];
+  const { key, ...terms } = { deadline: 4_000_000_000n, minOutput: 1n, key: TEST_QUOTE_SIGNER_KEY, ...change };
+  const route = { version: 'v0', tokenIn, amountIn: 1000n, tokenOut, pools } as const;
+  return createQuoteIssuer(stack, key).issue({ ...route, ...terms });
+}
+
+type HashRead = (request: { readonly issuedAt: bigint; readonly salt: Uint8Array }) => Uint8Array;
+
+/** Signs orders and cancellations in the domain of a stack. */
+function createSigner({ serviceName, chainId, limitOrderProtocol }: StackFile) {
+  const domain = { serviceName, chainId, verifyingContract: lower(limitOrderProtocol) };
+  const hasher = createOrderHasher(domain);
+  const hashers = createRequestHashers(domain);
+  const amountOf = ({ token, amount }: OrderTerms['making']) => ({ token: lower(token), amount: BigInt(amount) });
+  const digestOf = (order: OrderTerms) =>
+    hasher.hashOrder({
+      salt: BigInt(order.salt),
+      nonce: BigInt(order.nonce),
+      expiresAt: BigInt(order.expiresAt),
+      making: amountOf(order.making),
+      taking: amountOf(order.taking),
+      maker: lower(order.maker),
+      permittedTaker: lower(order.permittedTaker),
+    });
+  return {
+    domain,
+    hashers,
+    /** @throws Error where it is no order */
+    hashOrder: (order: OrderTerms): string => bytesToHex(digestOf(order)),
+    signOrder: (wallet: BaseWallet, order: OrderTerms) => signDigest(wallet, digestOf(order)),
+    signCancellation(wallet: BaseWallet, orderHash: string, salt: string) {
+      const saltBytes = hexToBytes(toBeHex(BigInt(salt), 32) as Hex);
+      const request = { orderHash: hexToBytes(orderHash as Hex), salt: saltBytes };
+      return signDigest(wallet, hashers.hashCancellation(request, 'uint256'));
+    },
+  };
+}
+
+function signDigest(wallet: BaseWallet, digest: Uint8Array): string {
+  return wallet.signingKey.sign(digest).serialized;
+}
+
+function lower(address: string): Address {
+  return address.toLowerCase() as Address;
 }
 
 export const json = { 'Content-Type': 'application/json' };
@@ -156,33 +206,4 @@ export function nowSeconds(): number {
 /** @param headers besides its own */
 export function bytesOf({ method, target, headers, body }: Asked, more: Readonly<Record<string, string>> = {}): Buffer {
   return requestBytes(method, target, { ...headers, ...more }, body);
-}
-
-const navigator = new Interface(deployArtifacts.Navigator.abi);
-const quoteTypes = {
-  QuoteV0: [
-    ...['tokenIn', 'amountIn', 'tokenOut', 'deadline'].map((name) => ({
-      name,
-      type: name.startsWith('token') ? 'address' : 'uint256',
-    })),
-    { name: 'route', type: 'bytes' },
-    { name: 'minOutput', type: 'uint256[]' },
-  ],
-};
-
-function quoteCall(stack: StackFile, { deadline, minOutput, signer }: QuoteTerms): string {
-  const [tokenIn = ZeroAddress, tokenOut = ZeroAddress] = stack.tokens.map(({ address }) => address);
-  const message = {
-    ...{ tokenIn, amountIn: 1000n, tokenOut, deadline },
-    route: concat([stack.pools[0]?.address ?? ZeroAddress]),
-    minOutput: minOutput === undefined ? [] : [minOutput],
-  };
-  const domain = {
-    name: `${stack.serviceName} Navigator`,
-    version: 'v0',
-    chainId: stack.chainId,
-    verifyingContract: stack.navigator,
-  };
-  const signature = signer.signingKey.sign(TypedDataEncoder.hash(domain, quoteTypes, message)).serialized;
-  return navigator.encodeFunctionData('swapQuoteV0', [message, message.route, message.minOutput, signature]);
 }

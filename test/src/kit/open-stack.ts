@@ -17,7 +17,7 @@ import { testParts, untilFrozen } from '@makerbook/parts';
 export type OpenStack = ReturnType<typeof describeStack>;
 
 export interface OpenStackOptions {
-  /** With Kafka, Postgres and Redis of its own: for tests that take them away. */
+  /** Starts Kafka, Postgres and Redis of its own, for tests that take them away. */
   readonly ownParts: boolean;
   /** Settings of the services that the test wants otherwise. */
   readonly settings?: Readonly<Record<string, string>>;

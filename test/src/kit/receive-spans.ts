@@ -64,7 +64,7 @@ export async function receiveSpans() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    /** For `OTEL_EXPORTER_OTLP_ENDPOINT`; the protocol is `http/json`. */
+    /** The value of `OTEL_EXPORTER_OTLP_ENDPOINT`; the protocol is `http/json`. */
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     /** All so far. @throws once something came that is no OTLP */
     spans(): readonly ReceivedSpan[] {

@@ -16,7 +16,7 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'repeat'; readonly draw: number }
   /** A process; `draw` says how slow and faulty what it asks is. */
   | { readonly do: 'start'; readonly kind: Kind; readonly draw: number }
-  /** Of those that run, the one that comes first after `which` of them. */
+  /** Harms the one that comes first after `which` of those that run. */
   | { readonly do: 'kill' | 'stop'; readonly kind: Kind; readonly which: number; readonly withinMs: number }
   | { readonly do: 'freeze'; readonly kind: Kind; readonly which: number; readonly forMs: number }
   /** Redis or Postgres answers nobody. */
@@ -51,7 +51,7 @@ export interface Plan {
   /** Records of one record batch in the log: what watchers publish of a block may be stored in part. */
   readonly batchRecordsMax: number;
   readonly actions: readonly Action[];
-  /** From here on nothing happens, and nothing fails. */
+  /** Nothing happens and nothing fails from here on. */
   readonly quietAtMs: number;
 }
 

@@ -86,9 +86,9 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Run
 interface Process {
   readonly kind: Kind;
   readonly life: Life;
-  /** Of ingress and query. */
+  /** What answers, of ingress and query. */
   readonly handle?: Handle;
-  /** Of a projector, by partition. */
+  /** Holders of a projector, by partition. */
   readonly holders?: readonly Holder[];
 }
 

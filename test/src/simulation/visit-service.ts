@@ -112,7 +112,7 @@ export class Visits {
   visit(draw: number): void {
     const chance = createChance(draw);
     const { orders } = this.#parts.makers;
-    // By the draw itself: so the other visits of a kept run stay as they were.
+    // The draw itself decides, so that the other visits of a kept run stay as they were.
     if (draw % 10 === 3) {
       const maker = chance.pick(MAKER_ADDRESSES);
       const exit = chance.pick(['all', 'beat', 'beat', 'follow', 'follow'] as const);

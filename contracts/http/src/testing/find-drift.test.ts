@@ -7,7 +7,6 @@ const url = (query: Record<string, unknown> = {}) => {
   const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
   return new URL(`http://127.0.0.1:8080/v0alpha/limit-orders?${new URLSearchParams(parameters)}`);
 };
-const bareHeaders = new Headers({ 'X-Request-Id': 'r' });
 const answerHeaders = (more: Record<string, string> = {}) =>
   new Headers({ 'X-Request-Id': 'r', 'Content-Type': 'application/json; charset=utf-8', ...more });
 const listHeaders = (more: Record<string, string> = {}) => answerHeaders({ 'X-List-Version': '7', ...more });
@@ -42,23 +41,9 @@ const refusedWith = (code: ProblemCode): Exchange => {
   const headers = answerHeaders({ 'Content-Type': 'application/problem+json; charset=utf-8' });
   return { ...answered(get, body), status: body.status, answerHeaders: headers };
 };
-const refused = refusedWith('request_expired');
 const asked = (body: unknown): Exchange => ({ ...post, requestBody: JSON.stringify(body) });
 
 describe('an exchange', () => {
-  test.each<[string, Exchange]>([
-    ['POST', post],
-    ['GET', get],
-    ['DELETE', remove],
-    ['a refusal', refused],
-    ['a field more in the answer', answered(get, [{ ...examples.listed[0], more: 1 }])],
-    ['HEAD', { ...get, method: 'HEAD', answerBody: '' }],
-    ['GET of a list that the client has', { ...get, status: 304, answerHeaders: bareHeaders, answerBody: '' }],
-    ['a path that is not there', { ...refusedWith('not_found'), url: new URL('http://x/y') }],
-  ])('%s is as the document has it', (_name, exchange) => {
-    expect(findDrift(exchange)).toEqual([]);
-  });
-
   test.each<[string, Exchange]>([
     [
       'an answer without its request id',
@@ -68,7 +53,7 @@ describe('an exchange', () => {
     ['a header of another form', { ...get, answerHeaders: listHeaders({ 'X-Read-Lag': '-1' }) }],
     ['a field less', answered(get, [{ ...examples.listed[0], orderHash: undefined }])],
     ['a code that the operation does not answer', refusedWith('duplicate')],
-    ['a code at another status', { ...refused, status: 400 }],
+    ['a code at another status', { ...refusedWith('request_expired'), status: 400 }],
     ['an accepted body with a field more', asked([{ ...examples.placements[0], more: 1 }])],
     ['an accepted query without a parameter', { ...get, url: url() }],
     ['an accepted query with a bad hash', { ...remove, url: url({ ...examples.cancelQuery, orderHashes: '0x1' }) }],

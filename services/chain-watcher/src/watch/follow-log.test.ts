@@ -41,7 +41,7 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
   const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, nowMs: () => 0, onFatal };
   const followed = new FollowedLog(parts);
   await followed.start(starts);
-  /** Those of the first three orders that are watched. */
+  /** Numbers of the watched orders among the first three. */
   const orders = () => [1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0);
   return { watched, followed, orders };
 }

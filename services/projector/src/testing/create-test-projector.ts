@@ -20,7 +20,7 @@ export interface TestProjectorParts
   readonly quarantinedMakersMax?: number;
 }
 
-/** For tests: a projector as a process of its own would be; what is left out has no bound and no effect. */
+/** Makes a projector as a process has it; what is left out has no bound and no effect. */
 export function createTestProjector(parts: TestProjectorParts): Projector {
   const { store, log, topics, createFencedPublisher } = parts;
   return createProjector({

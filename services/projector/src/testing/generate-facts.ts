@@ -9,7 +9,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { type Chance, createChance } from '@makerbook/parts';
 
-/** For tests: facts of one partition. */
+/** Generates facts of one partition. */
 
 export const startSeconds = 1_700_000_000;
 const tokens = [addressOf(0xaa), addressOf(0xbb), addressOf(0xcc)];

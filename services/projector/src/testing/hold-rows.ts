@@ -33,9 +33,8 @@ export interface Tables {
   readonly funding: ReadonlyMap<string, FundingRow>;
   readonly orders: ReadonlyMap<Hex, OrderRow>;
   readonly history: readonly HistoryRow[];
-  /** By the place of the log. */
   readonly fills: ReadonlyMap<string, FillRow>;
-  /** By hash and maker. */
+  /** Keyed by hash and maker. */
   readonly hashes: ReadonlyMap<string, HashRow>;
   /** Likewise. */
   readonly inFlight: ReadonlyMap<string, InFlight>;

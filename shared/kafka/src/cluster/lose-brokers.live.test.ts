@@ -115,7 +115,7 @@ function keepPublishing(services: Log, topic: string): () => Promise<void> {
   };
 }
 
-/** Of each partition the longest time without a record, in milliseconds, as a follower of the topic sees it. */
+/** Measures the longest time without a record for each partition, in milliseconds, as a follower sees it. */
 function measureSilence(services: Log, topic: string) {
   const heardAtMs = new Array<number>(PARTITIONS).fill(Number.NaN);
   const longest = new Array<number>(PARTITIONS).fill(0);
@@ -172,7 +172,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   await start(3, ports[4] ?? 0);
   await writing.goesOn();
 
-  // With the time limits that services have.
+  // Services have the same time limits.
   const brokers = nodes.slice(1).map((node) => node.brokers);
   const services = connectLog({ brokers, clientId: 'test', logger: quiet });
   const published = `${topic}-published`;

@@ -23,7 +23,6 @@ interface HeldPartition {
 }
 
 export interface LogInMemoryOptions {
-  /** Of each topic. */
   readonly partitions: number;
   readonly nowMs?: () => number;
   /** Records in one record batch of what a fenced publisher appends. Default 500. */
@@ -62,7 +61,6 @@ export class LogInMemory {
     this.#options = options;
   }
 
-  /** In the order of their offsets. */
   records(topic: string, partition: number): readonly StoredRecord[] {
     return this.#partition(topic, partition).records;
   }

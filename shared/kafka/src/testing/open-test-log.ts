@@ -34,7 +34,7 @@ export function recordOf(topic: string, partition: number, key: string, value = 
   return { topic, partition, key, value: Buffer.from(value), headers: { note: value } };
 }
 
-/** For consumers whose handlers take records as they are. */
+/** Reads records as they are, for a consumer. */
 export function asRead(record: StoredRecord): StoredRecord {
   return record;
 }

@@ -7,7 +7,7 @@ export interface Faults {
   /** How many blocks the node that is asked lags behind. */
   lagBlocks(): number;
   isNodeAway(): boolean;
-  /** From 0 to 1. */
+  /** A share from 0 to 1. */
   random(): number;
 }
 

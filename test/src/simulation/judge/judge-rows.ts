@@ -58,7 +58,7 @@ export function judgeRows(tables: Tables, replay: Replay, published: readonly Lo
   return [...judgeMakers(tables, must, later), ...judgeBegun(tables, must, replay, published)];
 }
 
-/** In the middle of a block: where the rows are ahead of the feeds. */
+/** Finds where the rows are ahead of the feeds in the middle of a block. */
 function judgeBegun(tables: Tables, must: ExpectedRows, replay: Replay, published: readonly LogRecord[]): string[] {
   const { nextOffset } = tables.projection;
   return replay.messages.flatMap(({ offset, maker }, index) => {
@@ -96,7 +96,7 @@ function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): strin
   return hashes === expectedHashes ? [] : [`${at} of hashes is remembered ${hashes}, and must be ${expectedHashes}`];
 }
 
-/** But for those that may be deleted. */
+/** Leaves out those that may be deleted. */
 function describeHashes(rows: Tables['hashes'], tables: Tables): string {
   const lines = [...rows.values()].flatMap((row) => {
     const { orderHash, maker, state, salt, nonce, expiresAtSeconds } = row;

@@ -34,7 +34,7 @@ export interface ExpectedMessage {
   readonly offset: bigint;
   readonly id: string;
   readonly key: string;
-  /** Of a tombstone why the order left. */
+  /** The JSON, or why the order left where it is a tombstone. */
   readonly content: string;
   readonly maker: Hex | undefined;
 }
@@ -44,7 +44,7 @@ export interface ExpectedRows {
   readonly makers: ReadonlyMap<Hex, string>;
   readonly history: number;
   readonly fills: number;
-  /** By hash and maker: also those that may be forgotten. */
+  /** Keyed by hash and maker; those that may be forgotten too. */
   readonly hashes: ReadonlyMap<string, HashRow>;
   readonly clock: LogClock;
   /** When the last fact was appended. */
@@ -60,10 +60,10 @@ interface Replayed {
 /** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
 export class Replay {
   readonly messages: ExpectedMessage[] = [];
-  /** By offset: the rows when all before it is folded. */
+  /** The rows when all before an offset is folded. */
   readonly rows = new Map<bigint, ExpectedRows>();
   readonly history: string[] = [];
-  /** By their place on the chain, the first fact that tells of each. */
+  /** The first fact that tells of each, by its place on the chain. */
   readonly fills = new Map<string, string>();
   readonly parked = new Set<string>();
   readonly #facts: { readonly offset: bigint; readonly fact: MakerEvent }[] = [];
@@ -77,7 +77,7 @@ export class Replay {
   readonly #book = new Map<string, string>();
   readonly #partition: number;
   readonly #rules: { readonly routingGraceSeconds: number };
-  /** Of the fact at hand. */
+  /** Numbers the messages of the fact at hand. */
   #index = 0;
   #offset = 0n;
 

@@ -8,7 +8,7 @@ export class VirtualTime {
     this.nowMs = startMs;
   }
 
-  /** Of those that are due at one moment the one comes first that was put off first. */
+  /** Works that are due at one moment are done in the order in which they were put off. */
   after(ms: number, work: () => void): void {
     const atMs = this.nowMs + ms;
     let place = this.due.length;
@@ -77,7 +77,6 @@ export class Life {
     this.frozenUntilMs = Math.max(this.frozenUntilMs, this.time.nowMs + forMs);
   }
 
-  /** For what comes from outside. */
   delay(ms: number): Promise<void> {
     return new Promise((resolve) => this.after(ms, resolve));
   }

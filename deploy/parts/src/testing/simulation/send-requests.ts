@@ -1,7 +1,7 @@
 import { Draws } from './draws.js';
 import type { Life, VirtualTime } from './keep-virtual-time.js';
 
-/** From then on nothing fails, and all is quick. */
+/** The moment from which nothing fails, and all is quick. */
 export interface Calm {
   isCalm: boolean;
 }
@@ -24,7 +24,7 @@ export type Send = <T>(
   options?: SendOptions,
 ) => Promise<T>;
 
-/** For tests in which nothing fails. */
+/** Serves tests in which nothing fails. */
 export const sendAtOnce: Send = async (_what, serve) => serve();
 
 /** The requests of one process to what is outside of it: each takes a while to be served, and another one to be answered. */
