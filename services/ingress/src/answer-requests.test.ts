@@ -7,6 +7,7 @@ import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { ingressSettings } from './env.js';
+import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import type { Outside } from './parts.js';
 import { createRoutes } from './run.js';
 import {
@@ -103,6 +104,16 @@ describe('orders', () => {
     const order = await signOrder(maker);
     expect(await service.post(paths.limitOrders, [order])).toMatchObject({ code: 'unavailable' });
     expect(released).toEqual([[[hashOf(order)], 77]]);
+    expect(service.seen.appended).toBe(0);
+  });
+
+  test('that were received too long ago are not placed: a DELETE may have been told that they are unknown', async () => {
+    const isCaughtUp = () => {
+      service.clock.nowMs += REQUEST_AGE_MS_MAX + 1;
+      return true;
+    };
+    const service = openRoutes({ place: async () => placed }, { isCaughtUp });
+    expect(await service.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'unavailable' });
     expect(service.seen.appended).toBe(0);
   });
 

@@ -33,7 +33,7 @@ export interface Bench {
   signList(maker: MakerKey): PreparedRequest;
   /** The DELETE of orders. */
   signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
-  /** What a service needs that runs beside those of the stack, on the same log, rows and cache. */
+  /** The environment of a service that runs beside those of the stack, on the same log, rows and cache. */
   readonly serviceEnvironment: Environment;
   /** The port of a service's API. */
   portOf(name: string): number;

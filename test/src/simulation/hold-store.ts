@@ -77,7 +77,7 @@ export class StoreInMemory {
     for (const rows of this.#rows) rows.prune();
   }
 
-  /** What the projector asks. */
+  /** Serves the projector. */
   connect(send: Send): ProjectionStore {
     const stores = this.#rows.map((rows) => rows.connect(send));
     const storeOf = (partition: number) => stores[partition] ?? fail(partition);
@@ -89,12 +89,12 @@ export class StoreInMemory {
     };
   }
 
-  /** What ingress asks. */
+  /** Serves ingress. */
   openPlacements(send: Send, timeoutMs: number): PlacementStore {
     return this.#placements.connect((serve) => send('decide', serve, unavailable, { isAway: this.isAway, timeoutMs }));
   }
 
-  /** What ingress and query read. */
+  /** Serves ingress and query. */
   openReadModel(send: Send): ReadModel {
     const ask = <T>(serve: (tables: readonly Tables[]) => T) =>
       send('read', () => serve(this.tables), unavailable, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
@@ -160,7 +160,7 @@ export class StoreInMemory {
     };
   }
 
-  /** What watchers read, with `projected` in one snapshot. */
+  /** Serves the watchers, with `projected` in one snapshot. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
       [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved }) => {

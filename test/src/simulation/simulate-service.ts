@@ -86,7 +86,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Run
 interface Process {
   readonly kind: Kind;
   readonly life: Life;
-  /** What answers, of ingress and query. */
+  /** Answers the requests to ingress or query. */
   readonly handle?: Handle;
   /** Holders of a projector, by partition. */
   readonly holders?: readonly Holder[];
