@@ -1,4 +1,3 @@
-import { BODY_BYTES_MAX } from '../conformance/error-rows.js';
 import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 
 /** Bytes of a client that means harm, or has a defect, and what is answered. */
@@ -9,8 +8,6 @@ export interface HostileRow {
   readonly bytes: (fields: string) => string;
   /** Status and code of each answer in turn; `closed` where the connection is closed behind them. */
   readonly answered: readonly string[];
-  /** Where the service itself, without the gateway, answers otherwise. */
-  readonly direct?: readonly string[];
   /** The service behind the gateway. */
   readonly service: 'ingress' | 'query';
 }
@@ -24,8 +21,8 @@ const raw = (
   sends: string,
   answered: readonly string[],
   bytes: HostileRow['bytes'],
-  more: Partial<Pick<HostileRow, 'direct' | 'service'>> = {},
-): HostileRow => ({ sends, answered, bytes, service: 'query', ...more });
+  service: HostileRow['service'] = 'query',
+): HostileRow => ({ sends, answered, bytes, service });
 
 /** A POST with these fields and this body. */
 const post = (sends: string, answered: readonly string[], fields: string, body = '[]'): HostileRow =>
@@ -33,7 +30,7 @@ const post = (sends: string, answered: readonly string[], fields: string, body =
     sends,
     answered,
     (first) => `POST ${PATH} HTTP/1.1\r\n${first}Content-Type: application/json\r\n${fields}\r\n${body}`,
-    { service: 'ingress' },
+    'ingress',
   );
 
 /** A POST of this JSON text. */
@@ -93,7 +90,6 @@ const heads: readonly HostileRow[] = [
   raw('no Host', refused, () => `GET ${PATH} HTTP/1.1\r\n\r\n`),
   get('two Hosts', refused, PATH, 'Host: b\r\n'),
   raw('a Host with control characters', refused, () => `GET ${PATH} HTTP/1.1\r\nHost: a\x01/@?\r\n\r\n`),
-  get('a field of 70 kB', tooLarge, PATH, `X-Large: ${'y'.repeat(70_000)}\r\n`),
   get('10,000 fields', tooLarge, PATH, Array.from({ length: 10_000 }, (_, n) => `a${n}: b\r\n`).join('')),
   get('2,000 addresses in X-Forwarded-For', [bad], PATH, `X-Forwarded-For: ${'1.1.1.1, '.repeat(2_000)}1.1.1.1\r\n`),
   get('X-Forwarded-For that is no address', [bad], PATH, 'X-Forwarded-For: <x>, ::::, 1.1.1.1.1\r\n'),
@@ -112,20 +108,12 @@ const heads: readonly HostileRow[] = [
     [bad],
     (fields) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\n\r\n[]`,
   ),
-  raw(
-    'a GET with a packed body',
-    ['415 unsupported_media_type'],
-    (fields) => `GET ${PATH} HTTP/1.1\r\n${fields}Content-Length: 2\r\nContent-Encoding: gzip\r\n\r\n[]`,
-    { direct: [bad] },
-  ),
   raw('HTTP/2 without TLS', refused, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   raw('the greeting of TLS', refused, () => `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${'\0'.repeat(100)}`),
   raw('HTTP/1.2', refused, (fields) => `GET ${PATH} HTTP/1.2\r\n${fields}\r\n`),
   raw('what is no HTTP', refused, () => 'NONSENSE\r\n\r\n'),
   raw('a method that nobody knows', refused, (fields) => `FOO ${PATH} HTTP/1.1\r\n${fields}\r\n`),
-  raw('TRACE', ['405 method_not_allowed'], (fields) => `TRACE ${PATH} HTTP/1.1\r\n${fields}\r\n`, {
-    service: 'ingress',
-  }),
+  raw('TRACE', ['405 method_not_allowed'], (fields) => `TRACE ${PATH} HTTP/1.1\r\n${fields}\r\n`, 'ingress'),
   raw('CONNECT', ['405 method_not_allowed', 'closed'], (fields) => `CONNECT a.test:80 HTTP/1.1\r\n${fields}\r\n`),
 ];
 
@@ -149,24 +137,16 @@ const targets: readonly HostileRow[] = [
 const queries: readonly HostileRow[] = [
   get('two question marks: the second belongs to a name', [bad], `${PATH}??issuedAt=1`),
   get('parameters as arrays and objects', [bad], `${PATH}?issuedAt[]=1&salt[a]=0x1&signature[__proto__]=0x`),
-  get(
-    'parameters that are given twice',
-    [bad],
-    `${PATH}?issuedAt=1&issuedAt=1&salt=0x1&salt=0x2&signature=0x&signature=0x`,
-  ),
   get('parameters of invalid UTF-8', [bad], `${PATH}?issuedAt=%ff&salt=%c0%af&signature=%f0%28%8c%28`),
   get('parameters named __proto__ and constructor', [bad], `${PATH}?__proto__=1&constructor=1&__proto__[issuedAt]=1`),
   get('9,000 parameters', [bad], `${PATH}?${'a&'.repeat(7_000)}`),
   get('a number beyond 2^256', [bad], `${PATH}?issuedAt=${'9'.repeat(300)}&salt=0x1&signature=0x`),
-  get('a query of 70 kB', tooLarge, `${PATH}?${'y'.repeat(70_000)}`),
 ];
 
 const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 const bodies: readonly HostileRow[] = [
-  json('a body that is one byte too large', tooLarge, ' '.repeat(BODY_BYTES_MAX + 1)),
   json('nesting of 9 levels', [bad], deep(9)),
   json('an object of 10,000 members', [bad], `[{${Array.from({ length: 10_000 }, (_, n) => `"k${n}":1`).join()}}]`),
-  json('a list of 100,000 numbers', [bad], `[${'1,'.repeat(100_000)}1]`),
   json('bytes that are not UTF-8', [bad], '["\xff\xfe"]'),
   json('NUL behind the JSON', [bad], '[]\0'),
   json(

@@ -1,5 +1,5 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { askRedis } from '@makerbook/parts';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { type BaseWallet, Wallet } from 'ethers';
 import { admitMaker } from '../kit/admit-maker.js';
@@ -185,8 +185,10 @@ const outages: readonly Outage[] = [
     works: [...unstored, ...posts, ...cancellations, 'a DELETE of unknown hashes', 'a list', 'info'],
     fails: [],
     async begin() {
-      await askRedis('CONFIG SET maxmemory 1mb', 'CONFIG SET maxmemory-policy noeviction');
-      return () => askRedis('CONFIG SET maxmemory 0');
+      const { redisUrl } = bed.stack.addresses;
+      await askRedis(redisUrl, 'CONFIG SET maxmemory-policy noeviction');
+      await askRedis(redisUrl, 'CONFIG SET maxmemory 1mb');
+      return () => askRedis(redisUrl, 'CONFIG SET maxmemory 0');
     },
   },
   {
@@ -212,21 +214,6 @@ async function fillDiskOf(part: string): Promise<() => void> {
   const pid = bed.pid(part);
   if (!canFillDisk(pid)) throw new Error('needs `prlimit` (util-linux), and the right to use it');
   return fillDisk(pid);
-}
-
-function askRedis(...commands: readonly string[]): Promise<void> {
-  const { hostname, port } = new URL(bed.stack.addresses.redisUrl);
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: hostname, port: Number(port) }, () => {
-      socket.end(`${commands.join('\r\n')}\r\nQUIT\r\n`);
-    });
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      answer += text;
-    });
-    socket.once('error', reject);
-    socket.once('close', () => (answer.includes('-') ? reject(new Error(answer)) : resolve()));
-  });
 }
 
 test.each(outages.map((outage) => [outage.what, outage] as const))(
