@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, TopicMismatch } from '@makerbook/kafka';
-import { findFreePorts, openTcpGate, testParts } from '@makerbook/parts';
+import { findFreePorts, openTcpGate, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -150,11 +150,7 @@ describe('a log that comes later', () => {
     const ready = () => fetch(`http://127.0.0.1:${running[0]?.opsPort}/readyz`);
     expect((await ready()).status).toBe(503);
     await gate.open();
-    const deadline = Date.now() + 120_000;
-    while ((await ready()).status !== 200) {
-      expect(Date.now()).toBeLessThan(deadline);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await until('the service is ready', async () => (await ready()).status === 200);
     const post = await fetch(`${base}/v0alpha/limit-orders`, { method: 'POST', headers: json, body: '[]' });
     await expectProblem(post, 400, 'invalid_request');
     await gate.close();

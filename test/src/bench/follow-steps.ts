@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { ceType, topicNames } from '@makerbook/contracts-events';
 import { connectLog, type StoredRecord } from '@makerbook/kafka';
+import { until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from '../kit/open-stack.js';
 
@@ -38,7 +38,6 @@ export interface Steps {
 /** Longer than anything that is worth a percentile. */
 const STEP_MS_MAX = 30_000;
 const COUNT_MS_MAX = 120_000;
-const COUNT_POLL_MS = 20;
 const ACTIVE = Buffer.from('"status":"ACTIVE"');
 
 /** Milliseconds since 1970, with fractions, to be compared with stamps. */
@@ -83,12 +82,7 @@ export async function followSteps(
     next: waiters.next,
     count: (status) => counts[status],
     async untilCount(status, wanted) {
-      const deadline = performance.now() + COUNT_MS_MAX;
-      while (counts[status] < wanted) {
-        const missing = wanted - counts[status];
-        if (performance.now() > deadline) throw new Error(`${missing} orders did not become ${status} in time`);
-        await pause(COUNT_POLL_MS);
-      }
+      await until(`${wanted} orders are ${status}`, () => counts[status] >= wanted, COUNT_MS_MAX);
     },
     stop: () => log.close(),
   };

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { RuleGroup } from '@makerbook/deploy-checks';
-import { findFreePort } from '@makerbook/parts';
+import { findFreePort, until } from '@makerbook/parts';
 
 /** An alert that fires, as Prometheus says it. */
 export interface Firing {
@@ -12,8 +11,6 @@ export interface Firing {
 }
 
 export type Prometheus = Awaited<ReturnType<typeof runPrometheus>>;
-
-const START_MS_MAX = 60_000;
 
 /**
  * Runs the `prometheus` of the PATH on rules, against services on this machine.
@@ -55,7 +52,10 @@ export async function runPrometheus(
     await ended;
     process.off('exit', kill);
   };
-  await Promise.race([ended.then((reason) => Promise.reject(new Error(reason))), untilReady(url)]);
+  await Promise.race([
+    ended.then((reason) => Promise.reject(new Error(reason))),
+    until('prometheus is ready', () => isReady(url)),
+  ]);
   return {
     stop,
     firing: () => readFiring(url),
@@ -64,14 +64,7 @@ export async function runPrometheus(
   };
 }
 
-async function untilReady(url: string): Promise<void> {
-  const deadline = Date.now() + START_MS_MAX;
-  while (Date.now() < deadline) {
-    if ((await fetch(`${url}/-/ready`).catch(() => undefined))?.ok === true) return;
-    await pause(200);
-  }
-  throw new Error(`prometheus is not ready after ${START_MS_MAX} ms`);
-}
+const isReady = async (url: string) => (await fetch(`${url}/-/ready`).catch(() => undefined))?.ok === true;
 
 async function ask<T>(url: string): Promise<T> {
   const body = (await (await fetch(url)).json()) as { status: string; error?: string; data: T };
