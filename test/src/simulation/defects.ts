@@ -1,9 +1,8 @@
 import type { MakerFact } from '@makerbook/contracts-events';
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { replaceMethod } from '@makerbook/parts';
 import { RowsInMemory } from '@makerbook/projector/testing';
-import { breakPromise, type Defect } from './find-defect.js';
+import { breakPromise, type Defect, replaceIn } from './find-defect.js';
 import { PlacementsInMemory } from './hold-placements.js';
 import { StoreInMemory } from './hold-store.js';
 import { projectorDefects } from './projector-defects.js';
@@ -35,16 +34,9 @@ export const defects: readonly Defect[] = [
   { name: 'a pending row is removed too early', plant: breakPromise(RowsInMemory, 'forgetsTooEarly') },
   {
     name: 'an order that comes after its maker has cancelled all is open',
-    plant: () =>
-      replaceMethod(
-        MakerDraft.prototype,
-        'isCutOff',
-        (isCutOff) =>
-          function (this: MakerDraft, order, clock) {
-            const isNew = !('orderHash' in order);
-            return !isNew && isCutOff.call(this, order, clock);
-          },
-      ),
+    plant: replaceIn(MakerDraft, 'isCutOff', (isCutOff, _, order, clock) => {
+      return 'orderHash' in order && isCutOff(order, clock);
+    }),
   },
   {
     name: 'a switch that was signed before another replaces it',
@@ -61,13 +53,7 @@ export const defects: readonly Defect[] = [
 
 /** @param before runs ahead of the fold of each fact; false leaves the fact out */
 function foldBefore(before: (draft: MakerDraft, fact: MakerFact) => boolean): Defect['plant'] {
-  return () =>
-    replaceMethod(
-      MakerDraft.prototype,
-      'apply',
-      (apply) =>
-        function (this: MakerDraft, fact, ...rest) {
-          return before(this, fact) ? apply.call(this, fact, ...rest) : [];
-        },
-    );
+  return replaceIn(MakerDraft, 'apply', (apply, draft, fact, ...rest) => {
+    return before(draft, fact) ? apply(fact, ...rest) : [];
+  });
 }

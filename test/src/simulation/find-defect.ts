@@ -1,3 +1,4 @@
+import { replaceMethod } from '@makerbook/parts';
 import { type Plan, planRun } from './plan-run.js';
 import { type RunOptions, runPlan } from './simulate-service.js';
 
@@ -15,6 +16,26 @@ export function breakPromise<Part extends object>(part: Part, promise: keyof Par
     Object.assign(part, { [promise]: true });
     return () => void Object.assign(part, { [promise]: false });
   };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the rule to leave out may be behind a private name.
+type Any = any;
+
+/**
+ * Replaces a method of a class.
+ * @param by is called with the method as it was, bound, with the object, and with what the method is called with
+ */
+export function replaceIn(
+  type: { readonly prototype: object },
+  method: string,
+  by: (before: (...given: Any[]) => Any, self: Any, ...given: Any[]) => unknown,
+): Defect['plant'] {
+  return () =>
+    replaceMethod(type.prototype as Any, method, (before) => {
+      return function (this: unknown, ...given: unknown[]) {
+        return by(before.bind(this), this, ...given);
+      };
+    });
 }
 
 /** What is wrong with the run while the defect is planted; undefined where it finds nothing. */

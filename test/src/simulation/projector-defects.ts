@@ -1,8 +1,7 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { replaceMethod } from '@makerbook/parts';
 import { DueMakers, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
-import { breakPromise, type Defect } from './find-defect.js';
+import { breakPromise, type Defect, replaceIn } from './find-defect.js';
 import type { RunOptions } from './simulate-service.js';
 
 const nothing = () => () => undefined;
@@ -53,15 +52,9 @@ export const projectorDefects: readonly Defect[] = [
   },
   {
     name: 'orders of a suspended maker stay in the book',
-    plant: () =>
-      replaceMethod(
-        MakerDraft.prototype,
-        'withhold',
-        (withhold) =>
-          function (this: MakerDraft, order, reason) {
-            return reason === 'SUSPENDED' ? order : withhold.call(this, order, reason);
-          },
-      ),
+    plant: replaceIn(MakerDraft, 'withhold', (withhold, _, order, reason) => {
+      return reason === 'SUSPENDED' ? order : withhold(order, reason);
+    }),
   },
   {
     name: 'a quarantine is forgotten where the partition is taken again',
@@ -103,23 +96,17 @@ export const projectorDefects: readonly Defect[] = [
   },
   {
     name: 'a maker that was dropped from memory is not looked for in what is not committed',
-    plant: () => hideUncommitted({ makers: new Map() }),
+    plant: hideUncommitted({ makers: new Map() }),
   },
   {
     name: 'a hash is not looked for in what is not committed',
-    plant: () => hideUncommitted({ hashes: new Map() }),
+    plant: hideUncommitted({ hashes: new Map() }),
   },
   {
     name: 'rows are believed that this owner has not written',
-    plant: () =>
-      replaceMethod(
-        RowCommitter.prototype,
-        'readRows',
-        (readRows) =>
-          function (this: RowCommitter, read) {
-            return readRows.call(this, async (...from) => ({ ...(await read(...from)), positions: [] }));
-          } as typeof readRows,
-      ),
+    plant: replaceIn(RowCommitter, 'readRows', (readRows, _, read) => {
+      return readRows(async (...from: unknown[]) => ({ ...(await read(...from)), positions: [] }));
+    }),
   },
   {
     name: 'the commit does not ask for the position',
@@ -129,12 +116,7 @@ export const projectorDefects: readonly Defect[] = [
 
 /** Lets what is not committed look as if it had nothing else in these fields. */
 function hideUncommitted(fields: Partial<ReturnType<RowCommitter['uncommitted']>[number]>) {
-  return replaceMethod(
-    RowCommitter.prototype,
-    'uncommitted',
-    (uncommitted) =>
-      function (this: RowCommitter) {
-        return uncommitted.call(this).map((one) => Object.assign(Object.create(one), fields));
-      },
-  );
+  return replaceIn(RowCommitter, 'uncommitted', (uncommitted) => {
+    return uncommitted().map((one: object) => Object.assign(Object.create(one), fields));
+  });
 }
