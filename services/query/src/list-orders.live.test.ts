@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { info, limitOrderRecords, type Problem, paths } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { until } from '@makerbook/parts';
+import { byteaOf } from '@makerbook/postgres';
 import type { HDNodeWallet } from 'ethers';
 import { openTestQuery, signRead, type TestQuery } from './testing/open-test-query.js';
 
@@ -100,6 +102,17 @@ describe('a maker’s list', () => {
     const version = ({ headers }: Response) => Number(headers.get('x-list-version'));
     expect(version(changed)).toBeGreaterThan(version(first));
     expect(await hashesOf(changed)).toHaveLength(3);
+  });
+
+  test('shows the dead-man’s switch while it is ahead', async () => {
+    await running.projector.place(wallet);
+    await running.projector.project();
+    const shown = async (cancelAt: number) => {
+      const maker = byteaOf(wallet.address.toLowerCase() as Hex);
+      await running.postgres.query('update makers set exits = $1 where maker = $2', [{ cancelAt }, maker]);
+      return (await getSigned()).headers.get('x-cancel-all-at');
+    };
+    expect([await shown(4_000_000_000), await shown(1), await shown(0)]).toEqual(['4000000000', null, null]);
   });
 });
 
