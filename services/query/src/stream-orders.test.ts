@@ -11,6 +11,8 @@ import { tailRows } from './tail-rows.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const partition = 0;
+/** Between two clocks of a stream. */
+const CLOCK_MS = 1_000;
 const opened: OrderStreams[] = [];
 const errors: unknown[] = [];
 afterEach(() => {
@@ -44,7 +46,7 @@ function entryAt(offset: number): ReadEntry {
 }
 
 /** Streams over a history that grows. */
-function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2 } = {}) {
+function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, endsBefore = 0n } = {}) {
   const history: ReadEntry[] = [];
   let nextOffset = 0n;
   const readEntries: EntryReader = async (_maker, { after, entriesMax }) => {
@@ -54,15 +56,21 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2 } =
     const entries = behind.slice(0, entriesMax);
     const hasMore = behind.length > entriesMax;
     const last = entries.at(-1)?.entry.logOffset ?? 0n;
-    return { entries, next: { offset: hasMore ? last + 1n : nextOffset }, hasMore, keptFrom, isUnsure: false };
+    return {
+      entries,
+      next: { offset: hasMore ? last + 1n : nextOffset - endsBefore },
+      hasMore,
+      keptFrom,
+      isUnsure: false,
+    };
   };
   const rows = {
     readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }],
     readTouchedMakers: async () => ({ makers: [maker], nextOffset }),
   };
   const after = (ms: number, work: () => void) => {
-    // Polls follow at once; what a stream waits for otherwise does not come.
-    if (ms > 50 && ms < 10_000) return () => undefined;
+    // Polls and clocks follow at once; what a stream waits for otherwise does not come.
+    if (ms > 50 && ms < 10_000 && ms !== CLOCK_MS) return () => undefined;
     const timer = setTimeout(work, 1);
     return () => clearTimeout(timer);
   };
@@ -117,6 +125,14 @@ describe('a stream', () => {
     await until(() => changesOf(events).length === 250);
     expect(events.some((text) => text.includes('snapshot'))).toBe(false);
     streams.stop();
+  });
+
+  test('has no clock of facts that it has not told, as of a maker in quarantine', async () => {
+    const { happen, open } = openStreams({ endsBefore: 1n });
+    happen(3);
+    const { events } = open(0n);
+    await until(() => events.filter((text) => text.startsWith(': waiting')).length > 20);
+    expect(events.filter((text) => text.startsWith('event: clock'))).toEqual([]);
   });
 
   test('ends with the reason where its client does not read, or comes back too late', async () => {
