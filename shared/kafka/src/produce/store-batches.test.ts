@@ -4,6 +4,7 @@ import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn } from '../cluster/deadline.js';
 import { LogUnavailable } from '../failures.js';
 import { NO_PRODUCER, type RecordBatch } from './encode-batch.js';
+import { GroupCommit } from './group-commit.js';
 import { BatchStore } from './store-batches.js';
 
 const batchOf = (key: string) => {
@@ -39,4 +40,16 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   expect(sent).toEqual([['first'], ['first']]);
   ends[1]?.();
   await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
+});
+
+test('64 MiB wait for Kafka and no more, and what has failed makes room again', async () => {
+  const noLeader = () => Promise.reject(new LogUnavailable('no leader', { mayHaveBeenAppended: false }));
+  const cluster = { leaderOf: noLeader, forgetLayout: () => undefined } as unknown as Cluster;
+  const appender = new GroupCommit({ cluster, transactions: cluster, transactionalId: 't' }, { timeoutMs: 300 });
+  const record = { topic: 't', partition: 0, key: '', value: Buffer.alloc(800_000), headers: {} };
+  const countRefused = async () => {
+    const calls = await Promise.allSettled(Array.from({ length: 90 }, () => appender.append([record])));
+    return calls.filter((call) => call.status === 'rejected' && /already waiting/.test(String(call.reason))).length;
+  };
+  expect([await countRefused(), await countRefused()]).toEqual([7, 7]);
 });
