@@ -163,6 +163,13 @@ describe('a cancellation before its order', () => {
     expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: false } });
   });
 
+  test('counts until a day after the time that it names, whatever is remembered longer', () => {
+    const late = 1000 + HASH_MEMORY_SECONDS;
+    given(cancelled(second, start + 1000), mined(late))
+      .when(submitted(second, { expiresIn: 2 * late }))
+      .leadsTo('OrderOpened 22 VALIDATING 100');
+  });
+
   test('is not remembered of an order that was accepted and is gone', () => {
     const hashes = remembering(first);
     expect(foldFacts(startFold(unknownMaker(maker), hashes), [cancelled(first)])).toEqual([]);
