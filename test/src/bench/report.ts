@@ -143,13 +143,8 @@ export function recordReport({ bench, finishedAt, commit, cores, figures }: Repo
 
 /** The figures as a table in Markdown. */
 export function formatFigures(figures: readonly Figure[]): string {
-  const rows = figures.map((figure) => [
-    figure.name,
-    describe(figure),
-    describeGoal(figure),
-    describeJudgement(figure),
-  ]);
-  const table = [['row', 'figure', 'goal', 'met'], ...rows];
+  const rows = figures.map((figure) => [figure.name, describe(figure), describeGoal(figure)]);
+  const table = [['row', 'figure', 'goal'], ...rows];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
   const lines = table.map((row) => rowOf(row.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
   lines.splice(1, 0, rowOf(widths.map((width) => '-'.repeat(width))));
@@ -173,15 +168,11 @@ function format(value: number): string {
   return round(value, digits).toLocaleString('en');
 }
 
-function describeGoal({ goal, unit }: Figure): string {
+function describeGoal({ goal, unit, isMet }: Figure): string {
   if (goal === undefined) return '';
   const bound = (value: number) => value.toLocaleString('en');
-  if ('valueMax' in goal) return `≤ ${bound(goal.valueMax)} ${unit}`;
-  if ('referenceMin' in goal) return `≥ ${bound(goal.referenceMin)} ${unit}, for reference`;
-  return 'ratioMax' in goal ? `≤ ${goal.ratioMax}` : `≥ ${goal.ratioMin}`;
-}
-
-function describeJudgement({ isMet }: Figure): string {
-  if (isMet === undefined) return '';
-  return isMet ? 'met' : '**missed**';
+  const judged = (text: string) => (isMet === false ? `${text}: **missed**` : text);
+  if ('valueMax' in goal) return judged(`≤ ${bound(goal.valueMax)} ${unit}`);
+  if ('referenceMin' in goal) return judged(`≥ ${bound(goal.referenceMin)} ${unit}, for reference`);
+  return judged('ratioMax' in goal ? `≤ ${goal.ratioMax}` : `≥ ${goal.ratioMin}`);
 }
