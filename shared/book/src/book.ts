@@ -61,6 +61,9 @@ export class FeedViolation extends Error {
   override readonly name = 'FeedViolation';
 }
 
+/** Texts that are kept once: those of some thousand orders. */
+const TEXTS_MAX = 100_000;
+
 /**
  * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the feed is
  * published exactly once and never goes back. `apply` checks that it is so.
@@ -71,6 +74,7 @@ export class Book {
   readonly #last = new Map<number, MessageId>();
   readonly #hashes = new Map<number, BookHash>();
   #isWhole = false;
+  readonly #texts = new Map<string, Hex | readonly string[]>();
 
   /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
   get entries(): ReadonlyMap<string, BookEntry> {
@@ -106,7 +110,7 @@ export class Book {
     const change = record.value === null ? this.#removalOf(record, id) : this.#newsOf(record, id);
     this.#last.set(record.partition, id);
     this.#hash(record.partition, change);
-    if (change.kind === 'entry') this.#entries.set(record.key, change.entry);
+    if (change.kind === 'entry') this.#entries.set(change.entry.orderHash, change.entry);
     else if (change.kind === 'removed') this.#entries.delete(record.key);
     else this.#clocks.set(record.partition, change.clock);
     return change;
@@ -136,7 +140,7 @@ export class Book {
       const before = this.#entries.get(record.key);
       if (news.orderHash !== record.key) throw violation(record, `it is of order ${news.orderHash}`);
       assertGrows(record, news.position, before?.position);
-      return { kind: 'entry', entry: news, before, id };
+      return { kind: 'entry', entry: this.#pack(news), before, id };
     }
     const before = this.#clocks.get(record.partition);
     if (record.key !== bookClockKey(record.partition)) throw violation(record, 'it is the clock of another partition');
@@ -158,6 +162,45 @@ export class Book {
     this.#hashes.set(partition, hash);
     if (change.before !== undefined) hash.remove(change.before);
     if (change.kind === 'entry') hash.add(change.entry);
+  }
+
+  /** Halves the memory: most texts repeat, and an object that a decoder builds field by field has spare room. */
+  #pack(entry: BookEntry): BookEntry {
+    // It is read within seconds, and comes again.
+    if (entry.status === 'VALIDATING') return entry;
+    const { type, orderHash, signature, routableUntil, acceptedAtMs } = entry;
+    const { salt, nonce, expiresAt, making, taking, maker, permittedTaker } = entry.order;
+    const { balance, allowance, block } = entry.funding;
+    const packed = {
+      type,
+      orderHash,
+      order: {
+        salt,
+        nonce: this.#once(nonce),
+        expiresAt: this.#once(expiresAt),
+        making: { token: this.#once(making.token), amount: this.#once(making.amount) },
+        taking: { token: this.#once(taking.token), amount: this.#once(taking.amount) },
+        maker: this.#once(maker),
+        permittedTaker: this.#once(permittedTaker),
+      },
+      signature,
+      remainingMakingAmount: this.#once(entry.remainingMakingAmount),
+      routableUntil,
+      acceptedAtMs,
+      position: { partition: entry.position.partition, offset: entry.position.offset },
+      causes: this.#once(entry.causes),
+      status: 'ACTIVE' as const,
+      funding: { balance: this.#once(balance), allowance: this.#once(allowance), block },
+    };
+    return entry.status === 'ACTIVE' ? packed : { ...packed, status: entry.status, reason: entry.reason };
+  }
+
+  #once<Value extends Hex | readonly string[]>(value: Value): Value {
+    const text = String(value);
+    const known = this.#texts.get(text) ?? value;
+    if (this.#texts.size >= TEXTS_MAX) this.#texts.clear();
+    this.#texts.set(text, known);
+    return known as Value;
   }
 
   #removalOf(record: FeedRecord, id: MessageId): BookChange {
