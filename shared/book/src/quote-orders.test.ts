@@ -3,9 +3,10 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Asked, ladder, type Quote, quote } from './quote-orders.js';
 import type { Pair } from './rank-orders.js';
+import { hashOf } from './testing/feed-records.js';
 import { makeVectors } from './testing/make-vectors.js';
 import { askOracle, type Operation, playOperation } from './testing/quote-oracle.js';
-import { addressOf, type Given, openRouterBook, pair } from './testing/router-book.js';
+import { addressOf, entryOf, type Given, openRouterBook, pair } from './testing/router-book.js';
 
 const when = { nowSeconds: 1_000, gasPerOrder: 10 };
 
@@ -105,7 +106,7 @@ describe('the ladder', () => {
   });
 
   test('forgets the funds of a maker who has no order', () => {
-    const book = bookOf({ '01': { making: 10, taking: 10, funds: 10, block: 9 } });
+    const book = bookOf({ '01': { making: 10, taking: 10, funds: 4, block: 9 } });
     book.remove('01', 'CANCELLED');
     book.put('02', { making: 10, taking: 10, funds: 99, block: 8 });
     expect(levelsOf(book)).toMatchObject([{ amountOut: 10n }]);
@@ -177,6 +178,16 @@ describe('a quote', () => {
     const book = bookOf(orders);
     expect(ask(book, { amountOut: 3n })).toMatchObject({ fills: [{ executable: 10n }], gas: 10, block: { number: 9 } });
     expect(ask(book, { amountOut: 13n }).gas).toBe(20);
+    const position = { partition: 4, offset: '0' };
+    const [entry, block] = [
+      { ...entryOf(hashOf('05'), { making: 1, taking: 1 }), position },
+      { number: 8, hash: hashOf('bb'), timestamp: 999 },
+    ];
+    const id = { offset: 0n, index: 0 };
+    book.orders.apply({ kind: 'entry', entry, before: undefined, id });
+    book.orders.apply({ kind: 'clock', clock: { type: 'BookClock', block, position }, id });
+    expect(ask(book, { amountOut: 1n }).block).toBe(block);
+    expect(ask(book, { amountOut: 2n }).block).toBe(block);
   });
 
   test('of more than there is has less, and of nothing nothing', () => {

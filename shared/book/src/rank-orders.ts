@@ -108,7 +108,7 @@ export class RankedOrders {
     const makers = this.#funds.get(making.token) ?? new Map<Address, Funds>();
     const funds = makers.get(maker) ?? { amount: 0n, block: 0, orders: 0 };
     funds.orders += Number(hasFunds(after)) - Number(hasFunds(before));
-    // Its last fill has no record with the funds that are left.
+    // Its last fill has no record with the funds that are left. If another record had them already, too little is left.
     if (isFilled && before !== undefined) funds.amount -= min(funds.amount, BigInt(before.remainingMakingAmount));
     if (hasFunds(after) && after.funding.block >= funds.block) {
       funds.amount = min(BigInt(after.funding.balance), BigInt(after.funding.allowance));
