@@ -61,6 +61,10 @@ export class FeedViolation extends Error {
   override readonly name = 'FeedViolation';
 }
 
+/** Each field, so that the build breaks where one is left out. */
+type Whole<Type> = { readonly [Name in keyof Required<Type>]: unknown };
+type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
+
 /** Texts that are kept once: those of some thousand orders. */
 const TEXTS_MAX = 100_000;
 
@@ -182,7 +186,7 @@ export class Book {
         taking: { token: this.#once(taking.token), amount: this.#once(taking.amount) },
         maker: this.#once(maker),
         permittedTaker: this.#once(permittedTaker),
-      },
+      } satisfies Whole<ActiveEntry['order']>,
       signature,
       remainingMakingAmount: this.#once(entry.remainingMakingAmount),
       routableUntil,
@@ -191,16 +195,17 @@ export class Book {
       causes: this.#once(entry.causes),
       status: 'ACTIVE' as const,
       funding: { balance: this.#once(balance), allowance: this.#once(allowance), block },
-    };
+    } satisfies Whole<ActiveEntry>;
     return entry.status === 'ACTIVE' ? packed : { ...packed, status: entry.status, reason: entry.reason };
   }
 
   #once<Value extends Hex | readonly string[]>(value: Value): Value {
     const text = String(value);
-    const known = this.#texts.get(text) ?? value;
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known as Value;
     if (this.#texts.size >= TEXTS_MAX) this.#texts.clear();
-    this.#texts.set(text, known);
-    return known as Value;
+    this.#texts.set(text, value);
+    return value;
   }
 
   #removalOf(record: FeedRecord, id: MessageId): BookChange {

@@ -26,7 +26,7 @@ export interface Quote {
   readonly pair: Pair;
   readonly asked: Asked;
   readonly fills: readonly Fill[];
-  /** The next best orders, to try in order if a fill fails; together they are not in the way of any maker's funds. */
+  /** The next best orders, to be tried if a fill fails. What they and the fills take of a maker is within its funds. */
   readonly spares: readonly Fill[];
   /** What all fills cost. Less than was asked if the orders end, or if less buys nothing. */
   readonly amountIn: bigint;
@@ -48,30 +48,20 @@ export const GAS_PER_ORDER = 70_000;
 /** The levels of the pair, the best first, one by one: take as many as you need, before the next change. */
 export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs): Generator<Level, void, void> {
   const { gasPerOrder = GAS_PER_ORDER } = options;
-  let level: Level | undefined;
-  for (const { entry, makingAmount } of orders.executable(pair, options)) {
-    const [numerator, denominator] = [BigInt(entry.order.taking.amount), BigInt(entry.order.making.amount)];
-    const { price } = level ?? {};
-    const isSame = price !== undefined && numerator * price.denominator === price.numerator * denominator;
-    if (level !== undefined && !isSame) yield level;
-    const divisor = isSame ? 1n : greatestDivisor(numerator, denominator);
-    const before: Level =
-      level !== undefined && isSame
-        ? level
-        : {
-            price: { numerator: numerator / divisor, denominator: denominator / divisor },
-            amountIn: 0n,
-            amountOut: 0n,
-            orders: 0,
-            gas: 0,
-          };
-    level = {
-      price: before.price,
-      amountIn: before.amountIn + takingOf({ entry, makingAmount }),
-      amountOut: before.amountOut + makingAmount,
-      orders: before.orders + 1,
-      gas: before.gas + gasPerOrder,
-    };
+  let level: { -readonly [Name in keyof Level]: Level[Name] } | undefined;
+  for (const offer of orders.executable(pair, options)) {
+    const { making, taking } = offer.entry.order;
+    const [numerator, denominator] = [BigInt(taking.amount), BigInt(making.amount)];
+    if (level === undefined || numerator * level.price.denominator !== level.price.numerator * denominator) {
+      if (level !== undefined) yield level;
+      const divisor = greatestDivisor(numerator, denominator);
+      const price = { numerator: numerator / divisor, denominator: denominator / divisor };
+      level = { price, amountIn: 0n, amountOut: 0n, orders: 0, gas: 0 };
+    }
+    level.amountIn += takingOf(offer);
+    level.amountOut += offer.makingAmount;
+    level.orders += 1;
+    level.gas += gasPerOrder;
   }
   if (level !== undefined) yield level;
 }
@@ -91,10 +81,7 @@ export function quote(
   let [amountIn, amountOut, spare, isReached] = [0n, 0n, 0n, false];
   for (const each of orders.executable(pair, options)) {
     if (!isReached) {
-      const makingAmount = amountWithin(
-        each,
-        'amountIn' in asked ? { amountIn: asked.amountIn - amountIn } : { amountOut: asked.amountOut - amountOut },
-      );
+      const makingAmount = amountWithin(each, asked, amountIn, amountOut);
       isReached = makingAmount < each.makingAmount;
       if (makingAmount > 0n) {
         const fill = fillOf(each, makingAmount);
@@ -112,12 +99,13 @@ export function quote(
   return { pair, asked, fills, spares, amountIn, amountOut, gas: fills.length * gasPerOrder, block };
 }
 
-/** The most of the order that what is left buys, or that is still wanted. */
-function amountWithin(order: Executable, left: Asked): bigint {
+/** The most of the order that what is left of the amount in buys, or that is still wanted. */
+function amountWithin(order: Executable, asked: Asked, paid: bigint, got: bigint): bigint {
+  if ('amountOut' in asked) return min(asked.amountOut - got, order.makingAmount);
+  const left = asked.amountIn - paid;
+  if (takingOf(order) <= left) return order.makingAmount;
   const { making, taking } = order.entry.order;
-  if ('amountOut' in left) return min(left.amountOut, order.makingAmount);
-  if (takingOf(order) <= left.amountIn) return order.makingAmount;
-  return (left.amountIn * BigInt(making.amount)) / BigInt(taking.amount);
+  return (left * BigInt(making.amount)) / BigInt(taking.amount);
 }
 
 function fillOf({ entry, makingAmount: executable }: Executable, makingAmount: bigint): Fill {

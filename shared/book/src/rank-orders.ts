@@ -58,8 +58,8 @@ export class RankedOrders {
     }
     const { before } = change;
     const after = change.kind === 'entry' ? change.entry : undefined;
-    if (before !== undefined && isFillable(before)) this.#ordersOf(before).delete(rankOf(before));
-    if (after !== undefined && isFillable(after)) this.#ordersOf(after).set(rankOf(after), undefined);
+    if (before !== undefined && isFillable(before)) this.#remove(before);
+    if (after !== undefined && isFillable(after)) this.#add(after);
     const isFilled = change.kind === 'removed' && change.removal === 'FILLED';
     this.#count(before, after, isFilled);
   }
@@ -93,11 +93,18 @@ export class RankedOrders {
     return lowest;
   }
 
-  #ordersOf({ order }: BookEntry): btree.default<Ranked, undefined> {
-    const pair = `${order.taking.token}${order.making.token}`;
+  #add(entry: BookEntry): void {
+    const pair = pairOf(entry);
     const orders = this.#pairs.get(pair) ?? new BTree<Ranked, undefined>(undefined, byPrice);
     this.#pairs.set(pair, orders);
-    return orders;
+    orders.set(rankOf(entry), undefined);
+  }
+
+  #remove(entry: BookEntry): void {
+    const pair = pairOf(entry);
+    const orders = this.#pairs.get(pair);
+    orders?.delete(rankOf(entry));
+    if (orders?.size === 0) this.#pairs.delete(pair);
   }
 
   /** The feed repeats an order if its status changes or it is filled: another order of its maker may have newer funds. */
@@ -116,8 +123,11 @@ export class RankedOrders {
     }
     if (funds.orders > 0) this.#funds.set(making.token, makers.set(maker, funds));
     else makers.delete(maker);
+    if (makers.size === 0) this.#funds.delete(making.token);
   }
 }
+
+const pairOf = ({ order }: BookEntry) => `${order.taking.token}${order.making.token}`;
 
 function isFillable({ status, order }: BookEntry): boolean {
   return status === 'ACTIVE' && order.permittedTaker === ZERO_ADDRESS;
