@@ -10,6 +10,7 @@ import {
 import type { Hex } from '@makerbook/contracts-primitives';
 
 import { BookHash } from './hash-book.js';
+import { createEntryPacker } from './pack-entries.js';
 
 /** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
 export interface FeedRecord {
@@ -61,13 +62,6 @@ export class FeedViolation extends Error {
   override readonly name = 'FeedViolation';
 }
 
-/** Each field, so that the build breaks where one is left out. */
-type Whole<Type> = { readonly [Name in keyof Required<Type>]: unknown };
-type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
-
-/** Texts that are kept once: those of some thousand orders. */
-const TEXTS_MAX = 100_000;
-
 /**
  * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the feed is
  * published exactly once and never goes back. `apply` checks that it is so.
@@ -78,7 +72,7 @@ export class Book {
   readonly #last = new Map<number, MessageId>();
   readonly #hashes = new Map<number, BookHash>();
   #isWhole = false;
-  readonly #texts = new Map<string, Hex | readonly string[]>();
+  readonly #pack = createEntryPacker();
 
   /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
   get entries(): ReadonlyMap<string, BookEntry> {
@@ -166,46 +160,6 @@ export class Book {
     this.#hashes.set(partition, hash);
     if (change.before !== undefined) hash.remove(change.before);
     if (change.kind === 'entry') hash.add(change.entry);
-  }
-
-  /** Halves the memory: most texts repeat, and an object that a decoder builds field by field has spare room. */
-  #pack(entry: BookEntry): BookEntry {
-    // It is read within seconds, and comes again.
-    if (entry.status === 'VALIDATING') return entry;
-    const { type, orderHash, signature, routableUntil, acceptedAtMs } = entry;
-    const { salt, nonce, expiresAt, making, taking, maker, permittedTaker } = entry.order;
-    const { balance, allowance, block } = entry.funding;
-    const packed = {
-      type,
-      orderHash,
-      order: {
-        salt,
-        nonce: this.#once(nonce),
-        expiresAt: this.#once(expiresAt),
-        making: { token: this.#once(making.token), amount: this.#once(making.amount) },
-        taking: { token: this.#once(taking.token), amount: this.#once(taking.amount) },
-        maker: this.#once(maker),
-        permittedTaker: this.#once(permittedTaker),
-      } satisfies Whole<ActiveEntry['order']>,
-      signature,
-      remainingMakingAmount: this.#once(entry.remainingMakingAmount),
-      routableUntil,
-      acceptedAtMs,
-      position: { partition: entry.position.partition, offset: entry.position.offset },
-      causes: this.#once(entry.causes),
-      status: 'ACTIVE' as const,
-      funding: { balance: this.#once(balance), allowance: this.#once(allowance), block },
-    } satisfies Whole<ActiveEntry>;
-    return entry.status === 'ACTIVE' ? packed : { ...packed, status: entry.status, reason: entry.reason };
-  }
-
-  #once<Value extends Hex | readonly string[]>(value: Value): Value {
-    const text = String(value);
-    const known = this.#texts.get(text);
-    if (known !== undefined) return known as Value;
-    if (this.#texts.size >= TEXTS_MAX) this.#texts.clear();
-    this.#texts.set(text, value);
-    return value;
   }
 
   #removalOf(record: FeedRecord, id: MessageId): BookChange {
