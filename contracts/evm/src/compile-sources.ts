@@ -12,6 +12,7 @@ export interface CompiledContract {
 /** Contracts that the service, the local stack and the tests deploy: name → source file under `sol/`. */
 const CONTRACT_SOURCES: Readonly<Record<string, string>> = {
   LimitOrderProtocol: 'LimitOrderProtocol.sol',
+  OrderFiller: 'OrderFiller.sol',
   Navigator: 'Navigator.sol',
   TestPool: 'TestPool.sol',
   Multicall3: 'Multicall3.sol',

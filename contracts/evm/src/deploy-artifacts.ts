@@ -3,6 +3,7 @@ import IllBehavedToken from './artifacts/IllBehavedToken.json' with { type: 'jso
 import LimitOrderProtocol from './artifacts/LimitOrderProtocol.json' with { type: 'json' };
 import Multicall3 from './artifacts/Multicall3.json' with { type: 'json' };
 import Navigator from './artifacts/Navigator.json' with { type: 'json' };
+import OrderFiller from './artifacts/OrderFiller.json' with { type: 'json' };
 import RebasingToken from './artifacts/RebasingToken.json' with { type: 'json' };
 import TestPool from './artifacts/TestPool.json' with { type: 'json' };
 import TestToken from './artifacts/TestToken.json' with { type: 'json' };
@@ -15,6 +16,7 @@ export const deployArtifacts = {
   LimitOrderProtocol,
   Multicall3,
   Navigator,
+  OrderFiller,
   RebasingToken,
   TestPool,
   TestToken,

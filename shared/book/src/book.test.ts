@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { BookEntry } from '@makerbook/contracts-events';
+import { readGoldenMessages } from '@makerbook/contracts-events/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { Book, type FeedRecord, FeedViolation } from './book.js';
 import { clockRecord, entryRecord, hashOf, tombstone } from './testing/feed-records.js';
@@ -24,6 +25,15 @@ describe('the book', () => {
     expect([...book.entries].map(([hash, { status, causes }]) => [hash, status, causes])).toEqual([
       [first, 'ACTIVE', ['OBSERVED']],
     ]);
+  });
+
+  test.each(readGoldenMessages().filter(([file]) => file.startsWith('BookEntry-')))('holds %s whole', (_, message) => {
+    const { key, headers, value } = message;
+    const entry = JSON.parse(value ?? '');
+    const partition = entry.position.partition;
+    const named = { ...headers, ce_id: `${partition}:1:0` };
+    const book = bookOf({ partition, key: key ?? '', headers: named, value: Buffer.from(value ?? '') });
+    expect(book.entries.get(entry.orderHash)).toEqual({ type: 'BookEntry', ...entry });
   });
 
   test('says of each record what it changed', () => {

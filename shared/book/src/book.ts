@@ -10,6 +10,7 @@ import {
 import type { Hex } from '@makerbook/contracts-primitives';
 
 import { BookHash } from './hash-book.js';
+import { createEntryPacker } from './pack-entries.js';
 
 /** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
 export interface FeedRecord {
@@ -71,6 +72,7 @@ export class Book {
   readonly #last = new Map<number, MessageId>();
   readonly #hashes = new Map<number, BookHash>();
   #isWhole = false;
+  readonly #pack = createEntryPacker();
 
   /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
   get entries(): ReadonlyMap<string, BookEntry> {
@@ -106,7 +108,7 @@ export class Book {
     const change = record.value === null ? this.#removalOf(record, id) : this.#newsOf(record, id);
     this.#last.set(record.partition, id);
     this.#hash(record.partition, change);
-    if (change.kind === 'entry') this.#entries.set(record.key, change.entry);
+    if (change.kind === 'entry') this.#entries.set(change.entry.orderHash, change.entry);
     else if (change.kind === 'removed') this.#entries.delete(record.key);
     else this.#clocks.set(record.partition, change.clock);
     return change;
@@ -136,7 +138,7 @@ export class Book {
       const before = this.#entries.get(record.key);
       if (news.orderHash !== record.key) throw violation(record, `it is of order ${news.orderHash}`);
       assertGrows(record, news.position, before?.position);
-      return { kind: 'entry', entry: news, before, id };
+      return { kind: 'entry', entry: this.#pack(news), before, id };
     }
     const before = this.#clocks.get(record.partition);
     if (record.key !== bookClockKey(record.partition)) throw violation(record, 'it is the clock of another partition');

@@ -58,6 +58,18 @@ describe('the pages', () => {
   });
 });
 
+test('asyncapi.json has the topics and partitions of this deployment', () => {
+  const { channels } = JSON.parse(bodyOf('/asyncapi.json'));
+  expect(channels.book).toMatchObject({
+    address: 'x.limit-orders.book.v1',
+    bindings: { kafka: { topic: 'x.limit-orders.book.v1', partitions: 8, bindingVersion: '0.5.0' } },
+  });
+  expect(channels.parked).toMatchObject({
+    address: 'x.limit-orders.parked.v1',
+    bindings: { kafka: { partitions: 8 } },
+  });
+});
+
 test('the search knows each section of each page', () => {
   const sections = JSON.parse(bodyOf('/docs/search.json')) as Section[];
   const found = (word: string) => sections.filter(({ text }) => text.includes(word)).map(({ path }) => path);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Deployment, renderPages } from './render-pages.js';
@@ -78,17 +79,17 @@ const contentSecurityPolicy = [
  * @throws where a file is missing from the build
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
-  const asyncApi = read(published('@makerbook/contracts-events', 'asyncapi.json'));
+  const asyncApi: AsyncApi = JSON.parse(read(published('@makerbook/contracts-events', 'asyncapi.json')));
   const { pages, searchIndex } = renderPages(deployment, importMap, {
     makers: read(published('@makerbook/contracts-http', 'README.md')),
     routers: read(published('@makerbook/contracts-events', 'README.md')),
-    bookEntry: JSON.parse(asyncApi).components.messages.BookEntry.examples[0].payload,
+    bookEntry: asyncApi.components.messages.BookEntry.examples[0].payload,
     asset: (name) => read(own(`assets/${name}`)),
   });
   const pageHeaders = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' };
   return [
     json(paths.openApi, read(published('@makerbook/contracts-http', 'openapi.json'))),
-    json(paths.asyncApi, asyncApi),
+    json(paths.asyncApi, JSON.stringify(withTopics(asyncApi, deployment), null, 2)),
     document(paths.root, '', 'text/plain', { Location: paths.docs }),
     ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders)),
     json(`${paths.docs}/search.json`, JSON.stringify(searchIndex)),
@@ -97,6 +98,29 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
     document(`${paths.docs}/style.css`, read(resolve('simpledotcss')) + read(own('assets/style.css')), 'text/css'),
     ...Object.entries(modules).map(([name, file]) => document(`${paths.docs}/${name}`, read(file), 'text/javascript')),
   ];
+}
+
+/** The part of the AsyncAPI document that the deployment changes or the pages show. */
+interface AsyncApi {
+  readonly channels: Readonly<
+    Record<string, { readonly address: string; readonly bindings: { readonly kafka: object } }>
+  >;
+  readonly components: {
+    readonly messages: { readonly BookEntry: { readonly examples: readonly [{ readonly payload: unknown }] } };
+  };
+}
+
+/** With the names and the number of partitions that the topics have here. */
+function withTopics(asyncApi: AsyncApi, { bookTopic, partitions }: Deployment): AsyncApi {
+  const prefix = bookTopic.slice(0, -topicNames().book.length);
+  const channels = Object.entries(asyncApi.channels).map(([id, channel]) => {
+    const address = prefix + channel.address;
+    return [
+      id,
+      { ...channel, address, bindings: { kafka: { ...channel.bindings.kafka, topic: address, partitions } } },
+    ];
+  });
+  return { ...asyncApi, channels: Object.fromEntries(channels) };
 }
 
 const json = (path: string, body: string) => document(path, body, 'application/json');

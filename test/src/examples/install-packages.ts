@@ -24,7 +24,7 @@ export function installPackages(folder: string, examples: readonly string[]): vo
   const run = (command: string, ...words: string[]) =>
     execFileSync(command, words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   const packed = run(process.execPath, join(root, 'deploy/packages/dist/main.js'), 'built').trim().split('\n');
-  for (const name of ['ethers', 'zod', 'hash-wasm']) copyPackage(name, folder);
+  for (const name of ['ethers', 'hash-wasm', 'sorted-btree', 'zod']) copyPackage(name, folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   run('npm', 'install', '--offline', '--no-audit', '--no-fund', ...packed);
   copyPackage('kafkajs', folder);

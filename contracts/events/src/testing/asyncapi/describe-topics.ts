@@ -67,6 +67,15 @@ the deployment and fixed for the life of its topics.\n\nWithin \`v1\` fields may
 pass over fields that you do not know. The guide for routers is \`README.md\` beside this file.`,
     },
     defaultContentType: 'application/json',
+    servers: {
+      kafka: {
+        host: '{bootstrap}',
+        protocol: 'kafka-secure',
+        description: 'The brokers. A local stack has them without TLS.',
+        variables: { bootstrap: { description: 'host:port of one of them, from the operator' } },
+        security: [{ $ref: '#/components/securitySchemes/certificate' }],
+      },
+    },
     channels: Object.fromEntries(
       topics.map(({ id, text, spec }) => [
         id,
@@ -90,12 +99,24 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
       ]),
     ),
     operations: Object.fromEntries(
-      topics.map(({ id, text }) => [
-        `send-${id}`,
-        { action: 'send', title: text.title, channel: { $ref: `#/channels/${id}` } },
-      ]),
+      topics.flatMap(({ id, text }) =>
+        ['send', 'receive'].map((action) => [
+          `${action}-${id}`,
+          { action, title: text.title, channel: { $ref: `#/channels/${id}` } },
+        ]),
+      ),
     ),
-    components: { messages: describeMessages(golden), schemas: { ...headerSchemas, ...describeData() } },
+    components: {
+      messages: describeMessages(golden),
+      schemas: { ...headerSchemas, ...describeData() },
+      securitySchemes: {
+        certificate: {
+          type: 'X509',
+          description:
+            'A client certificate, or SASL where the operator has set that up. A router reads the book alone.',
+        },
+      },
+    },
   };
 }
 

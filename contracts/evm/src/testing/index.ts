@@ -1,0 +1,2 @@
+export * from './expect-revert.js';
+export * from './start-test-chain.js';

@@ -1,0 +1,244 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Asked, ladder, type Quote, quote } from './quote-orders.js';
+import type { Pair } from './rank-orders.js';
+import { hashOf } from './testing/feed-records.js';
+import { makeVectors } from './testing/make-vectors.js';
+import { askOracle, type Operation, playOperation } from './testing/quote-oracle.js';
+import { addressOf, entryOf, type Given, openRouterBook, pair } from './testing/router-book.js';
+
+const when = { nowSeconds: 1_000, gasPerOrder: 10 };
+
+function bookOf(given: Readonly<Record<string, Given>>) {
+  const book = openRouterBook();
+  for (const [name, order] of Object.entries(given)) book.put(name, order);
+  return book;
+}
+
+function levelsOf({ orders }: ReturnType<typeof bookOf>, of: Pair = pair, nowSeconds = 1_000) {
+  return [...ladder(orders, of, { ...when, nowSeconds })].map(({ price, amountIn, amountOut, orders: count, gas }) => ({
+    price: `${price.numerator}/${price.denominator}`,
+    amountIn,
+    amountOut,
+    count,
+    gas,
+  }));
+}
+
+function ask({ orders }: ReturnType<typeof bookOf>, asked: Asked, backups = 0): Quote {
+  return quote(orders, pair, asked, { ...when, backups });
+}
+
+const name = (hash: string) => hash.slice(2, 4);
+const show = ({ fills, spares, amountIn, amountOut }: Quote) => ({
+  fills: fills.map((fill) => [name(fill.entry.orderHash), fill.makingAmount, fill.takingAmount]),
+  spares: spares.map((spare) => [name(spare.entry.orderHash), spare.makingAmount]),
+  amountIn,
+  amountOut,
+});
+
+describe('the ladder', () => {
+  test('has a level for each price, the best first, with the gas of its orders', () => {
+    const book = bookOf({
+      '01': { making: 100, taking: 300 },
+      '02': { making: 10, taking: 20 },
+      '03': { making: 7, taking: 14, remaining: 3 },
+    });
+    expect(levelsOf(book)).toEqual([
+      { price: '2/1', amountIn: 26n, amountOut: 13n, count: 2, gas: 20 },
+      { price: '3/1', amountIn: 300n, amountOut: 100n, count: 1, gas: 10 },
+    ]);
+  });
+
+  test('tells apart prices that no float does', () => {
+    const book = bookOf({
+      '01': { making: 10n ** 30n, taking: 10n ** 30n + 1n, funds: 10n ** 40n },
+      '02': { making: 10n ** 30n, taking: 10n ** 30n, funds: 10n ** 40n },
+    });
+    expect(ask(book, { amountOut: 1n }).fills.map(({ entry }) => name(entry.orderHash))).toEqual(['02']);
+    expect(levelsOf(book)).toHaveLength(2);
+  });
+
+  test('rounds up what each order of a level costs', () => {
+    const book = bookOf({ '01': { making: 2, taking: 1, remaining: 1 }, '02': { making: 4, taking: 2, remaining: 1 } });
+    expect(levelsOf(book)).toMatchObject([{ price: '1/2', amountIn: 2n, amountOut: 2n }]);
+  });
+
+  test('takes shared funds off in the order of the levels, by maker and token', () => {
+    const other = { tokenIn: addressOf('e'), tokenOut: pair.tokenOut };
+    const book = bookOf({
+      '01': { making: 10, taking: 30, funds: 12 },
+      '02': { making: 10, taking: 20, funds: 12 },
+      '03': { making: 10, taking: 10, funds: 99, allowance: 4, maker: 'd' },
+      '04': { making: 10, taking: 10, funds: 12, tokens: other },
+    });
+    expect(levelsOf(book).map(({ price, amountOut }) => [price, amountOut])).toEqual([
+      ['1/1', 4n],
+      ['2/1', 10n],
+      ['3/1', 2n],
+    ]);
+    expect(levelsOf(book, other)).toMatchObject([{ amountOut: 10n }]);
+  });
+
+  test('counts with the newest reading of the funds, whichever order carries it', () => {
+    const book = bookOf({
+      '01': { making: 10, taking: 10, funds: 20, block: 3 },
+      '02': { making: 10, taking: 20, funds: 5, block: 5, status: 'INACTIVE' },
+      '03': { making: 10, taking: 30, funds: 30, block: 4 },
+    });
+    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([5n]);
+    book.remove('02', 'CANCELLED');
+    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([5n]);
+  });
+
+  test('counts with what is left after a last fill, of which the feed says no more', () => {
+    const shared = { taking: 10, funds: 10, block: 3 };
+    const book = bookOf({
+      '01': { ...shared, making: 4 },
+      '02': { ...shared, making: 5 },
+      '03': { ...shared, making: 5 },
+    });
+    book.remove('01', 'FILLED');
+    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([6n]);
+    book.put('02', { ...shared, making: 5, remaining: 4, funds: 99, block: 4 });
+    expect(levelsOf(book)).toMatchObject([{ amountOut: 9n }]);
+  });
+
+  test('forgets the funds of a maker who has no order', () => {
+    const book = bookOf({ '01': { making: 10, taking: 10, funds: 4, block: 9 } });
+    book.remove('01', 'CANCELLED');
+    book.put('02', { making: 10, taking: 10, funds: 99, block: 8 });
+    expect(levelsOf(book)).toMatchObject([{ amountOut: 10n }]);
+  });
+
+  test.each<[string, Partial<Given>]>([
+    ['is not ACTIVE', { status: 'INACTIVE' }],
+    ['was not read yet', { status: 'VALIDATING' }],
+    ['is in its last minute', { routableUntil: 1_000 }],
+    ['is for another taker', { permittedTaker: addressOf('f') }],
+    ['is of another pair', { tokens: { tokenIn: pair.tokenOut, tokenOut: pair.tokenIn } }],
+  ])('has no order that %s', (_, given) => {
+    const book = bookOf({ '01': { making: 10, taking: 10 } });
+    expect(levelsOf(book)).toHaveLength(1);
+    book.put('01', { making: 10, taking: 10, ...given });
+    expect(levelsOf(book)).toEqual([]);
+  });
+
+  test('has no order of a partition whose clock is old', () => {
+    const book = bookOf({ '01': { making: 10, taking: 10 } });
+    expect(levelsOf(book, pair, 1_005)).toHaveLength(1);
+    expect(levelsOf(book, pair, 1_006)).toEqual([]);
+    book.tick(10, 1_001);
+    expect(levelsOf(book, pair, 1_006)).toHaveLength(1);
+  });
+});
+
+describe('a quote', () => {
+  const orders = {
+    '01': { making: 10, taking: 20 },
+    '02': { making: 10, taking: 35 },
+    '03': { making: 10, taking: 40, acceptedAtMs: 2 },
+    '04': { making: 10, taking: 40, acceptedAtMs: 1 },
+  };
+
+  test('of an amount out buys just that, and rounds each fill up', () => {
+    expect(show(ask(bookOf(orders), { amountOut: 13n }))).toEqual({
+      fills: [
+        ['01', 10n, 20n],
+        ['02', 3n, 11n],
+      ],
+      spares: [],
+      amountIn: 31n,
+      amountOut: 13n,
+    });
+  });
+
+  test('of an amount in buys the most, and pays no more than that costs', () => {
+    expect(show(ask(bookOf(orders), { amountIn: 26n }))).toMatchObject({
+      fills: [
+        ['01', 10n, 20n],
+        ['02', 1n, 4n],
+      ],
+      amountIn: 24n,
+      amountOut: 11n,
+    });
+  });
+
+  test('has spare orders for the share, none of them an order that it fills, the older one of a price first', () => {
+    const asked = { amountOut: 13n };
+    expect(show(ask(bookOf(orders), asked, 30)).spares).toEqual([['04', 10n]]);
+    expect(show(ask(bookOf(orders), asked, 100)).spares).toEqual([
+      ['04', 10n],
+      ['03', 10n],
+    ]);
+  });
+
+  test('says what else can be filled of its last order, its gas and the block for which it holds', () => {
+    const book = bookOf(orders);
+    expect(ask(book, { amountOut: 3n })).toMatchObject({ fills: [{ executable: 10n }], gas: 10, block: { number: 9 } });
+    expect(ask(book, { amountOut: 13n }).gas).toBe(20);
+    const position = { partition: 4, offset: '0' };
+    const [entry, block] = [
+      { ...entryOf(hashOf('05'), { making: 1, taking: 1 }), position },
+      { number: 8, hash: hashOf('bb'), timestamp: 999 },
+    ];
+    const id = { offset: 0n, index: 0 };
+    book.orders.apply({ kind: 'entry', entry, before: undefined, id });
+    book.orders.apply({ kind: 'clock', clock: { type: 'BookClock', block, position }, id });
+    expect(ask(book, { amountOut: 1n }).block).toBe(block);
+    expect(ask(book, { amountOut: 2n }).block).toBe(block);
+  });
+
+  test('of more than there is has less, and of nothing nothing', () => {
+    expect(ask(bookOf(orders), { amountOut: 99n }, 30)).toMatchObject({ amountIn: 135n, amountOut: 40n, spares: [] });
+    expect(ask(bookOf(orders), { amountIn: 1n })).toMatchObject({ fills: [], amountIn: 0n, block: undefined });
+    expect(ask(bookOf({}), { amountIn: 1n })).toMatchObject({ fills: [] });
+  });
+});
+
+test('vectors.json is what `npm run generate -w @makerbook/book` writes', () => {
+  expect(JSON.parse(readFileSync(new URL('../vectors.json', import.meta.url), 'utf8'))).toEqual(makeVectors());
+});
+
+describe('whatever happens to the book', () => {
+  const small = fc.bigInt({ min: 1n, max: 30n });
+  const operation: fc.Arbitrary<Operation> = fc.record({
+    name: fc.constantFrom('01', '02', '03', '04', '05', '06'),
+    // Most are put.
+    what: fc.constantFrom('put' as const, 'put' as const, 'put' as const, 'FILLED' as const, 'CANCELLED' as const),
+    given: fc.record({
+      making: small,
+      taking: small,
+      remaining: small,
+      maker: fc.constantFrom('c', 'd'),
+      funds: fc.bigInt({ min: 0n, max: 40n }),
+      allowance: fc.bigInt({ min: 0n, max: 40n }),
+      block: fc.integer({ min: 1, max: 5 }),
+      acceptedAtMs: fc.integer({ min: 0, max: 2 }),
+      status: fc.constantFrom('ACTIVE' as const, 'ACTIVE' as const, 'ACTIVE' as const, 'INACTIVE' as const),
+      routableUntil: fc.constantFrom(1_000, 1_001),
+    }),
+  });
+  const asked: fc.Arbitrary<Asked> = fc.oneof(fc.record({ amountIn: small }), fc.record({ amountOut: small }));
+
+  test('ladder and quote are those that all records, sorted and tried out one by one, give', () => {
+    fc.assert(
+      fc.property(
+        fc.array(operation, { maxLength: 25 }),
+        asked,
+        fc.constantFrom(0, 30, 100),
+        (operations, amount, backups) => {
+          const book = openRouterBook();
+          for (const each of operations) playOperation(book, each);
+          const oracle = askOracle(book, amount, backups);
+          expect(show(ask(book, amount, backups))).toEqual(oracle.quote);
+          expect(levelsOf(book).map(({ amountIn, amountOut, count }) => [amountIn, amountOut, count])).toEqual(
+            oracle.levels,
+          );
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});

@@ -1,0 +1,123 @@
+import type { BookClock } from '@makerbook/contracts-events';
+import { type Executable, min, type Pair, type RankedOrders, type When } from './rank-orders.js';
+
+/** All that can be filled at one price. */
+export interface Level {
+  /** tokenIn per tokenOut, in lowest terms. */
+  readonly price: { readonly numerator: bigint; readonly denominator: bigint };
+  /** What filling all of its orders costs, each rounded up. */
+  readonly amountIn: bigint;
+  readonly amountOut: bigint;
+  readonly orders: number;
+  readonly gas: number;
+}
+
+/** An order to fill: `makingAmount` of tokenOut for `takingAmount` of tokenIn, as the contract rounds. */
+export interface Fill extends Executable {
+  readonly takingAmount: bigint;
+  /** What can be filled of the order: at least `makingAmount`. */
+  readonly executable: bigint;
+}
+
+/** What the taker pays of tokenIn at most, or wants of tokenOut, in the tokens' smallest units. */
+export type Asked = { readonly amountIn: bigint } | { readonly amountOut: bigint };
+
+export interface Quote {
+  readonly pair: Pair;
+  readonly asked: Asked;
+  readonly fills: readonly Fill[];
+  /** The next best orders, to be tried if a fill fails. What they and the fills take of a maker is within its funds. */
+  readonly spares: readonly Fill[];
+  /** What all fills cost. Less than was asked if the orders end, or if less buys nothing. */
+  readonly amountIn: bigint;
+  /** What all fills give. Less than was asked if the orders end. */
+  readonly amountOut: bigint;
+  readonly gas: number;
+  /** The quote holds for this block, the lowest up to which the partitions of its orders are complete; undefined without fills. */
+  readonly block: BookClock['block'] | undefined;
+}
+
+export interface Costs {
+  /** Of one fill; `GAS_PER_ORDER` unless given. */
+  readonly gasPerOrder?: number;
+}
+
+/** Gas of a fill in the middle of others, of tokens like OpenZeppelin's. */
+export const GAS_PER_ORDER = 70_000;
+
+/** The levels of the pair, the best first, one by one: take as many as you need, before the next change. */
+export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs): Generator<Level, void, void> {
+  const { gasPerOrder = GAS_PER_ORDER } = options;
+  let level: { -readonly [Name in keyof Level]: Level[Name] } | undefined;
+  for (const offer of orders.executable(pair, options)) {
+    const { making, taking } = offer.entry.order;
+    const [numerator, denominator] = [BigInt(taking.amount), BigInt(making.amount)];
+    if (level === undefined || numerator * level.price.denominator !== level.price.numerator * denominator) {
+      if (level !== undefined) yield level;
+      const divisor = greatestDivisor(numerator, denominator);
+      const price = { numerator: numerator / divisor, denominator: denominator / divisor };
+      level = { price, amountIn: 0n, amountOut: 0n, orders: 0, gas: 0 };
+    }
+    level.amountIn += takingOf(offer);
+    level.amountOut += offer.makingAmount;
+    level.orders += 1;
+    level.gas += gasPerOrder;
+  }
+  if (level !== undefined) yield level;
+}
+
+/**
+ * Fills the amount from the best price on.
+ * @param options `backups`: a share in percent of the amount that the spare orders are to cover, 0 unless given
+ */
+export function quote(
+  orders: RankedOrders,
+  pair: Pair,
+  asked: Asked,
+  options: When & Costs & { readonly backups?: number },
+): Quote {
+  const { backups = 0, gasPerOrder = GAS_PER_ORDER } = options;
+  const [fills, spares]: [Fill[], Fill[]] = [[], []];
+  let [amountIn, amountOut, spare, isReached] = [0n, 0n, 0n, false];
+  for (const each of orders.executable(pair, options)) {
+    if (!isReached) {
+      const makingAmount = amountWithin(each, asked, amountIn, amountOut);
+      isReached = makingAmount < each.makingAmount;
+      if (makingAmount > 0n) {
+        const fill = fillOf(each, makingAmount);
+        fills.push(fill);
+        amountIn += fill.takingAmount;
+        amountOut += makingAmount;
+        continue;
+      }
+    }
+    if (spare * 100n >= amountOut * BigInt(backups)) break;
+    spares.push(fillOf(each, each.makingAmount));
+    spare += each.makingAmount;
+  }
+  const block = orders.blockOf([...fills, ...spares]);
+  return { pair, asked, fills, spares, amountIn, amountOut, gas: fills.length * gasPerOrder, block };
+}
+
+/** The most of the order that what is left of the amount in buys, or that is still wanted. */
+function amountWithin(order: Executable, asked: Asked, paid: bigint, got: bigint): bigint {
+  if ('amountOut' in asked) return min(asked.amountOut - got, order.makingAmount);
+  const left = asked.amountIn - paid;
+  if (takingOf(order) <= left) return order.makingAmount;
+  const { making, taking } = order.entry.order;
+  return (left * BigInt(making.amount)) / BigInt(taking.amount);
+}
+
+function fillOf({ entry, makingAmount: executable }: Executable, makingAmount: bigint): Fill {
+  return { entry, makingAmount, takingAmount: takingOf({ entry, makingAmount }), executable };
+}
+
+/** As the contract: rounded up, each fill by itself. */
+function takingOf({ entry, makingAmount }: Executable): bigint {
+  const making = BigInt(entry.order.making.amount);
+  return (makingAmount * BigInt(entry.order.taking.amount) + making - 1n) / making;
+}
+
+function greatestDivisor(one: bigint, other: bigint): bigint {
+  return other === 0n ? one : greatestDivisor(other, one % other);
+}
