@@ -69,7 +69,7 @@ function judge(change?: readonly [StateCall, bigint], since = 2, seconds = 0) {
 }
 
 test('an order that the chain allows is right, when it becomes ACTIVE and after each block', () => {
-  expect(judge()).toEqual({ wrong: [], held: 4 });
+  expect(judge()).toEqual({ wrong: [], held: 4, capped: 0 });
 });
 
 test.each<[string, StateCall, bigint, RegExp]>([

@@ -30,7 +30,7 @@ export interface SignedItem {
 }
 
 /** What a maker says of all its orders. */
-export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys';
+export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys' | 'fill-cap';
 
 export const ORDERS_PATH = '/v0alpha/limit-orders';
 export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
@@ -87,7 +87,7 @@ export function requestMaker(stack: StackFile) {
     stream: (maker: BaseWallet, at?: number) => reading('/stream', (...words) => sign.signStream(maker, ...words), at),
     history: (maker: BaseWallet, at?: number) =>
       reading('/history', (...words) => sign.signHistory(maker, ...words), at),
-    /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
+    /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed */
     exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet): Asked {
       const maker = wallet.address;
       const issuedAtMs = Date.now();
@@ -103,6 +103,10 @@ export function requestMaker(stack: StackFile) {
         'cancel-keys': [
           'CancelKeysRequest(address maker,address[] keys,uint256 issuedAtMs)',
           { maker, keys: [] as string[], issuedAtMs },
+        ] as const,
+        'fill-cap': [
+          'FillCapRequest(address maker,address token,uint256 amount,uint256 windowSeconds,uint256 issuedAtMs)',
+          { maker, token: making, amount: '0x64', windowSeconds: 60, issuedAtMs },
         ] as const,
       }[kind];
       const values: unknown[] = Object.values(body);

@@ -54,6 +54,48 @@ export const defects: readonly Defect[] = [
     }),
   },
   {
+    name: 'a cap is not judged',
+    plant: () => replaceMethod(MakerDraft.prototype, 'withCap', () => (order) => order),
+  },
+  {
+    name: 'orders that a cap withholds come back early',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'setExits',
+        (setExits) =>
+          function (this: MakerDraft, exits) {
+            const caps = exits.caps.map((cap) => {
+              const isNew =
+                cap.untilSeconds > 0 && !this.exits.caps.some((each) => each.untilSeconds === cap.untilSeconds);
+              return isNew ? { ...cap, untilSeconds: cap.untilSeconds - 1 } : cap;
+            });
+            setExits.call(this, { ...exits, caps });
+          },
+      ),
+  },
+  {
+    name: 'a new order is in the book though a cap withholds its token',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'add',
+        (add) =>
+          function (this: MakerDraft, order) {
+            return add.call(this, order.cappedUntil > 0 ? { ...order, cappedUntil: 0, inBook: true } : order);
+          },
+      ),
+  },
+  {
+    name: 'a cap that was signed before another replaces it',
+    plant: foldBefore((draft, fact) => {
+      if (fact.type !== 'FillCapSet') return true;
+      const caps = draft.exits.caps.map((cap) => ({ ...cap, issuedAtMs: 0 }));
+      draft.exits = { ...draft.exits, caps };
+      return true;
+    }),
+  },
+  {
     name: 'a cancellation before its order is forgotten',
     plant: foldBefore(({ orders }, fact) => fact.type !== 'OrderCancelled' || orders.has(fact.orderHash)),
   },

@@ -104,6 +104,7 @@ export class FakeProjector {
         remaining: String(order.making.amount),
         reason: state.status === 'INACTIVE' ? state.reason : null,
         inBook: true,
+        cappedUntil: 0,
         acceptedOffset: offset,
         acceptedAtMs: 1,
         expiresAtSeconds: Number(expiresAt),
