@@ -281,7 +281,7 @@ describe('what a maker says of all its orders', () => {
     expect(seen.appended).toBe(2);
   });
 
-  test('is refused where the budget is spent, or a time has passed, or the keys are too many', async () => {
+  test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
     const { post } = openRoutes({
       markAll: async () => ({
         kind: 'rate_limited',
@@ -300,6 +300,8 @@ describe('what a maker says of all its orders', () => {
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
     const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
     expect(await post(paths.cancelKeys, many)).toMatchObject(wrongAt('/keys'));
+    const long = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 604_801 });
+    expect(await post(paths.fillCap, long)).toMatchObject(wrongAt('/windowSeconds'));
   });
 
   test('may be signed by a key of the maker unless it names keys or a cap, by nobody else’s, and needs no Postgres', async () => {

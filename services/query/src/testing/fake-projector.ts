@@ -171,6 +171,7 @@ export class FakeProjector {
         status: commit.opened?.[0]?.status ?? 'ACTIVE',
         reason: commit.opened ? (commit.opened[0]?.reason ?? null) : 'CANCELLED',
         remaining: '1',
+        cappedUntil: 0,
       })),
       fills: [],
       hashes: [],
