@@ -27,7 +27,7 @@ export const fundingView = z
 /**
  * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
  * time), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED`
- * (its maker was suspended or removed, and is on the whitelist again).
+ * (its maker was suspended or removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no longer withholds it).
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -38,11 +38,12 @@ export const bookCause = z.enum([
   'NONCE_CHANGED',
   'RELEASED',
   'ADMITTED',
+  'CAP_CHANGED',
 ]);
 
 /**
- * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After `QUARANTINED` it may come back, and
- * after `SUSPENDED` too, which stands for a maker who was suspended or removed from the whitelist.
+ * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After the three last ones it may come back:
+ * `SUSPENDED` stands for a maker who was suspended or removed from the whitelist, `CAPPED` for one whose cap on fills was exceeded.
  */
 export const bookRemovalReason = z.enum([
   'CANCELLED',
@@ -53,6 +54,7 @@ export const bookRemovalReason = z.enum([
   'GRACE_PERIOD',
   'QUARANTINED',
   'SUSPENDED',
+  'CAPPED',
 ]);
 
 const bookEntryBase = {

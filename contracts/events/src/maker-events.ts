@@ -75,6 +75,21 @@ export const cancelKeysSet = z.object({
   cause,
 });
 
+/**
+ * `FillCapSet`: where more than `amount` of the token is filled within a window, the maker's orders that sell it leave the book
+ * until the window has passed. It replaces the maker's cap of the token and what was counted for it; an amount or a window of zero
+ * removes it. One that was not issued after the newest of its token changes nothing.
+ */
+export const fillCapSet = z.object({
+  type: z.literal('FillCapSet'),
+  maker: address,
+  token: address.describe('the token that the orders sell'),
+  amount: quantity.describe('what may be filled within a window; 0: no cap'),
+  windowSeconds: z.int().nonnegative().describe('how long a window lasts; 0: no cap'),
+  issuedAtMs: milliseconds.describe('when the maker signed it'),
+  cause,
+});
+
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
 export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
 
@@ -165,6 +180,7 @@ export const makerEvent = z.discriminatedUnion('type', [
   ordersCancelled,
   switchSet,
   cancelKeysSet,
+  fillCapSet,
   makerObserved,
   makerAdmitted,
   makerSuspended,
@@ -181,6 +197,7 @@ export type OrderCancelled = z.infer<typeof orderCancelled>;
 export type OrdersCancelled = z.infer<typeof ordersCancelled>;
 export type SwitchSet = z.infer<typeof switchSet>;
 export type CancelKeysSet = z.infer<typeof cancelKeysSet>;
+export type FillCapSet = z.infer<typeof fillCapSet>;
 export type ObservedFunds = z.infer<typeof observedFunds>;
 export type ObservedOrder = z.infer<typeof observedOrder>;
 export type OrderFill = z.infer<typeof orderFill>;

@@ -9,6 +9,7 @@ import {
   createOrderHasher,
   createRequestHashers,
   createStructHasher,
+  fillCapRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
@@ -195,9 +196,11 @@ describe('the digest of a message without a salt', () => {
         fc.record({ maker: anyAddress, making: anyAddress, taking: anyAddress, untilMs: uint256 }),
         fc.record({ cancelAt: uint256, issuedAtMs: uint256, keys: fc.array(anyAddress, { maxLength: 6 }) }),
         (where, all, { cancelAt, issuedAtMs, keys }) => {
+          const cap = { token: all.making, amount: all.untilMs, windowSeconds: cancelAt };
           hashes(where, cancelAllRequestTypes, all);
           hashes(where, heartbeatRequestTypes, { maker: all.maker, cancelAt, issuedAtMs });
           hashes(where, cancelKeysRequestTypes, { maker: all.maker, keys, issuedAtMs });
+          hashes(where, fillCapRequestTypes, { maker: all.maker, ...cap, issuedAtMs });
         },
       ),
     );

@@ -1,10 +1,10 @@
-import type { Address } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { createSigningMessage, hashDomain } from './hash-order.js';
 import { keccak256, keccak256OfText } from './keccak.js';
 import { type SigningDomain, type TypedField, typeString } from './typed-data.js';
 import { createWordBuffer, putAddress, putUint256 } from './word-buffer.js';
 
-/** A field is an address, a list of addresses or a uint256, as the types say. */
+/** A field is an address, a list of addresses or a uint256, as the types say; a uint256 may be in hex. */
 export type StructHasher<Message extends object> = (message: Message) => Uint8Array;
 
 /**
@@ -21,10 +21,10 @@ export function createStructHasher<Message extends object>(
   words.bytes.set(keccak256OfText(typeString(types)));
   const signing = createSigningMessage(hashDomain(domain));
   return (message) => {
-    for (const [index, { name }] of fields.entries()) {
-      const value = (message as Record<string, Address | readonly Address[] | bigint>)[name];
-      if (typeof value === 'bigint') putUint256(words, index + 1, value);
-      else if (typeof value === 'string') putAddress(words, index + 1, value as Address);
+    for (const [index, { name, type }] of fields.entries()) {
+      const value = (message as Record<string, unknown>)[name];
+      if (type === 'uint256') putUint256(words, index + 1, BigInt(value as bigint | number | Hex));
+      else if (type === 'address') putAddress(words, index + 1, value as Address);
       else words.bytes.set(hashAddresses(value as readonly Address[]), 32 * (index + 1));
     }
     signing.set(keccak256(words.bytes), 34);

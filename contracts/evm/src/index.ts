@@ -29,6 +29,7 @@ export {
   DOMAIN_VERSION,
   domainName,
   domainTypes,
+  fillCapRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,

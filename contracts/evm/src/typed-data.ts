@@ -160,6 +160,17 @@ export const cancelKeysRequestTypes: Record<'CancelKeysRequest', TypedField[]> =
   ],
 };
 
+/** Types of the request that caps what may be filled of a token within a window; an amount or a window of zero removes it. */
+export const fillCapRequestTypes: Record<'FillCapRequest', TypedField[]> = {
+  FillCapRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+    { name: 'windowSeconds', type: 'uint256' },
+    { name: 'issuedAtMs', type: 'uint256' },
+  ],
+};
+
 /** Types of what a quote signer signs of a swap call of quote version v0. */
 export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   QuoteV0: [

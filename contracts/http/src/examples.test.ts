@@ -27,6 +27,7 @@ describe('an example is signed as the vectors are', () => {
     ['cancellation of all', examples.cancelAll, vectors.cancelAlls],
     ['heartbeat', examples.heartbeat, vectors.heartbeats],
     ['naming of keys', examples.cancelKeys, vectors.cancelKeys],
+    ['cap on fills', examples.fillCap, vectors.fillCaps],
   ])('%s', (_name, example, [vector]) => {
     expect(vector?.request).toEqual(example);
   });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressInput, sentAddress, signatureInput } from './orders.js';
+import { addressInput, quantityInput, sentAddress, sentQuantity, signatureInput } from './orders.js';
 
 /** Keys that may cancel for one maker. */
 export const CANCEL_KEYS_MAX = 5;
@@ -15,6 +15,12 @@ const taking = 'The token that they want; without it: any';
 const untilMs = 'Orders that were accepted by then are cancelled, in milliseconds since 1970';
 const cancelAt =
   'Orders that were accepted by then are cancelled once a block has this time: Unix seconds. 0 turns the switch off';
+const cap = {
+  token: 'The token that the orders sell',
+  amount: 'What may be filled of it within a window, in hex; 0 removes the cap',
+  windowSeconds: 'How long a window lasts, at most a week; 0 removes the cap',
+};
+const WEEK_SECONDS = 604_800;
 const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}`;
 
 /** The body of POST …/cancel-all. */
@@ -50,6 +56,18 @@ export const cancelKeysInput = z
   })
   .meta({ id: 'CancelKeysInput' });
 
+/** The body of POST …/fill-cap. */
+export const fillCapInput = z
+  .strictObject({
+    maker,
+    token: addressInput.describe(cap.token),
+    amount: quantityInput.describe(cap.amount),
+    windowSeconds: z.int().nonnegative().max(WEEK_SECONDS).describe(cap.windowSeconds),
+    issuedAtMs,
+    signature: signatureInput.describe('Over `FillCapRequest`, in the domain of orders, by the maker'),
+  })
+  .meta({ id: 'FillCapInput' });
+
 const sentMaker = sentAddress.describe('The maker');
 
 /** The answer to POST …/cancel-all: what is cancelled. */
@@ -71,5 +89,15 @@ export const heartbeatAnswer = z
 export const cancelKeysAnswer = z
   .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys) })
   .meta({ id: 'CancelKeys' });
+
+/** The answer to POST …/fill-cap. */
+export const fillCapAnswer = z
+  .object({
+    maker: sentMaker,
+    token: sentAddress.describe(cap.token),
+    amount: sentQuantity.describe(cap.amount),
+    windowSeconds: z.int().nonnegative().describe(cap.windowSeconds),
+  })
+  .meta({ id: 'FillCap' });
 
 export type CancelledAll = z.infer<typeof cancelledAll>;

@@ -5,6 +5,8 @@ import {
   cancelKeysAnswer,
   cancelKeysInput,
   cancelledAll,
+  fillCapAnswer,
+  fillCapInput,
   heartbeatAnswer,
   heartbeatInput,
 } from './exits.js';
@@ -597,6 +599,25 @@ const nameCancelKeys: Operation = {
   errors: exitErrors,
 };
 
+const setFillCap: Operation = {
+  method: 'POST',
+  path: paths.fillCap,
+  section: '4.15',
+  tag: 'Limit orders',
+  summary: 'Cap what is filled of a token within a time',
+  description:
+    'The first fill of the token begins a window. Where more than `amount` is filled within it, all orders of the maker that sell the token leave the feed of the router, also those that come meanwhile, and come back when the window has passed. They stay listed, with `cappedUntil`. Setting a cap again counts from zero, and an amount or a window of 0 removes it. It overshoots by at most what one block fills.',
+  body: { type: 'application/json', schema: fillCapInput, example: examples.fillCap },
+  answer: {
+    type: 'application/json',
+    schema: fillCapAnswer,
+    example: examples.fillCapAnswer,
+    description: 'The cap as it is set, unless a newer one of the token has come',
+    headers: storedHeaders,
+  },
+  errors: exitErrors,
+};
+
 const readErrors: ErrorCases = {
   rate_limited: clientLimited,
   unavailable: {
@@ -696,6 +717,7 @@ export const operations = {
   cancelAllOrders: cancelAll,
   setSwitch: beat,
   nameCancelKeys,
+  setFillCap,
   describeService,
   patchQuote,
   readOpenApi: document(paths.openApi, 'application/json', 'This interface as OpenAPI 3.1'),

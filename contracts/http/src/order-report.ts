@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { limitOrderRecords, orderRecord, sentAddress, sentQuantity } from './orders.js';
+import { cappedUntil, limitOrderRecords, orderRecord, sentAddress, sentQuantity } from './orders.js';
 
 const bytes32 = z.string().regex(/^0x[0-9a-f]{64}$/);
 const block = z
@@ -72,10 +72,11 @@ const changeEntry = z
     happened: z
       .enum(['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'])
       .describe(
-        '`WITHHELD`: routers no longer get the order, because its last minute has begun or its maker is suspended',
+        '`WITHHELD`: routers no longer get the order, because a cap of its maker is exceeded (`cappedUntil` is there), its last minute has begun, or its maker is suspended',
       ),
     status: orderStatus,
     reason: inactiveReason,
+    cappedUntil,
     remainingMakingAmount: sentQuantity.describe('What was left of the making amount afterwards'),
     funds: z
       .array(z.object({ token: sentAddress, balance: sentQuantity, allowance: sentQuantity }).meta({ id: 'Funds' }))
@@ -164,6 +165,7 @@ export const orderReport = z
     ...orderRecord,
     status: orderStatus,
     reason: inactiveReason,
+    cappedUntil,
     remainingMakingAmount: sentQuantity.describe('What is left of the making amount, or was when the order ended'),
     filledMakingAmount: sentQuantity.describe(
       'What was filled of the making amount until the order ended here. A taker may fill an order that was cancelled off-chain',

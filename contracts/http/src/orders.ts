@@ -87,6 +87,15 @@ const order = z
   .object(orderShape(sentQuantity, sentAddress, tokenAmount))
   .meta({ id: 'Order', description: `The order as it was posted. Partial fills do not change it. ${amounts}` });
 
+/** There while a maker's cap keeps its order from routers. */
+export const cappedUntil = z
+  .int()
+  .positive()
+  .optional()
+  .describe(
+    "There while a cap of the maker (POST …/fill-cap) keeps the order out of the router's feed: it comes back with the first block with this time or a later one, in Unix seconds",
+  );
+
 /** An order, its name and its signature. */
 export const orderRecord = { order, orderHash, signature };
 
@@ -95,6 +104,7 @@ const recordBase = {
   remainingMakingAmount: sentQuantity
     .optional()
     .describe('What is left to be filled of the making amount; not there while nothing of the order is filled'),
+  cappedUntil,
 };
 
 const validatingRecord = z

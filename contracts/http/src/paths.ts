@@ -7,6 +7,7 @@ export const paths = {
   cancelAll: '/v0alpha/limit-orders/cancel-all',
   heartbeat: '/v0alpha/limit-orders/heartbeat',
   cancelKeys: '/v0alpha/limit-orders/cancel-keys',
+  fillCap: '/v0alpha/limit-orders/fill-cap',
   stream: '/v0alpha/limit-orders/stream',
   history: '/v0alpha/limit-orders/history',
   limitOrder: '/v0alpha/limit-orders/{orderHash}',

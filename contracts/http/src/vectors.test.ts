@@ -14,6 +14,7 @@ const all = [
   ...vectors.cancelAlls,
   ...vectors.heartbeats,
   ...vectors.cancelKeys,
+  ...vectors.fillCaps,
 ];
 const { address } = new Wallet(vectors.keys.maker.privateKey);
 

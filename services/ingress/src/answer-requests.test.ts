@@ -18,6 +18,7 @@ import {
   signCancellation,
   signExit,
   signOrder,
+  tokenA,
 } from './testing/sign-test-orders.js';
 import { testDomain } from './testing/start-test-ingress.js';
 
@@ -282,7 +283,7 @@ describe('what a maker says of all its orders', () => {
     expect(seen.appended).toBe(2);
   });
 
-  test('is refused where the budget is spent, or a time has passed, or the keys are too many', async () => {
+  test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
     const { post } = openRoutes({
       markAll: async () => ({
         kind: 'rate_limited',
@@ -301,18 +302,30 @@ describe('what a maker says of all its orders', () => {
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
     const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
     expect(await post(paths.cancelKeys, many)).toMatchObject(wrongAt('/keys'));
+    const long = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 604_801 });
+    expect(await post(paths.fillCap, long)).toMatchObject(wrongAt('/windowSeconds'));
   });
 
-  test('may be signed by a key of the maker unless it names keys, by nobody else’s, and needs no Postgres', async () => {
+  test('may be signed by a key of the maker unless it names keys or a cap, by nobody else’s, and needs no Postgres', async () => {
     const { post } = openRoutes(noPostgres);
     const ask = async (what: Parameters<typeof signExit>[0], signer = maker) => {
-      const terms = { cancelAll: { untilMs: Date.now() }, heartbeat: { cancelAt: 0 }, cancelKeys: { keys: [] } };
+      const terms = {
+        cancelAll: { untilMs: Date.now() },
+        heartbeat: { cancelAt: 0 },
+        cancelKeys: { keys: [] },
+        fillCap: { token: tokenA, amount: '0x0A', windowSeconds: 60 },
+      };
       const reply = await post(paths[what], await signExit(what, maker, terms[what], signer));
       return isRefusal(reply) ? reply.code : 'taken';
     };
-    for (const what of ['cancelAll', 'heartbeat', 'cancelKeys'] as const) {
+    for (const [what, byKey] of [
+      ['cancelAll', 'taken'],
+      ['heartbeat', 'taken'],
+      ['cancelKeys', 'invalid_signature'],
+      ['fillCap', 'invalid_signature'],
+    ] as const) {
       expect(await ask(what)).toBe('taken');
-      expect(await ask(what, key)).toBe(what === 'cancelKeys' ? 'invalid_signature' : 'taken');
+      expect(await ask(what, key)).toBe(byKey);
       expect(await ask(what, stranger)).toBe('invalid_signature');
     }
   });

@@ -1,6 +1,7 @@
 import {
   type CancelKeysSet,
   encodeMakerEvent,
+  type FillCapSet,
   type OrderCancelled,
   type OrderSubmitted,
   type OrdersCancelled,
@@ -13,7 +14,7 @@ import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@m
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 import { makerEventsTopicOf, type Parts } from './parts.js';
 
-type Fact = OrderSubmitted | OrderCancelled | OrdersCancelled | SwitchSet | CancelKeysSet;
+type Fact = OrderSubmitted | OrderCancelled | OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
 
 /** When a request is worth sending again behind one whose append is in flight: that ends within seconds. */
 export const IN_FLIGHT_RETRY_SECONDS = 2;
@@ -116,5 +117,7 @@ function idOf(fact: Fact): string {
     case 'SwitchSet':
     case 'CancelKeysSet':
       return `${fact.maker}:${fact.type === 'SwitchSet' ? 'switch' : 'keys'}:${fact.issuedAtMs}`;
+    case 'FillCapSet':
+      return `${fact.maker}:cap:${fact.token}:${fact.issuedAtMs}`;
   }
 }

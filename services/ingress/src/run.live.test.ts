@@ -177,6 +177,12 @@ test('what a maker says of all its orders is one fact each, and a key may cancel
     ],
     ['heartbeat', { cancelAt }, 'SwitchSet', { cancelAt }],
     ['cancelKeys', { keys: [key.address] }, 'CancelKeysSet', { keys: [lower(key)] }],
+    [
+      'fillCap',
+      { token: tokenA, amount: '0x00Ff', windowSeconds: 60 },
+      'FillCapSet',
+      { token: tokenA, amount: '0xff', windowSeconds: 60 },
+    ],
   ] as const) {
     const response = await send(what, owner, terms);
     expect(await answerOf(response)).toMatchObject({ maker: lower(owner), ...told });

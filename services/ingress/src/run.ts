@@ -121,12 +121,6 @@ export function createRoutes(outside: Outside): Route[] {
       topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet'),
     );
   const path = paths.limitOrders;
-  const { cancelAll, heartbeat, cancelKeys } = createExitReaders(domain);
-  const exits = [
-    [paths.cancelAll, cancelAll],
-    [paths.heartbeat, heartbeat],
-    [paths.cancelKeys, cancelKeys],
-  ] as const;
   return [
     { method: 'POST', path, takesJson: true, handle: writing('place', place) },
     { method: 'DELETE', path, clientLimit: cancelLimit, handle: writing('cancel', cancelBy(parseCancellationQuery)) },
@@ -138,7 +132,7 @@ export function createRoutes(outside: Outside): Route[] {
       handle: writing('cancel', cancelBy(parseCancellationBody)),
     },
     { method: 'POST', path: paths.replacements, takesJson: true, handle: writing('replace', replace) },
-    ...exits.map(
+    ...[...createExitReaders(domain)].map(
       ([exitPath, read]): Route => ({
         method: 'POST',
         path: exitPath,

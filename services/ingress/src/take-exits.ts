@@ -1,14 +1,15 @@
-import type { CancelKeysSet, Cause, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
+import type { CancelKeysSet, Cause, FillCapSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
 import {
   bytesToHex,
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
   createStructHasher,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
   type SigningDomain,
 } from '@makerbook/contracts-evm';
-import { cancelAllInput, cancelKeysInput, heartbeatInput } from '@makerbook/contracts-http';
-import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { cancelAllInput, cancelKeysInput, fillCapInput, heartbeatInput, paths } from '@makerbook/contracts-http';
+import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { markOfCutoff } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -28,7 +29,7 @@ import { appendDecided, positionHeader, type Written } from './append-facts.js';
 import { awaitFeed } from './cancel-orders.js';
 import { type Parts, settledMsOf } from './parts.js';
 
-type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet;
+type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
 type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
 
 /** A request about all orders of a maker, parsed. */
@@ -56,12 +57,12 @@ const lower = (address: Address) => address.toLowerCase() as Address;
 const tokenOf = (address: Address | undefined) =>
   address === undefined || BigInt(address) === 0n ? undefined : lower(address);
 
-/** The readers of the three requests, for one domain. */
-export function createExitReaders(domain: SigningDomain) {
-  const hashAll = createStructHasher(domain, cancelAllRequestTypes);
-  const hashBeat = createStructHasher(domain, heartbeatRequestTypes);
-  const hashKeys = createStructHasher(domain, cancelKeysRequestTypes);
+/** What is read of a message that sets something. */
+type Setting = WithoutCause<Exclude<ExitFact, OrdersCancelled>>;
 
+/** The readers of these requests, by their paths, for one domain. */
+export function createExitReaders(domain: SigningDomain): ReadonlyMap<string, ReadExit> {
+  const hashAll = createStructHasher(domain, cancelAllRequestTypes);
   const cancelAll: ReadExit = (body, nowMs) => {
     const asked = parse(cancelAllInput, body);
     if (isRefusal(asked)) return asked;
@@ -69,11 +70,10 @@ export function createExitReaders(domain: SigningDomain) {
     if (isOutside(untilMs, nowMs)) return refuseTime('untilMs', nowMs);
     const maker = lower(asked.maker);
     const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
-    const signed = { maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs: BigInt(untilMs) };
     const tokens = { ...(making && { making }), ...(taking && { taking }) };
     return {
       fact: { type: 'OrdersCancelled', maker, ...tokens, untilMs },
-      digest: hashAll(signed),
+      digest: hashAll({ maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs }),
       signature,
       takesKeys: true,
       count: CANCEL_ALL_COST,
@@ -81,45 +81,49 @@ export function createExitReaders(domain: SigningDomain) {
     };
   };
 
-  const heartbeat: ReadExit = (body, nowMs) => {
-    const asked = parse(heartbeatInput, body);
-    if (isRefusal(asked)) return asked;
-    const { cancelAt, issuedAtMs, signature } = asked;
-    if (isOutside(issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
+  /** The fields of the fact are what is signed. */
+  function setting<Asked extends { readonly issuedAtMs: number; readonly signature: Hex }>(
+    schema: z.ZodType<Asked>,
+    types: Parameters<typeof createStructHasher>[1],
+    takesKeys: boolean,
+    settingOf: (asked: Asked, nowMs: number) => Setting | Refusal,
+  ): ReadExit {
+    const hash = createStructHasher(domain, types);
+    return (body, nowMs) => {
+      const asked = parse(schema, body);
+      if (isRefusal(asked)) return asked;
+      if (isOutside(asked.issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
+      const fact = settingOf(asked, nowMs);
+      if (isRefusal(fact)) return fact;
+      return { fact, digest: hash(fact), signature: asked.signature, takesKeys, count: 1 };
+    };
+  }
+
+  const heartbeat = setting(heartbeatInput, heartbeatRequestTypes, true, ({ maker, cancelAt, issuedAtMs }, nowMs) => {
     if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
       const message = `must be after now (${Math.floor(nowMs / 1000)}), or 0`;
       return refuseFields([{ path: ['cancelAt'], message }]);
     }
-    const maker = lower(asked.maker);
-    return {
-      fact: { type: 'SwitchSet', maker, cancelAt, issuedAtMs },
-      digest: hashBeat({ maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) }),
-      signature,
-      takesKeys: true,
-      count: 1,
-    };
-  };
-
-  const cancelKeys: ReadExit = (body, nowMs) => {
-    const asked = parse(cancelKeysInput, body);
-    if (isRefusal(asked)) return asked;
-    const { issuedAtMs, signature } = asked;
-    if (isOutside(issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
-    const [maker, keys] = [lower(asked.maker), asked.keys.map(lower)];
-    return {
-      fact: { type: 'CancelKeysSet', maker, keys, issuedAtMs },
-      digest: hashKeys({ maker, keys, issuedAtMs: BigInt(issuedAtMs) }),
-      signature,
-      takesKeys: false,
-      count: 1,
-    };
-  };
-
-  return { cancelAll, heartbeat, cancelKeys };
+    return { type: 'SwitchSet', maker: lower(maker), cancelAt, issuedAtMs };
+  });
+  const cancelKeys = setting(cancelKeysInput, cancelKeysRequestTypes, false, ({ maker, keys, issuedAtMs }) => {
+    return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), issuedAtMs };
+  });
+  const fillCap = setting(fillCapInput, fillCapRequestTypes, false, ({ maker, token, amount, ...rest }) => {
+    const { windowSeconds, issuedAtMs } = rest;
+    const terms = { token: lower(token), amount: quantity(BigInt(amount)), windowSeconds };
+    return { type: 'FillCapSet', maker: lower(maker), ...terms, issuedAtMs };
+  });
+  return new Map([
+    [paths.cancelAll, cancelAll],
+    [paths.heartbeat, heartbeat],
+    [paths.cancelKeys, cancelKeys],
+    [paths.fillCap, fillCap],
+  ]);
 }
 
 /**
- * POST …/cancel-all, …/heartbeat and …/cancel-keys: one fact about all orders of a maker. It needs no store: while Postgres is away
+ * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no store: while Postgres is away
  * it is not charged. 200 means that the log has acknowledged it. A repeat of an answered one is answered without a charge.
  */
 export function takeExit(read: ReadExit) {

@@ -35,10 +35,17 @@ export function describeEntry(entry: HistoryEntry, logged: LoggedFact | undefine
 }
 
 /** The status of an order after a change, or how it ended. */
-export function statusOf({ happened, status, reason }: OrderChange): Pick<OrderReport, 'status' | 'reason'> {
+export function statusOf({
+  happened,
+  status,
+  reason,
+  cappedUntil,
+}: OrderChange): Pick<OrderReport, 'status' | 'reason' | 'cappedUntil'> {
   // Postgres holds a reason to what it is the reason of.
   if (happened === 'REMOVED') return { status: reason as OrderReport['status'] };
-  return status === 'INACTIVE' ? { status, reason: reason as NonNullable<OrderReport['reason']> } : { status };
+  const capped = cappedUntil === 0 ? {} : { cappedUntil };
+  if (status !== 'INACTIVE') return { status, ...capped };
+  return { status, reason: reason as NonNullable<OrderReport['reason']>, ...capped };
 }
 
 function causeOf(fact: MakerEvent): FactCause {

@@ -28,6 +28,7 @@ const entry = (over: Partial<OrderChange> & { readonly logOffset?: bigint }): Hi
   status: 'VALIDATING',
   reason: null,
   remaining: 100n,
+  cappedUntil: 0,
   ...over,
 });
 const observed = (filled: number, cancelled = false): MakerEvent => ({

@@ -1,11 +1,12 @@
 import {
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
 } from '@makerbook/contracts-evm/typed-data';
 import type { CancelledAll } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Address, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type CallOptions, callService, readObject } from './call-service.js';
 import type { CancelParts } from './cancel-orders.js';
 import { lowerHex } from './sign-requests.js';
@@ -21,6 +22,14 @@ export interface CancelAllScope {
    * has told it. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
    */
   readonly untilMs?: number;
+}
+
+/** What may be filled of a token, in its smallest unit, within a window. An amount or a window of 0 removes the cap. */
+export interface FillCap {
+  /** The token that the orders sell. */
+  readonly token: string;
+  readonly amount: bigint;
+  readonly windowSeconds: number;
 }
 
 interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
@@ -64,6 +73,13 @@ export function createExits({ signing, again, calling, now, serverNow, maker }: 
       const message = { maker: await maker(), keys, issuedAtMs: issuedNow() };
       const signature = await signing.signMessage(cancelKeysRequestTypes, message);
       await send(paths.cancelKeys, { ...message, signature });
+    },
+
+    async setFillCap({ token, amount, windowSeconds }: FillCap): Promise<void> {
+      const terms = { token: lowerHex(token, 20), amount: quantity(amount), windowSeconds };
+      const message = { maker: await maker(), ...terms, issuedAtMs: issuedNow() };
+      const signature = await signing.signMessage(fillCapRequestTypes, message);
+      await send(paths.fillCap, { ...message, signature });
     },
   };
 }

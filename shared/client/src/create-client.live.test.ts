@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import {
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
+  fillCapRequestTypes,
   getLimitOrderRequestTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
@@ -132,20 +133,24 @@ describe('the client', () => {
     expect(JSON.parse(asked[2]?.body ?? '')).toMatchObject({ untilMs: 7 });
   });
 
-  test('sends heartbeats for another maker, and names keys', async () => {
-    answers = [ok({}), ok({})];
+  test('sends heartbeats for another maker, names keys and sets caps', async () => {
+    answers = [ok({}), ok({}), ok({})];
     const maker = `0x${'cd'.repeat(20)}`;
     const client = clientOf({ now: () => 1_700_000_000_000, maker });
     await client.sendHeartbeat(1_700_000_030);
     await client.nameCancelKeys([wallet.address]);
+    await client.setFillCap({ token: wallet.address, amount: 255n, windowSeconds: 60 });
     const issuedAtMs = 1_700_000_000_000;
     const bodies = asked.map(({ body }) => JSON.parse(body));
     expect(bodies).toMatchObject([
       { maker, cancelAt: 1_700_000_030, issuedAtMs },
       { maker, keys: [wallet.address.toLowerCase()], issuedAtMs: issuedAtMs + 1 },
+      { maker, token: wallet.address.toLowerCase(), amount: '0xff', windowSeconds: 60, issuedAtMs: issuedAtMs + 2 },
     ]);
-    const { signature, ...message } = bodies[1];
-    expect(verifyTypedData(plainDomain, cancelKeysRequestTypes, message, signature)).toBe(wallet.address);
+    for (const [at, types] of [[1, cancelKeysRequestTypes] as const, [2, fillCapRequestTypes] as const]) {
+      const { signature, ...message } = bodies[at];
+      expect(verifyTypedData(plainDomain, types, message, signature)).toBe(wallet.address);
+    }
   });
 
   test('signs no order whose expiry is in milliseconds', async () => {

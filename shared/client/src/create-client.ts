@@ -10,7 +10,7 @@ import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { callService } from './call-service.js';
-import { type CancelAllScope, createExits } from './cancel-all.js';
+import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
@@ -96,6 +96,11 @@ export interface MakerbookClient {
   sendHeartbeat(cancelAt: number): Promise<void>;
   /** POST …/cancel-keys: these addresses may cancel for the maker, and no others. */
   nameCancelKeys(keys: readonly string[]): Promise<void>;
+  /**
+   * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the router's
+   * feed until it has passed, or the cap is set again.
+   */
+  setFillCap(cap: FillCap): Promise<void>;
   /** PATCH: the transaction data with another minimum output. */
   patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
 }

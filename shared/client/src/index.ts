@@ -9,7 +9,7 @@ export type {
   Replacement,
   TimelineEntry,
 } from '@makerbook/contracts-http';
-export type { CancelAllScope } from './cancel-all.js';
+export type { CancelAllScope, FillCap } from './cancel-all.js';
 export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';

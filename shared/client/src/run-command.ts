@@ -16,6 +16,8 @@ const USAGE = `makerbook <command>
   history                   prints every fill and every change
   cancel HASH…              cancels open orders
   cancel-all [--making TOKEN] [--taking TOKEN]
+  cap --making TOKEN:AMOUNT --window SECONDS
+                            withholds the orders of the token where more is filled within that time; 0 removes the cap
   MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). Amounts are in the
   token's smallest unit. Each line that is printed is JSON.`;
 
@@ -26,9 +28,10 @@ const options = {
   taking: { type: 'string' },
   expires: { type: 'string' },
   nonce: { type: 'string' },
+  window: { type: 'string' },
   help: { type: 'boolean' },
 } as const;
-type Values = Partial<Record<'making' | 'taking' | 'expires' | 'nonce', string>> & {
+type Values = Partial<Record<'making' | 'taking' | 'expires' | 'nonce' | 'window', string>> & {
   readonly hashes: readonly string[];
 };
 
@@ -110,6 +113,11 @@ const commands: Readonly<Record<string, Command>> = {
   cancel: (client, { hashes }, print) => cancel(client, hashes, print),
   async 'cancel-all'(client, { making, taking }, print) {
     print(await client.cancelAll({ ...(making && { making }), ...(taking && { taking }) }));
+  },
+  async cap(client, { making, window = '' }, print) {
+    const cap = { ...amountOf('making', making), windowSeconds: wholeOf('window', window) };
+    await client.setFillCap(cap);
+    print({ ...cap, amount: String(cap.amount) });
   },
 };
 

@@ -1,5 +1,6 @@
 import type {
   BookCause,
+  FillCapSet,
   MakerFact,
   MakerObserved,
   ObservedOrder,
@@ -9,6 +10,7 @@ import type {
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { addCutoff, setCancelKeys, setSwitch } from './exits.js';
+import { cappedUntil, countFill, setFillCap } from './fill-caps.js';
 import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
@@ -30,6 +32,8 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
       return draft.setExits(setSwitch(draft.exits, fact, clock));
     case 'CancelKeysSet':
       return draft.setExits(setCancelKeys(draft.exits, fact));
+    case 'FillCapSet':
+      return capFills(draft, fact, clock);
     case 'MakerObserved':
       return observe(draft, fact, clock);
     case 'MakerAdmitted':
@@ -57,16 +61,17 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   const known = isPassed ? undefined : recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
   const isCancelled = known === 'CANCELLED' || draft.isCutOff({ order, acceptedAtMs: fact.acceptedAtMs }, clock);
+  const capped = { order, cappedUntil: cappedUntil(draft.exits.caps, order.making.token, clock) };
   const opened: OpenOrder = {
+    ...capped,
     orderHash,
-    order,
     signature: fact.signature,
     acceptedAtMs: fact.acceptedAtMs,
     acceptedOffset: offset,
     remaining: order.making.amount,
     isObserved: false,
     state: { status: 'VALIDATING' },
-    inBook: !isCancelled && !isPassed && isRoutable({ order }, draft.admission, clock, draft.rules),
+    inBook: !isCancelled && !isPassed && isRoutable(capped, draft.admission, clock, draft.rules),
   };
   draft.add(opened);
   if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
@@ -88,6 +93,12 @@ function cancelAll(draft: MakerDraft, fact: OrdersCancelled, clock: LogClock): v
   for (const order of [...draft.orders.values()]) if (draft.isCutOff(order, clock)) draft.remove(order, 'CANCELLED');
 }
 
+/** Sets a cap anew: what was withheld by the one before comes back. */
+function capFills(draft: MakerDraft, fact: FillCapSet, clock: LogClock): void {
+  draft.setExits({ ...draft.exits, caps: setFillCap(draft.exits.caps, fact, clock) });
+  for (const order of [...draft.orders.values()]) draft.recap(order, clock);
+}
+
 /**
  * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold does
  * not depend on when it is pruned.
@@ -99,32 +110,52 @@ function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedH
 }
 
 /**
- * Judges a reading of the maker at one block as one: the orders' own state first, then the nonce, then the funds. A reading
+ * Judges a reading of the maker at one block as one: fills and the orders' own state first, then the nonce, then the funds. A reading
  * older than the last processed block does not count, because later changes are earlier in the log.
  */
 function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
+  const isCapNews = countFills(draft, fact);
   for (const one of fact.orders) removeDone(draft, one);
   const isNonceNews = observeNonce(draft, fact, seen);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
-  // If funds and nonce are unchanged, only the named orders can change, so a reading of one order does not cost all.
-  const isForAll = isNonceNews || changedFunds.size > 0;
+  // If funds, nonce and caps are unchanged, only the named orders can change, so a reading of one order does not cost all.
+  const isForAll = isNonceNews || isCapNews || changedFunds.size > 0;
   for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
-    if (own === undefined && draft.isJudged(order)) continue;
+    if (own === undefined && !isCapNews && draft.isJudged(order)) continue;
     const funds = changedFunds.get(order.order.making.token) ?? [];
     const isRead = own !== undefined && fact.nonce !== undefined && funded.has(order.order.making.token);
-    const next = { ...order, isObserved: order.isObserved || isRead, remaining: remainingOf(order, own) };
+    const read = { ...order, isObserved: order.isObserved || isRead, remaining: remainingOf(order, own) };
+    const next = isCapNews ? draft.withCap(read, clock) : read;
     draft.change(next, [
       ...(next.isObserved === order.isObserved ? [] : ['OBSERVED' as const]),
       ...(next.remaining === order.remaining ? [] : ['FILLED' as const]),
       ...funds,
       ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),
+      ...(next.cappedUntil === order.cappedUntil ? [] : ['CAP_CHANGED' as const]),
     ]);
   }
   if (fact.nonce !== undefined && fact.block.timestamp >= draft.dueAtSeconds) removeAhead(draft, fact.block.timestamp);
+}
+
+/**
+ * Counts by the maker's caps what was filled of orders that were read before: of one that is read for the first time nobody knows
+ * when it was filled.
+ * @returns whether something was counted
+ */
+function countFills(draft: MakerDraft, { orders, block }: MakerObserved): boolean {
+  const before = draft.exits.caps;
+  for (const own of before.length > 0 ? orders : []) {
+    const order = draft.orders.get(own.orderHash);
+    if (order?.isObserved !== true) continue;
+    const filled = order.remaining - remainingOf(order, own);
+    const caps = countFill(draft.exits.caps, order.order.making.token, filled, block.timestamp);
+    if (caps !== draft.exits.caps) draft.setExits({ ...draft.exits, caps });
+  }
+  return draft.exits.caps !== before;
 }
 
 /** The open orders with these hashes, oldest acceptance first. */

@@ -88,6 +88,7 @@ describe('describing an order', () => {
     isObserved: true,
     state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
     inBook: true,
+    cappedUntil: 0,
   };
   const position = { partition: 1, offset: '9' };
   const funding = { known: { balance: 7n, allowance: 8n, block: 3 }, openOrders: 1 };

@@ -20,11 +20,13 @@ export function recordStart({
 /**
  * The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}`.
  * @param remaining of the making amount; left out while nothing of the order is filled
+ * @param cappedUntil as of the order
  */
-export function recordEnd(state: OrderStatus, remaining?: bigint): string {
+export function recordEnd(state: OrderStatus, remaining?: bigint, cappedUntil = 0): string {
   const reason = state.status === 'INACTIVE' ? `,"reason":"${state.reason}"` : '';
   const rest = remaining === undefined ? '' : `,"remainingMakingAmount":"${quantity(remaining)}"`;
-  return `,"status":"${state.status}"${reason}${rest}}`;
+  const capped = cappedUntil === 0 ? '' : `,"cappedUntil":${cappedUntil}`;
+  return `,"status":"${state.status}"${reason}${rest}${capped}}`;
 }
 
 /** The router's view of an open order: one record of `limit-orders.book.v1`. */

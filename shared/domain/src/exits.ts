@@ -1,13 +1,14 @@
 import type { CancelKeysSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
 import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { FillCap } from './fill-caps.js';
 import type { LogClock } from './log-clock.js';
 import type { OpenOrder } from './maker.js';
 
 /** The maker has cancelled all orders of these tokens that were accepted by then. A token that is left out stands for any. */
 export type Cutoff = Pick<OrdersCancelled, 'making' | 'taking' | 'untilMs'>;
 
-/** How a maker takes all its orders back, whether they are open or on their way. */
+/** How a maker takes all its orders back, whether they are open or on their way, and what withholds them. */
 export interface Exits {
   /** One for each pair of tokens, kept until no order from before can come any more. */
   readonly cutoffs: readonly Cutoff[];
@@ -19,9 +20,18 @@ export interface Exits {
   readonly cancelKeys: readonly Address[];
   /** When the newest keys were signed. */
   readonly keysIssuedAtMs: number;
+  /** One for each token. */
+  readonly caps: readonly FillCap[];
 }
 
-export const noExits: Exits = { cutoffs: [], cancelAt: 0, switchIssuedAtMs: 0, cancelKeys: [], keysIssuedAtMs: 0 };
+export const noExits: Exits = {
+  cutoffs: [],
+  cancelAt: 0,
+  switchIssuedAtMs: 0,
+  cancelKeys: [],
+  keysIssuedAtMs: 0,
+  caps: [],
+};
 
 /**
  * An append ends within seconds of its acceptance. The clock may be a minute ahead of the service's, so this is by far long enough

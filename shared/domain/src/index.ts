@@ -2,6 +2,7 @@ export * from './budget.js';
 export * from './decide.js';
 export * from './describe.js';
 export * from './exits.js';
+export * from './fill-caps.js';
 export * from './judge.js';
 export * from './log-clock.js';
 export * from './maker.js';

@@ -22,14 +22,15 @@ export function judge(
 }
 
 /**
- * True if an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, and it has
- * time left before its expiry. Ingress takes no order of a maker that was never admitted.
+ * True if an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, no cap is
+ * exceeded, and it has time left before its expiry. Ingress takes no order of a maker that was never admitted.
  */
 export function isRoutable(
-  order: Pick<OpenOrder, 'order'>,
+  order: Pick<OpenOrder, 'order' | 'cappedUntil'>,
   admission: Admission,
   { seconds }: Pick<LogClock, 'seconds'>,
   rules: Pick<Rules, 'routingGraceSeconds'>,
 ): boolean {
-  return admission !== 'SUSPENDED' && admission !== 'REMOVED' && seconds < routableUntilSeconds(order, rules);
+  const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED' || order.cappedUntil > 0;
+  return !isBarred && seconds < routableUntilSeconds(order, rules);
 }

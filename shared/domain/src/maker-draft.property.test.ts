@@ -82,6 +82,18 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('FillCapSet' as const),
+      maker: fc.constant(maker),
+      token,
+      amount,
+      windowSeconds: fc.integer({ min: 0, max: 60 }),
+      issuedAtMs: fc.integer({ min: 0, max: 200 }),
+      cause: fc.constant(cause),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 
@@ -180,7 +192,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('no expired order is open, and the book has exactly what is open of a maker who is not suspended or removed, and is not in its last 60 s', () => {
+  test('no expired order is open, and the book has exactly what is open of a maker who is not suspended or removed, is not capped, and is not in its last 60 s', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { maker: state, clock, transitions } = fold(events);
@@ -188,11 +200,41 @@ describe('for any stream of facts', () => {
         const book = bookOf(transitions);
         for (const order of state.orders.values()) {
           expect(expirySeconds(order)).toBeGreaterThan(clock.seconds);
-          expect(order.inBook).toBe(!isBarred && expirySeconds(order) - 60 > clock.seconds);
+          expect(order.inBook).toBe(!isBarred && order.cappedUntil === 0 && expirySeconds(order) - 60 > clock.seconds);
           // A reader of the messages has the order as it is.
           expect(book.get(order.orderHash)).toEqual(order.inBook ? [order.state, order.remaining] : undefined);
         }
         expect([...book.keys()].filter((orderHash) => !state.orders.has(orderHash))).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test('an order is capped exactly while more of its token than the newest cap allows is filled in a window of it', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const current = startFold(unknownMaker(maker));
+        const caps = new Map<Hex, Extract<MakerEvent, { type: 'FillCapSet' }>>();
+        const fills = new Map<Hex, { readonly amount: bigint; readonly seconds: number }[]>();
+        for (const fact of events) {
+          const before = [...current.draft.orders.values()].filter(({ isObserved }) => isObserved);
+          const removed = foldFacts(current, [fact]).flatMap((one) => (one.kind === 'OrderRemoved' ? one.order : []));
+          if (fact.type === 'FillCapSet' && fact.issuedAtMs > (caps.get(fact.token)?.issuedAtMs ?? 0)) {
+            caps.set(fact.token, fact);
+            fills.set(fact.token, []);
+          }
+          if (fact.type === 'MakerObserved') {
+            for (const { orderHash, order, remaining } of before) {
+              const after = current.draft.orders.get(orderHash) ?? removed.find((one) => one.orderHash === orderHash);
+              const amount = remaining - (after?.remaining ?? remaining);
+              if (amount > 0n) fills.get(order.making.token)?.push({ amount, seconds: fact.block.timestamp });
+            }
+          }
+          for (const { order, cappedUntil } of current.draft.orders.values()) {
+            const { token: sold } = order.making;
+            expect(cappedUntil).toBe(cappedBy(caps.get(sold), fills.get(sold) ?? [], current.clock.seconds));
+          }
+        }
       }),
       runs,
     );
@@ -266,8 +308,8 @@ describe('for any stream of facts', () => {
         for (const transition of fold(events).transitions) {
           if (transition.kind === 'OrderWithheld') last.delete(transition.order.orderHash);
           if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
-          const { orderHash, state, remaining } = transition.order;
-          const now = JSON.stringify([state, String(remaining), transition.order.inBook]);
+          const { orderHash, state, remaining, cappedUntil } = transition.order;
+          const now = JSON.stringify([state, String(remaining), transition.order.inBook, cappedUntil]);
           if (transition.kind === 'OrderChanged') {
             expect(transition.causes.length).toBeGreaterThan(0);
             expect(last.get(orderHash)).not.toBe(now);
@@ -285,10 +327,11 @@ describe('for any stream of facts', () => {
         const current = startFold(unknownMaker(maker));
         const listed = () =>
           JSON.stringify(
-            [...current.draft.orders.values()].map(({ orderHash, state, remaining }) => [
+            [...current.draft.orders.values()].map(({ orderHash, state, remaining, cappedUntil }) => [
               orderHash,
               state,
               String(remaining),
+              cappedUntil,
             ]),
           );
         for (const [index, fact] of events.entries()) {
@@ -312,6 +355,21 @@ describe('for any stream of facts', () => {
     );
   });
 });
+
+/** Until when a cap withholds orders, by all fills since it was set: the first one after a window begins the next. */
+function cappedBy(
+  cap: Extract<MakerEvent, { type: 'FillCapSet' }> | undefined,
+  fills: readonly { readonly amount: bigint; readonly seconds: number }[],
+  nowSeconds: number,
+): number {
+  if (cap === undefined || cap.windowSeconds === 0 || cap.amount === '0x0') return 0;
+  let [end, sum] = [0, 0n];
+  for (const { amount, seconds } of fills) {
+    if (seconds >= end) [end, sum] = [seconds + cap.windowSeconds, 0n];
+    sum += amount;
+  }
+  return sum > BigInt(cap.amount) && nowSeconds < end ? end : 0;
+}
 
 /** The book of a reader of the router's feed. */
 function bookOf(transitions: readonly Transition[]): ReadonlyMap<Hex, unknown> {

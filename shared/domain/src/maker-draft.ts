@@ -2,6 +2,7 @@ import type { BookCause, MakerFact, MakerLimits } from '@makerbook/contracts-eve
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { applyFact } from './apply-fact.js';
 import { type Exits, isCutOff } from './exits.js';
+import { cappedUntil } from './fill-caps.js';
 import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type {
@@ -90,8 +91,8 @@ export class MakerDraft implements Maker {
   }
 
   /**
-   * Applies a block's time: orders expire, leave the router's feed, or are removed because their maker's switch was not moved on
-   * or the chain's nonce has not reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
+   * Applies a block's time: orders expire, leave the router's feed, come back because the window of a cap has passed, or are removed
+   * because their maker's switch was not moved on or the chain's nonce has not reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */
@@ -105,7 +106,8 @@ export class MakerDraft implements Maker {
         else if (this.isAhead(order) && clock.seconds * 1000 >= order.acceptedAtMs) this.remove(order, 'NONCE_CHANGED');
         else {
           const isToLeave = order.inBook && clock.seconds >= routableUntilSeconds(order, this.rules);
-          dueAtSeconds = Math.min(dueAtSeconds, this.#dueAt(isToLeave ? this.withhold(order, 'GRACE_PERIOD') : order));
+          const next = isToLeave ? this.withhold(order, 'GRACE_PERIOD') : this.recap(order, clock);
+          dueAtSeconds = Math.min(dueAtSeconds, this.#dueAt(next));
         }
       }
       this.dueAtSeconds = dueAtSeconds;
@@ -149,6 +151,20 @@ export class MakerDraft implements Maker {
   /** True if its maker has cancelled it with many others. */
   isCutOff(order: Pick<OpenOrder, 'order' | 'acceptedAtMs'>, clock: LogClock): boolean {
     return isCutOff(order, this.exits, clock);
+  }
+
+  /** The order as its maker's caps have it: in the book or out of it. */
+  withCap(order: OpenOrder, clock: LogClock): OpenOrder {
+    const until = cappedUntil(this.exits.caps, order.order.making.token, clock);
+    if (until === order.cappedUntil) return order;
+    const next = { ...order, cappedUntil: until };
+    return { ...next, inBook: isRoutable(next, this.admission, clock, this.rules) };
+  }
+
+  /** Judges the order by its maker's caps anew. */
+  recap(order: OpenOrder, clock: LogClock): OpenOrder {
+    const next = this.withCap(order, clock);
+    return next === order ? order : this.change(next, ['CAP_CHANGED']);
   }
 
   /** True if the order's state agrees with the known nonce and funds. */
@@ -207,8 +223,8 @@ export class MakerDraft implements Maker {
     this.note({ kind: 'OrderOpened', order, funding });
   }
 
-  /** Replaces the order, judged anew, and reports what a reader can see of it. */
-  change(order: OpenOrder, causes: readonly BookCause[]): void {
+  /** Replaces the order, judged anew, and reports what a reader can see of it. Only a cap takes it out of the book here. */
+  change(order: OpenOrder, causes: readonly BookCause[]): OpenOrder {
     const before = this.#orders.get(order.orderHash);
     const funding = this.#fundingOf(order);
     const changed = { ...order, state: judge(order, this.nonce?.value, funding.known) };
@@ -216,10 +232,13 @@ export class MakerDraft implements Maker {
     const isVisible =
       before?.remaining !== changed.remaining ||
       before.inBook !== changed.inBook ||
+      before.cappedUntil !== changed.cappedUntil ||
       causes.includes('RELEASED') ||
       !sameState(before.state, changed.state);
-    if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
+    if (before?.inBook && !changed.inBook) this.note({ kind: 'OrderWithheld', order: changed, reason: 'CAPPED' });
+    else if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
     else if (before.isObserved !== changed.isObserved) this.note({ kind: 'OrderObserved', order: changed });
+    return changed;
   }
 
   remove(order: OpenOrder, reason: RemovalReason): void {
@@ -250,7 +269,8 @@ export class MakerDraft implements Maker {
   #dueAt(order: OpenOrder): number {
     const { cancelAt } = this.exits;
     const isSwitched = cancelAt > 0 && order.acceptedAtMs <= cancelAt * 1000;
-    const own = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    const ends = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    const own = order.cappedUntil > 0 ? Math.min(ends, order.cappedUntil) : ends;
     const next = isSwitched ? Math.min(own, cancelAt) : own;
     return this.isAhead(order) ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
   }
@@ -268,6 +288,7 @@ export class MakerDraft implements Maker {
       before !== undefined &&
       order !== undefined &&
       before.remaining === order.remaining &&
+      before.cappedUntil === order.cappedUntil &&
       sameState(before.state, order.state);
     if (!isListedAlike) this.listVersion = this.#offset;
     put(this.#orders, orderHash, order);

@@ -18,8 +18,8 @@ export type OrderStatus =
 /** Why an order left the service's storage. */
 export type RemovalReason = 'CANCELLED' | 'CANCELLED_ONCHAIN' | 'NONCE_CHANGED' | 'FILLED' | 'EXPIRED';
 
-/** Why an open order is out of the router's book: the last seconds before its expiry, or its maker's state. */
-export type WithholdingReason = 'GRACE_PERIOD' | 'QUARANTINED' | 'SUSPENDED';
+/** Why an open order is out of the router's book: the last seconds before its expiry, its maker's state, or a cap on fills. */
+export type WithholdingReason = 'GRACE_PERIOD' | 'QUARANTINED' | 'SUSPENDED' | 'CAPPED';
 
 /** An order that the service stores and lists. Never changed in place. */
 export interface OpenOrder {
@@ -36,6 +36,8 @@ export interface OpenOrder {
   readonly state: OrderStatus;
   /** False while it is withheld: still listed, and not in the router's feed. */
   readonly inBook: boolean;
+  /** Its maker's cap keeps it out of the book until this second; 0: none does. */
+  readonly cappedUntil: number;
 }
 
 /** The maker's cancel-all counter and the block at which it was read. */
@@ -86,7 +88,7 @@ export interface Maker {
 export type Change =
   /** The order is open now, and VALIDATING: it was not read on the chain yet. */
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
-  /** Status, reason or remaining amount changed, or it is back in the book. */
+  /** Status, reason, remaining amount or `cappedUntil` changed, or it is back in the book. */
   | {
       readonly kind: 'OrderChanged';
       readonly order: OpenOrder;

@@ -27,7 +27,7 @@ create table makers (
   admission text not null check (admission in ('UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED')),
   -- The maker's own limits, by the names of the facts; what is not there is as the service has it.
   limits jsonb not null default '{}' check (jsonb_typeof(limits) = 'object'),
-  -- How it cancels all its orders, by the names of the fold; what is not there is off.
+  -- How it takes back or withholds all its orders, by the names of the fold; what is not there is off.
   exits jsonb not null default '{}' check (jsonb_typeof(exits) = 'object'),
   nonce numeric(78, 0) check (nonce >= 0),
   nonce_block bigint check (nonce_block >= 0),
@@ -81,11 +81,14 @@ create table orders (
   status text not null check (status in ('VALIDATING', 'ACTIVE', 'INACTIVE')),
   reason text check (reason in ('INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE')),
   in_book boolean not null,
+  -- Until when a cap of its maker keeps it out of the book, in seconds by the partition's clock; 0 where none does.
+  capped_until bigint not null default 0 check (capped_until >= 0),
   -- The listed record up to its status: {"order":{…},"orderHash":"0x…","signature":"0x…"
   record_start text not null,
   check (remaining <= making_amount),
   check ((status = 'INACTIVE') = (reason is not null)),
-  check (is_observed or status = 'VALIDATING')
+  check (is_observed or status = 'VALIDATING'),
+  check (capped_until = 0 or not in_book)
 -- Nearly each order changes once, soon after it came: room on its page spares the indexes an entry.
 ) with (fillfactor = 50);
 create index orders_of_maker on orders (maker, accepted_offset);
@@ -103,6 +106,8 @@ create table order_history (
   reason text,
   -- What is left of its making amount afterwards.
   remaining numeric(78, 0) not null check (remaining > 0 or happened = 'REMOVED' and remaining = 0),
+  -- As of the order afterwards.
+  capped_until bigint not null default 0 check (capped_until >= 0),
   -- One fact does the same thing to an order once. A maker asks for the history of one order, or of all.
   primary key (order_hash, log_offset, happened),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))

@@ -53,7 +53,7 @@ const maker = {
   admission: 'text',
   /** Its own limits, by their names. */
   limits: 'jsonb',
-  /** How it cancels all its orders, by the names of the fold. */
+  /** How it takes back or withholds all its orders, by the names of the fold. */
   exits: 'jsonb',
   /** Null until it was seen once. */
   nonce: 'numeric?',
@@ -98,6 +98,8 @@ const orderState = {
   status: 'text',
   reason: 'text?',
   inBook: 'boolean',
+  /** Until when a cap of its maker withholds it, in seconds; 0: none does. */
+  cappedUntil: 'number',
 } as const;
 export type OrderStateRow = RowOf<typeof orderState>;
 
@@ -124,6 +126,8 @@ const history = {
   /** Why it is INACTIVE; of a removed order why it was removed. */
   reason: 'text?',
   remaining: 'numeric',
+  /** As of an order, afterwards. */
+  cappedUntil: 'number',
 } as const;
 export type HistoryRow = RowOf<typeof history> & {
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';

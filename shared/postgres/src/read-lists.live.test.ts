@@ -150,6 +150,14 @@ describe('a list', () => {
     expect(await since(11n)).toBeUndefined();
   });
 
+  test('says until when a cap withholds an order', async () => {
+    await addMaker(maker, 12n);
+    await addOrder(maker, 8);
+    await postgres.query('update orders set in_book = false, capped_until = 1700000060');
+    const { records } = await readMakerList(postgres, maker);
+    expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","cappedUntil":1700000060}');
+  });
+
   test('is empty without orders, and without a maker', async () => {
     await addMaker(maker, 12n);
     expect(await readMakerList(postgres, maker)).toEqual({ version: 12n, records: [] });

@@ -98,13 +98,13 @@ function describeOrder(row: ListRow): ListedOrder | undefined {
   // Postgres holds a status and its reason to what an `OrderStatus` is.
   const state = { status: row.status, reason: row.reason } as OrderStatus;
   const remaining = row.remaining === null ? undefined : BigInt(row.remaining);
-  const json = row.record_start + recordEnd(state, remaining);
+  const json = row.record_start + recordEnd(state, remaining, Number(row.capped_until));
   return { orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json };
 }
 
 // One statement is one snapshot.
 const orderSql = `o.order_hash, o.accepted_offset, o.expires_at_seconds, o.record_start,
-    o.status, o.reason, case when o.remaining < o.making_amount then o.remaining end as remaining`;
+    o.status, o.reason, o.capped_until, case when o.remaining < o.making_amount then o.remaining end as remaining`;
 
 const readMakerListSql = `
   select m.list_version, ${orderSql}
@@ -134,6 +134,7 @@ type ListRow = { readonly list_version: bigint } & (
       readonly reason: string | null;
       /** Decimal; null while nothing of the order is filled. */
       readonly remaining: string | null;
+      readonly capped_until: bigint;
     }
 );
 

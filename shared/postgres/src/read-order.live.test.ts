@@ -55,6 +55,13 @@ describe('the history of an order', () => {
     });
   });
 
+  test('says until when a cap withheld it', async () => {
+    await happen('OPENED', 7);
+    await happen('WITHHELD', 8);
+    await postgres.query(`update order_history set capped_until = 1700000060 where happened = 'WITHHELD'`);
+    expect((await read()).entries).toMatchObject([{ cappedUntil: 0 }, { cappedUntil: 1_700_000_060 }]);
+  });
+
   test('has the first and the newest where there are more than were asked for', async () => {
     await happen('OPENED', 1);
     for (let offset = 2; offset <= 9; offset += 1) await happen('CHANGED', offset);

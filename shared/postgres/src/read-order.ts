@@ -17,6 +17,8 @@ export interface OrderChange {
   readonly reason: string | null;
   /** What was left of its making amount. */
   readonly remaining: bigint;
+  /** Until when a cap of its maker withheld it, in seconds; 0: none did. */
+  readonly cappedUntil: number;
 }
 
 /** In the order in which one fact does it. */
@@ -152,6 +154,7 @@ interface Row {
   readonly status: OrderChange['status'];
   readonly reason: string | null;
   readonly remaining: string;
+  readonly capped_until: bigint;
   readonly block_number: bigint;
   readonly log_index: number;
 }
@@ -175,17 +178,18 @@ function entryOf(row: Row): HistoryEntry {
   const { partition, order_hash: orderHash, happened, status, reason, log_index: logIndex } = row;
   const at = { partition, logOffset: row.log_offset, orderHash };
   if (happened === 'FILLED') return { ...at, happened, blockNumber: Number(row.block_number), logIndex };
-  return { ...at, happened, status, reason, remaining: BigInt(row.remaining) };
+  return { ...at, happened, status, reason, remaining: BigInt(row.remaining), cappedUntil: Number(row.capped_until) };
 }
 
 const OFFSET_MAX = 2n ** 63n - 1n;
 const placeOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
 const changes = `
-  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, ${placeOfHappened} as place,
+  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, capped_until, ${placeOfHappened} as place,
     -1::bigint as block_number, -1 as log_index
   from order_history`;
 const filled = `
   select partition, log_offset, order_hash, maker, 'FILLED' as happened, null as status, null as reason, null::numeric as remaining,
+    0::bigint as capped_until,
     ${happenings.indexOf('FILLED') + 1} as place, block_number, log_index
   from fills`;
 const inOrder = 'log_offset, order_hash, place, block_number, log_index';

@@ -40,14 +40,15 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     status: 'VALIDATING',
     reason: null,
     inBook: true,
+    cappedUntil: 0,
     recordStart: `{"order":{"salt":"0x${number.toString(16)}"},"orderHash":"${orderHash}","signature":"0x"`,
     ...changed,
   };
 }
 
 function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint, reason: string | null): HistoryRow {
-  const { orderHash, status, remaining } = row;
-  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining };
+  const { orderHash, status, remaining, cappedUntil } = row;
+  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining, cappedUntil };
 }
 
 function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {
@@ -165,7 +166,7 @@ describe('a commit', () => {
   test('changes, removes and drops rows', async () => {
     await saveProjection(opening);
     const inactive = { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
-    const state = { ...inactive, remaining: '1', isObserved: true, inBook: false };
+    const state = { ...inactive, remaining: '1', isObserved: true, inBook: false, cappedUntil: 1_700_000_050 };
     await saveProjection(
       commit(10n, 11n, {
         makers: [{ ...makerRow, dueAtSeconds: null }],
@@ -233,6 +234,7 @@ describe('a commit', () => {
   });
 
   test.each<[string, Partial<ProjectionCommit>]>([
+    ['in the book while a cap withholds it', { opened: [order(1, { cappedUntil: 5 })] }],
     ['nothing left to fill', { opened: [order(1, { remaining: '0' })] }],
     ['more left than was offered', { opened: [order(1, { makingAmount: '5', remaining: '6' })] }],
     ['INACTIVE without a reason', { opened: [order(1, { status: 'INACTIVE' })] }],

@@ -89,7 +89,14 @@ function openedOrders(partition: number, mixed: MixedLog, facts: number): OrderR
       const { orderHash, maker, signature, acceptedAtMs } = fact;
       const order = orderFromBody(fact.order);
       const { token, amount } = order.making;
-      const state = { remaining: String(amount), isObserved: false, status: 'VALIDATING', reason: null, inBook: true };
+      const state = {
+        remaining: String(amount),
+        isObserved: false,
+        status: 'VALIDATING',
+        reason: null,
+        inBook: true,
+        cappedUntil: 0,
+      };
       const start = recordStart({ order, orderHash, signature });
       const place = { acceptedOffset: offset, acceptedAtMs, expiresAtSeconds: Number(order.expiresAt) };
       rows.push({

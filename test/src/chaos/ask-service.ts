@@ -29,7 +29,7 @@ export interface LoadState {
   readonly touched: Set<string>;
   readonly findings: Finding[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
-  count(kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'chain', outcome: string, beganAtMs?: number): void;
+  count(kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'chain', outcome: string, beganAtMs?: number): void;
 }
 
 const LIFE_SECONDS = 10 * 86_400;
@@ -118,6 +118,7 @@ export function openRequests(state: LoadState) {
       for (const outcome of outcomes) state.count('DELETE', outcome);
     },
     replace: (owner: LoadMaker) => replaceSome(owner, state),
+    cap: (owner: LoadMaker) => capSome(owner, state),
     list: (owner: LoadMaker) => checkList(owner, state),
   };
 }
@@ -159,6 +160,14 @@ async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], stat
     gone.map(() => outcome),
   );
   state.count('REPLACE', attempt.outcome);
+}
+
+/** Caps a token so low that the next fill may exceed it, or removes the cap. */
+async function capSome({ client, maker }: LoadMaker, { chance, count }: LoadState): Promise<void> {
+  const token = maker.tokenAt(chance.pick(TOKENS));
+  const cap = { token, amount: chance.pick([0n, 1n, 100n]), windowSeconds: chance.pick([3, 10]) };
+  const { outcome } = await attemptOf(() => client.setFillCap(cap).then(() => 'set'));
+  count('CAP', outcome);
 }
 
 function isNonceNew(owner: LoadMaker): boolean {

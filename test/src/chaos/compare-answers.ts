@@ -32,7 +32,9 @@ export async function compareAnswers(
     }
   }
   const [opened, removed] = [await countRows(postgres, 'OPENED'), await countRows(postgres, 'REMOVED')];
-  const openRows = await postgres.query<OpenRow>('select order_hash, status, reason, remaining from orders');
+  const openRows = await postgres.query<OpenRow>(
+    'select order_hash, status, reason, remaining, capped_until from orders',
+  );
   const open = new Map(openRows.map((row) => [row.order_hash, row]));
   const signedOf = new Map(orders.map(({ signed }) => [signed.orderHash as string, signed]));
   const listed = new Map<string, number>();
@@ -54,6 +56,7 @@ export async function compareAnswers(
     opened: opened.get(orderHash) ?? 0,
     removed: removed.get(orderHash) ?? 0,
     isOpen: open.has(orderHash),
+    isCapped: (open.get(orderHash)?.capped_until ?? 0n) > 0n,
     listed: listed.get(orderHash) ?? 0,
     misquoted: misquoted.get(orderHash) ?? [],
     inFeed: entries.has(orderHash),
@@ -85,6 +88,7 @@ type OpenRow = {
   readonly status: string;
   readonly reason: string | null;
   readonly remaining: string;
+  readonly capped_until: bigint;
 };
 
 /** A record of a list, where it says otherwise than the row or its maker. */
@@ -98,7 +102,10 @@ function misquote(
   const remaining = record.remainingMakingAmount ?? order.making.amount;
   const isAsStored =
     row === undefined ||
-    (status === row.status && reason === row.reason && BigInt(remaining) === BigInt(row.remaining));
+    (status === row.status &&
+      reason === row.reason &&
+      BigInt(remaining) === BigInt(row.remaining) &&
+      BigInt(record.cappedUntil ?? 0) === row.capped_until);
   const isAsSigned = signature === signed?.signature && JSON.stringify(order) === JSON.stringify(signed.order);
   return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }

@@ -25,6 +25,7 @@ const open: FoundOrder = {
   isOpen: true,
   listed: 1,
   misquoted: [],
+  isCapped: false,
   inFeed: true,
 };
 const gone = { ...open, removed: 1, isOpen: false, listed: 0, inFeed: false };
@@ -45,6 +46,7 @@ test.each<[string, OrderHistory, FoundOrder, string[]]>([
   ['200, and it vanished', asked([stored]), { ...gone, removed: 0 }, ['lost']],
   ['200, and the list lacks it', asked([stored]), { ...open, listed: 0 }, ['lost']],
   ['200, and the feed lacks it', asked([stored]), { ...open, inFeed: false }, ['lost']],
+  ['200, and a cap withholds what the feed has', asked([stored]), { ...open, isCapped: true }, ['invented']],
   ['CANCELLED, and the log lacks that', asked([stored], [cancelled]), gone, ['lost']],
   ['CANCELLED, and it is open', asked([stored], [cancelled]), { ...open, cancelledInLog: true }, ['lost']],
   ['NOT_FOUND, and it is open', asked([stored], [notFound]), open, ['lost']],

@@ -30,6 +30,8 @@ export interface FoundOrder {
   readonly opened: number;
   readonly removed: number;
   readonly isOpen: boolean;
+  /** A cap of its maker withholds it. */
+  readonly isCapped: boolean;
   readonly listed: number;
   /** What lists say otherwise than the rows and its maker: its status, its terms or its signature. */
   readonly misquoted: readonly string[];
@@ -50,7 +52,7 @@ export interface Finding {
  * happened or not.
  */
 export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: FoundOrder): Finding[] {
-  const { inLog, cancelledInLog, opened, removed, isOpen, listed, misquoted, inFeed } = found;
+  const { inLog, cancelledInLog, opened, removed, isOpen, isCapped, listed, misquoted, inFeed } = found;
   const stored = posts.find(({ outcome }) => outcome === 'stored');
   // It says that the order is stored, or was cancelled.
   const duplicate = cancels.length === 0 ? posts.find(({ outcome }) => outcome === 'duplicate') : undefined;
@@ -67,7 +69,8 @@ export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: Foun
     [taken && inLog && opened === 0, 'lost', 'POST said that it is stored, and it was never opened', taken],
     [opened > 0 && !isOpen && removed === 0, 'lost', 'it was opened, and is neither open nor removed', taken],
     [isOpen && listed === 0, 'lost', 'it is open and not listed', taken],
-    [isOpen && !inFeed, 'lost', 'it is open and not in the feed', taken],
+    [isOpen && !isCapped && !inFeed, 'lost', 'it is open and not in the feed', taken],
+    [isCapped && inFeed, 'invented', 'a cap withholds it, and it is in the feed', taken],
     [cancelled && !cancelledInLog, 'lost', 'DELETE said CANCELLED, and the log has no cancellation', cancelled],
     [cancelled && (isOpen || isShown), 'lost', 'DELETE said CANCELLED, and it is open', cancelled],
     [denied && isOpen, 'lost', 'DELETE said NOT_FOUND, and it is open', denied],

@@ -23,7 +23,7 @@ export function judgeStates(
   const makers = new Set<string>(orders.map(({ signed }) => signed.order.maker));
   const factsOf = (partition: number) =>
     new Map([...feed.facts(partition)].filter(([, fact]) => !('maker' in fact) || makers.has(fact.maker)));
-  const { wrong, held } = judgeLog({
+  const { wrong, ...sums } = judgeLog({
     chain,
     protocol,
     graceSeconds: ROUTING_GRACE_SECONDS,
@@ -47,5 +47,5 @@ export function judgeStates(
     orders.flatMap(({ signed, wasAhead }) => (wasAhead ? signed.orderHash.slice(0, LABEL_LENGTH) : [])),
   );
   const isWaiting = (line: string) => ahead.has(line.slice(0, LABEL_LENGTH)) && line.includes(' ends as VALIDATING');
-  return { held, wrong: wrong.filter((line) => !isWaiting(line)) };
+  return { ...sums, wrong: wrong.filter((line) => !isWaiting(line)) };
 }

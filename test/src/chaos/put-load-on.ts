@@ -17,7 +17,7 @@ const ACTIONS_PER_SECOND = 16;
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
 const FUNDS = 1_000_000n;
-const weights = { post: 18, postAgain: 4, cancel: 8, replace: 6, list: 10, move: 6, spoil: 1 };
+const weights = { post: 18, postAgain: 4, cancel: 8, replace: 6, cap: 2, list: 10, move: 6, spoil: 1 };
 const moves = {
   spend: 8,
   mint: 6,

@@ -274,4 +274,5 @@ test('one fault after another, in a random order and under load: nothing answere
   });
   expect(held).toBeGreaterThan(100);
   expect(tally['chain mined']).toBeGreaterThan(10);
+  expect(tally['CAP set']).toBeGreaterThan(3);
 }, 600_000);

@@ -48,6 +48,8 @@ export interface ChaosResult {
   readonly differences: readonly string[];
   /** How often an order became ACTIVE, or was so when a block was processed, and the chain allowed it. */
   readonly held: number;
+  /** How often an order was withheld by a cap after a fact, and it was right. */
+  readonly capped: number;
   readonly skipped: readonly string[];
   readonly tally: Readonly<Record<string, number>>;
   readonly orders: number;
@@ -94,7 +96,7 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
     };
     const compared = await playAll().then(
       (found) => ({ failure: undefined, ...found }),
-      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [], held: 0 }),
+      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [], held: 0, capped: 0 }),
     );
     const { orders, tally } = load;
     report(`${orders.length} orders: ${JSON.stringify(tally)}`);
@@ -218,8 +220,8 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
     const findings = await compareAnswers(load, feed, postgres, partitions);
     const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker));
     const protocol = stack.addresses.limitOrderProtocol as Address;
-    const { wrong, held } = judgeStates(load.orders, feed, { chain, protocol, partitions });
-    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills], held };
+    const { wrong, ...sums } = judgeStates(load.orders, feed, { chain, protocol, partitions });
+    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills], ...sums };
   } finally {
     await postgres.close();
   }

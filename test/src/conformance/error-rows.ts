@@ -502,6 +502,7 @@ const exits = [
   ['cancelAllOrders', 'cancel-all', 'untilMs'],
   ['setSwitch', 'heartbeat', 'issuedAtMs'],
   ['nameCancelKeys', 'cancel-keys', 'issuedAtMs'],
+  ['setFillCap', 'fill-cap', 'issuedAtMs'],
 ] as const satisfies readonly (readonly [OperationId, ExitKind, string])[];
 
 /** What a maker says of all its orders: of one who has none. */
@@ -548,6 +549,7 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   cancelAllOrders: ({ make, makers }) => make.exit('cancel-all', makers.canceller),
   setSwitch: ({ make, makers }) => make.exit('heartbeat', makers.canceller),
   nameCancelKeys: ({ make, makers }) => make.exit('cancel-keys', makers.canceller),
+  setFillCap: ({ make, makers }) => make.exit('fill-cap', makers.canceller),
   patchQuote: ({ make }) => make.patch(make.quote(), '2'),
   describeService: read(documents.describeService),
   readOpenApi: read(documents.readOpenApi),

@@ -300,6 +300,39 @@ describe('an order, from POST to the router', () => {
     await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
   });
 
+  test('leaves the feed when more of its token is filled than a cap allows, says so, and comes back by the clock or a new cap', async () => {
+    const maker = await funded();
+    const cap = { token: stack.addresses.tokens[0]?.address ?? '', amount: 50n, windowSeconds: 600 };
+    const orders = await maker.place({}, {});
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    await maker.client.setFillCap(cap);
+    const [filled, other] = orders as [SignedOrder, SignedOrder];
+    const filling = await maker.fill(filled, 51n);
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone CAPPED', 'gone CAPPED']);
+    orders.push(...(await maker.place({})));
+    await check.both(maker, orders, Array(3).fill('ACTIVE'), ['gone CAPPED', 'gone CAPPED', 'nothing']);
+    const block = (await chain.provider.getTransactionReceipt(filling))?.blockNumber ?? 0;
+    const cappedUntil = ((await chain.provider.getBlock(block))?.timestamp ?? 0) + cap.windowSeconds;
+    const ofList = async () => (await maker.client.listOrders()).records.map((record) => record.cappedUntil);
+    expect(await ofList()).toEqual([cappedUntil, cappedUntil, cappedUntil]);
+    expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
+    const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
+    expect(entries).toMatchObject([{ cappedUntil, cause: { kind: 'log', transactionHash: filling } }, { cappedUntil }]);
+    await chain.warp(cap.windowSeconds);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'));
+    expect(await ofList()).toEqual([undefined, undefined, undefined]);
+    const again = await maker.fill(other, 51n);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'), Array(3).fill('gone CAPPED'));
+    await maker.client.setFillCap(cap);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'));
+    const told = (await maker.client.findOrder(filled.orderHash)).timeline.map(({ happened }) => happened);
+    expect(told).toEqual(['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
+    const back = ['ACTIVE', 'CAP_CHANGED'] as const;
+    const withheld = ['gone CAPPED', 'MakerObserved'] as const;
+    const steps: ExpectedStep[] = [submitted, found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
+    await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
+  });
+
   test('of a maker who is suspended leaves the feed, is listed and can be cancelled, and comes back as it is on the chain', async () => {
     const maker = await funded();
     const orders = (await maker.place({}, {}, { amount: 2000n })) as [SignedOrder, SignedOrder, SignedOrder];

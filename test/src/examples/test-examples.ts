@@ -55,7 +55,7 @@ const signatures = new Set((await Promise.all(orders)).map(({ signature }) => si
 console.log(signatures.size, [...signatures][0]);
 `;
 
-/** The maker's command: posts an order, lists it, cancels it, and finds all of it in the history. */
+/** The maker's command: posts an order, lists it, cancels it, finds all of it in the history, and sets a cap. */
 async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise<void> {
   const env = {
     MAKERBOOK_URL: baseUrl,
@@ -78,6 +78,10 @@ async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise
     .filter((entry) => entry.orderHash === orderHash)
     .map((entry) => entry.happened);
   expect([happened[0], happened.at(-1)]).toEqual(['OPENED', 'REMOVED']);
+  const token = tokens[0]?.address;
+  const cap = { token, amount: '7', windowSeconds: 60 };
+  expect(await run(`cap --making ${token}:7 --window 60`)).toEqual([cap]);
+  expect(await run(`cap --making ${token}:0 --window 0`)).toEqual([{ ...cap, amount: '0', windowSeconds: 0 }]);
   await expect(run('lsit')).rejects.toThrow('unknown command `lsit`');
   await expect(run('post --making 7')).rejects.toThrow('--making must be TOKEN:AMOUNT');
   await expect(run('cancel --all')).rejects.toThrow("Unknown option '--all'");

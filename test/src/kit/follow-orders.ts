@@ -150,7 +150,7 @@ function noteChange(changes: Map<string, OrderChange[]>, change: OrderChange): v
 /** What is wrong with a message about an order that left the feed for good; undefined where nothing is. */
 export function afterTheEnd(before: readonly OrderChange[], change: OrderChange): string | undefined {
   const last = before.at(-1);
-  if (last?.kind !== 'removed' || last.removal === 'QUARANTINED' || last.removal === 'SUSPENDED') return undefined;
+  if (last?.kind !== 'removed' || ['QUARANTINED', 'SUSPENDED', 'CAPPED'].includes(last.removal)) return undefined;
   return `${statusOf(change)} (offset ${change.id.offset}) came after ${statusOf(last)} (offset ${last.id.offset})`;
 }
 

@@ -4,6 +4,7 @@ import {
   cancelKeysRequestTypes,
   createOrderHasher,
   createRequestHashers,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
   hexToBytes,
   typedDataDomain,
@@ -41,7 +42,7 @@ export interface SignedItem {
 }
 
 /** What a maker says of all its orders. */
-export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys';
+export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys' | 'fill-cap';
 
 export const ORDERS_PATH = '/v0alpha/limit-orders';
 export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
@@ -97,7 +98,7 @@ export function requestMaker(stack: StackFile) {
     },
     stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
     history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
-    /** POST …/cancel-all of one token, …/heartbeat and …/cancel-keys. @param more is not signed */
+    /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed */
     exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet): Asked {
       const maker = wallet.address;
       const issuedAtMs = Date.now();
@@ -109,6 +110,10 @@ export function requestMaker(stack: StackFile) {
         ] as const,
         heartbeat: [heartbeatRequestTypes, { maker, cancelAt: nowSeconds() + 30, issuedAtMs }] as const,
         'cancel-keys': [cancelKeysRequestTypes, { maker, keys: [], issuedAtMs }] as const,
+        'fill-cap': [
+          fillCapRequestTypes,
+          { maker, token: making, amount: '0x64', windowSeconds: 60, issuedAtMs },
+        ] as const,
       }[kind];
       const digest = TypedDataEncoder.hash(typedDataDomain(sign.domain), types, { ...body, ...unsent });
       return posting(`/${kind}`, { ...body, signature: signer.signingKey.sign(digest).serialized, ...more });

@@ -109,6 +109,7 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     client,
     sign,
     statuses,
+    tokenAt,
     /** Signs and posts; answers with the orders. */
     async place(...terms: Terms[]): Promise<SignedOrder[]> {
       const orders = await Promise.all(terms.map(sign));

@@ -1,5 +1,5 @@
 import type { MakerFact } from '@makerbook/contracts-events';
-import { MakerDraft } from '@makerbook/domain';
+import { type FillCap, MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
@@ -42,6 +42,32 @@ export const defects: readonly Defect[] = [
     name: 'a switch that was signed before another replaces it',
     plant: foldBefore((draft, fact) => {
       if (fact.type === 'SwitchSet') draft.exits = { ...draft.exits, switchIssuedAtMs: 0 };
+      return true;
+    }),
+  },
+  { name: 'a cap is not judged', plant: replaceIn(MakerDraft, 'withCap', (_withCap, _draft, order) => order) },
+  {
+    name: 'orders that a cap withholds come back early',
+    plant: replaceIn(MakerDraft, 'setExits', (setExits, draft, exits) => {
+      const known = new Set(draft.exits.caps.map(({ untilSeconds }: FillCap) => untilSeconds));
+      const caps = exits.caps.map((cap: FillCap) =>
+        cap.untilSeconds > 0 && !known.has(cap.untilSeconds) ? { ...cap, untilSeconds: cap.untilSeconds - 1 } : cap,
+      );
+      setExits({ ...exits, caps });
+    }),
+  },
+  {
+    name: 'a new order is in the book though a cap withholds its token',
+    plant: replaceIn(MakerDraft, 'add', (add, _draft, order) => {
+      add(order.cappedUntil > 0 ? { ...order, cappedUntil: 0, inBook: true } : order);
+    }),
+  },
+  {
+    name: 'a cap that was signed before another replaces it',
+    plant: foldBefore((draft, fact) => {
+      if (fact.type !== 'FillCapSet') return true;
+      const caps = draft.exits.caps.map((cap) => ({ ...cap, issuedAtMs: 0 }));
+      draft.exits = { ...draft.exits, caps };
       return true;
     }),
   },

@@ -220,7 +220,8 @@ function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
     .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
     .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason, ...amounts }) => {
       const [remaining, makingAmount] = [BigInt(amounts.remaining), BigInt(amounts.makingAmount)];
-      const end = recordEnd({ status, reason } as OrderStatus, remaining < makingAmount ? remaining : undefined);
+      const state = { status, reason } as OrderStatus;
+      const end = recordEnd(state, remaining < makingAmount ? remaining : undefined, amounts.cappedUntil);
       return { orderHash, acceptedOffset, expiresAtSeconds, json: recordStart + end };
     });
 }

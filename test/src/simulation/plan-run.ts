@@ -7,6 +7,10 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'mine'; readonly acts: readonly number[] }
   /** A maker sends a request. */
   | { readonly do: 'visit'; readonly draw: number }
+  /** A maker posts orders of one token, and caps it. */
+  | { readonly do: 'cap'; readonly maker: number; readonly draw: number }
+  /** An order is filled with the next block. */
+  | { readonly do: 'fill'; readonly draw: number }
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
@@ -92,16 +96,27 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     hasKills,
     isFlushed: cache === 'flushed',
   }).plan();
+  const batchRecordsMax = chance.pick([500, 500, 3]);
   return {
     seed,
     partitions,
     hasFaults,
     hasCache: cache !== 'missing',
     ...settings,
-    batchRecordsMax: chance.pick([500, 500, 3]),
-    actions,
+    batchRecordsMax,
+    actions: [...actions, ...planCaps(chance, endMs)].toSorted((a, b) => a.atMs - b.atMs),
     quietAtMs: endMs + 10_000,
   };
+}
+
+/** In every other run: makers cap what is filled, and much is. */
+function planCaps(chance: Chance, endMs: number): Action[] {
+  if (chance.oneIn(2)) return [];
+  const draw = () => ({ atMs: chance.below(endMs), draw: chance.below(2 ** 31) });
+  return [
+    ...Array.from({ length: 4 }, (): Action => ({ ...draw(), do: 'cap', maker: chance.below(MAKERS) })),
+    ...Array.from({ length: 40 }, (): Action => ({ ...draw(), do: 'fill' })),
+  ];
 }
 
 interface Disturbances {

@@ -111,9 +111,13 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
   return (method, request) => {
     // A cancellation has its hashes in the body here, where each may have its salt.
     const path =
-      { DELETE: paths.cancellations, REPLACE: paths.replacements, ALL: paths.cancelAll, BEAT: paths.heartbeat }[
-        method
-      ] ?? paths.limitOrders;
+      {
+        DELETE: paths.cancellations,
+        REPLACE: paths.replacements,
+        ALL: paths.cancelAll,
+        BEAT: paths.heartbeat,
+        CAP: paths.fillCap,
+      }[method] ?? paths.limitOrders;
     const route = routes.find((each) => each.method === 'POST' && each.path === path);
     if (route === undefined) throw new Error(`there is no ${method}`);
     return route.handle(request);

@@ -63,6 +63,8 @@ export interface RunReport {
   readonly blocks: number;
   /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
   readonly held: number;
+  /** How often an order was withheld by a cap after a fact, and it was right. */
+  readonly capped: number;
 }
 
 const START_MS = 1_700_000_000_000;
@@ -226,6 +228,7 @@ class Run {
       quarantines: this.#quarantined.size,
       blocks: chain.head.header.number,
       held: verdict.held,
+      capped: verdict.capped,
     };
   }
 
@@ -323,6 +326,10 @@ class Run {
         return this.#mine(action.acts);
       case 'visit':
         return this.#visits.visit(action.draw);
+      case 'cap':
+        return this.#visits.cap(MAKER_ADDRESSES[action.maker] ?? MAKER_ADDRESSES[0], createChance(action.draw));
+      case 'fill':
+        return void this.#makers.fill(createChance(action.draw));
       case 'start':
         return this.#start(action.kind, action.draw);
       case 'quarantine':

@@ -5,6 +5,7 @@ import {
   createOrderHasher,
   createRequestHashers,
   createStructHasher,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
   hexToBytes,
   type Order,
@@ -14,7 +15,7 @@ import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contr
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
-import { type HashOrder, type MakersAtWork, nameOf, PROTOCOL, type SignedOrder } from './chain/act-on-chain.js';
+import { type HashOrder, type MakersAtWork, nameOf, PROTOCOL, type SignedOrder, TOKENS } from './chain/act-on-chain.js';
 import { FollowedStream } from './follow-stream.js';
 import { MAKERS } from './plan-run.js';
 import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
@@ -22,7 +23,7 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'REPLACE' | 'ALL' | 'BEAT' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
+  readonly kind: 'POST' | 'DELETE' | 'REPLACE' | 'ALL' | 'BEAT' | 'CAP' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
@@ -47,6 +48,7 @@ const orderHasher = createOrderHasher(domain);
 const requestHashers = createRequestHashers(domain);
 const hashCancelAll = createStructHasher(domain, cancelAllRequestTypes);
 const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
+const hashFillCap = createStructHasher(domain, fillCapRequestTypes);
 /** A page that has not come by then does not come: its process is gone. */
 const PAGE_MS_MAX = 20_000;
 const TAKING: Address = `0x${'31'.repeat(20)}`;
@@ -221,6 +223,20 @@ export class Visits {
     const signed = { maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) };
     const signature = this.#signatureOf(maker, bytesToHex(hashHeartbeat(signed)));
     return this.#send('BEAT', [{ maker } as SignedOrder], { body: { maker, cancelAt, issuedAtMs, signature } }, chance);
+  }
+
+  /** Posts some orders of one token, and caps it for some seconds, or removes the cap; one message may overtake an older one. */
+  cap(maker: Address, chance: Chance): void {
+    const token = chance.pick(TOKENS);
+    const { makers, nowMs } = this.#parts;
+    const sign = () => makers.sign(chance, Math.floor(nowMs() / 1000), { maker, token });
+    void this.post([sign(), sign(), sign()], chance);
+    for (const ageMs of chance.pick([[0], [4_000], [4_000, 0], [0, 4_000]])) {
+      const amount = quantity(BigInt(chance.pick([0, 1, 1, 1, 2, 4])));
+      const terms = { token, amount, windowSeconds: chance.pick([2, 5, 10, 15]), issuedAtMs: nowMs() - ageMs };
+      const signature = this.#signatureOf(maker, bytesToHex(hashFillCap({ maker, ...terms })));
+      void this.#send('CAP', [{ maker } as SignedOrder], { body: { maker, ...terms, signature } }, chance);
+    }
   }
 
   list(maker: Address, chance: Chance): Promise<Visit> {

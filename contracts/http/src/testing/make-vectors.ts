@@ -260,10 +260,15 @@ function makeExits() {
   const { signature: _all, ...all } = examples.cancelAll;
   const { signature: _beat, ...beat } = examples.heartbeat;
   const { signature: _keys, ...keys } = examples.cancelKeys;
+  const { signature: _cap, ...cap } = examples.fillCap;
   const everything = { maker: order.maker, untilMs: all.untilMs };
   const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
   const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
   const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
+  const capFields = [
+    ...fields('address', 'maker', 'token'),
+    ...fields('uint256', 'amount', 'windowSeconds', 'issuedAtMs'),
+  ];
   return {
     cancelAlls: [
       ...named('CancelAllRequest', allFields, all, { ...all, taking: zero }),
@@ -271,6 +276,7 @@ function makeExits() {
     ],
     heartbeats: named('HeartbeatRequest', beatFields, beat, beat),
     cancelKeys: named('CancelKeysRequest', keyFields, keys, keys),
+    fillCaps: named('FillCapRequest', capFields, cap, cap),
   };
 }
 

@@ -13,7 +13,12 @@ export interface FollowBookOptions extends Pick<FollowLogOptions, 'log' | 'watch
 }
 
 /** A withheld order is watched until it expires, because it may come back with the state that it has on the chain. */
-export const staysWatched = new Set<string>(['GRACE_PERIOD', 'QUARANTINED', 'SUSPENDED'] satisfies WithholdingReason[]);
+export const staysWatched = new Set<string>([
+  'GRACE_PERIOD',
+  'QUARANTINED',
+  'SUSPENDED',
+  'CAPPED',
+] satisfies WithholdingReason[]);
 /** The book is ahead of the rows of which the snapshot is made: read again from so many records before its end. */
 const TAIL_RECORDS = 5000n;
 /** An order that is gone may be watched a moment longer. */

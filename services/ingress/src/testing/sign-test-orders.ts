@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import {
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
   orderCancellationRequestTypes,
   orderTypes,
@@ -74,6 +75,7 @@ const exitTypes = {
   cancelAll: cancelAllRequestTypes,
   heartbeat: heartbeatRequestTypes,
   cancelKeys: cancelKeysRequestTypes,
+  fillCap: fillCapRequestTypes,
 };
 
 /** The body of a request about all orders of the maker; it is issued now, unless the terms say otherwise. */

@@ -67,9 +67,9 @@ function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): Fun
   return { maker, token, balance: String(balance), allowance: String(allowance), block, openOrders };
 }
 
-function orderStateRow({ orderHash, remaining, isObserved, state, inBook }: OpenOrder): OrderStateRow {
+function orderStateRow({ orderHash, remaining, isObserved, state, inBook, cappedUntil }: OpenOrder): OrderStateRow {
   const reason = state.status === 'INACTIVE' ? state.reason : null;
-  return { orderHash, remaining: String(remaining), isObserved, status: state.status, reason, inBook };
+  return { orderHash, remaining: String(remaining), isObserved, status: state.status, reason, inBook, cappedUntil };
 }
 
 function orderRow(order: OpenOrder): OrderRow {

@@ -100,6 +100,7 @@ export class Changes {
       status,
       reason: kind === 'OrderRemoved' ? transition.reason : reason,
       remaining: String(order.remaining),
+      cappedUntil: order.cappedUntil,
     });
   }
 

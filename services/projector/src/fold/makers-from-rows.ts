@@ -87,6 +87,7 @@ function orderFromRow(row: OrderRow): OpenOrder {
     isObserved: row.isObserved,
     state: stateFromRow(row),
     inBook: row.inBook,
+    cappedUntil: row.cappedUntil,
   };
 }
 

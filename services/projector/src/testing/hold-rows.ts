@@ -180,9 +180,9 @@ export class RowsInMemory {
       refuseUnless(!orders.has(row.orderHash), `${row.orderHash} is there already`);
       orders.set(row.orderHash, row);
     }
-    for (const { orderHash, remaining, isObserved, status, reason, inBook } of commit.changed) {
-      const row = orders.get(orderHash);
-      if (row !== undefined) orders.set(orderHash, { ...row, remaining, isObserved, status, reason, inBook });
+    for (const state of commit.changed) {
+      const row = orders.get(state.orderHash);
+      if (row !== undefined) orders.set(state.orderHash, { ...row, ...state });
     }
     for (const row of commit.hashes) {
       if (row.state !== 'UNFOLDED' || !hashes.has(hashKeyText(row))) hashes.set(hashKeyText(row), row);

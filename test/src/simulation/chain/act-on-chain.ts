@@ -35,10 +35,12 @@ export interface SignedOrder {
 /** The makers with their orders, and what they do on the chain. */
 export interface MakersAtWork {
   readonly orders: readonly SignedOrder[];
-  /** One more order. */
-  sign(chance: Chance, nowSeconds: number): SignedOrder;
+  /** One more order, of the maker and the token if they are given. */
+  sign(chance: Chance, nowSeconds: number, of?: Pick<SignedOrder, 'maker' | 'token'>): SignedOrder;
   /** Something that the next block does, in words; undefined where it would have reverted. */
   act(chance: Chance): string | undefined;
+  /** Likewise, a fill. */
+  fill(chance: Chance): string | undefined;
 }
 
 /** Names an order by its terms; it is the `number`th. */
@@ -60,8 +62,8 @@ export function openMakers(
   }
   return {
     orders,
-    sign: (chance, nowSeconds) => {
-      const terms = drawTerms(chain, chance, makers, { number: orders.length, nowSeconds });
+    sign: (chance, nowSeconds, of) => {
+      const terms = drawTerms(chain, chance, of, makers, { number: orders.length, nowSeconds });
       const order = { ...terms, hash: hashOrder(terms, orders.length) };
       orders.push(order);
       return order;
@@ -70,6 +72,7 @@ export function openMakers(
       const acts = actsOf(chain, chance, makers, orders);
       return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
     },
+    fill: (chance) => actsOf(chain, chance, makers, orders).fill(),
   };
 }
 
@@ -143,15 +146,16 @@ function actsOf(
 function drawTerms(
   chain: Chain,
   chance: Chance,
+  of: Pick<SignedOrder, 'maker' | 'token'> | undefined,
   makers: readonly [Address, ...Address[]],
   { number, nowSeconds }: { readonly number: number; readonly nowSeconds: number },
 ): Parameters<HashOrder>[0] {
-  const maker = chance.pick(makers);
+  const maker = of?.maker ?? chance.pick(makers);
   const wasAhead = chance.oneIn(8);
   return {
     label: `order ${number} of ${nameOf(maker)}`,
     maker,
-    token: chance.pick(TOKENS),
+    token: of?.token ?? chance.pick(TOKENS),
     amount: BigInt(chance.between(1, 9)),
     nonce: chain.value(nonceOf(PROTOCOL, maker)) + (wasAhead ? 1n : 0n),
     wasAhead,

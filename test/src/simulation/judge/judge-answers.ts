@@ -80,6 +80,7 @@ class AnswerJudge {
         return this.#judgeReplaced(visit);
       case 'ALL':
       case 'BEAT':
+      case 'CAP':
         return this.#judgeExit(visit);
       case 'STREAM':
         return [];
@@ -375,14 +376,16 @@ function isMeant(submitted: MakerEvent, scope: Omit<OrdersCancelled, 'type' | 'c
 /** The body of a list, of a maker as a replay describes it. */
 function listOf(described: string | undefined, nowSeconds: number): string {
   if (described === undefined) return '[]';
-  const orders = JSON.parse(described)[4] as [string, [string, number, number], [string], [string, string | null]][];
+  type Described = [string, [string, number, number], [string, boolean, boolean, number], [string, string | null]];
+  const orders = JSON.parse(described)[4] as Described[];
   const records = orders
     .filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds)
-    .map(([start, , [remaining], [status, reason]]) => {
+    .map(([start, , [remaining, , , cappedUntil], [status, reason]]) => {
       const { amount } = JSON.parse(`${start}}`).order.making;
       const rest =
         BigInt(remaining) < BigInt(amount) ? `,"remainingMakingAmount":"0x${BigInt(remaining).toString(16)}"` : '';
-      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${rest}}`;
+      const capped = cappedUntil === 0 ? '' : `,"cappedUntil":${cappedUntil}`;
+      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${rest}${capped}}`;
     });
   return `[${records.join(',')}]`;
 }

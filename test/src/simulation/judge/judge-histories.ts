@@ -38,9 +38,11 @@ export function judgeStreams({ streams }: Visits, replays: readonly Replay[]): s
 /** All that happened to the orders of a maker, in the order in which it is told. */
 export function historyOf(replay: Replay, maker: Address) {
   const changes = replay.history.flatMap((line) => {
-    const [offset = '', happened = '', hash = '', remaining = '', whose] = line.split(' ');
+    const [offset = '', happened = '', hash = '', remaining = '', whose, capped = ''] = line.split(' ');
     const key = [BigInt(offset), hash, happenings.indexOf(happened as Happening), -1, -1] as const;
-    return whose === maker ? [{ key, line: [offset, hash, happened, remaining].join(' ') }] : [];
+    // How an order ended says nothing of a cap.
+    const withheld = happened === 'REMOVED' ? '0' : capped;
+    return whose === maker ? [{ key, line: [offset, hash, happened, remaining, withheld].join(' ') }] : [];
   });
   const fills = [...replay.fills.values()].flatMap((line) => {
     const [block = '', index = '', hash = '', whose, offset = ''] = line.split(' ');
@@ -61,5 +63,5 @@ export function lineOf(entry: TimelineEntry, hash: Hex): string {
   const [, offset = ''] = entry.position.split(':');
   return entry.happened === 'FILLED'
     ? [offset, hash, entry.happened, entry.blockNumber, entry.logIndex].join(' ')
-    : [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount)].join(' ');
+    : [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount), entry.cappedUntil ?? 0].join(' ');
 }

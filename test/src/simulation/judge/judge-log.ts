@@ -3,6 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
 import type { SignedOrder } from '../chain/act-on-chain.js';
+import { CountedFills } from './judge-caps.js';
 import { CutOffOrders } from './judge-exits.js';
 import { mayEndBy, stateAt, stateOf, type Truth, whyNotActive } from './judge-order.js';
 
@@ -20,6 +21,8 @@ export interface Verdict {
   readonly wrong: readonly string[];
   /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
   readonly held: number;
+  /** How often an order was withheld by a cap after a fact, and it was right. */
+  readonly capped: number;
 }
 
 /**
@@ -27,7 +30,7 @@ export interface Verdict {
  * the end, when nothing has happened for long, every order must be what the chain says.
  */
 export function judgeLog(options: JudgeOptions): Verdict {
-  const tally = { held: 0 };
+  const tally = { held: 0, capped: 0 };
   const wrong = options.partitions.flatMap((facts) => {
     const partition = new JudgedPartition(options, tally);
     for (const [offset, fact] of facts) partition.take(offset, fact);
@@ -38,13 +41,16 @@ export function judgeLog(options: JudgeOptions): Verdict {
 
 class JudgedPartition {
   private readonly options: JudgeOptions;
-  private readonly tally: { held: number };
+  private readonly tally: { held: number; capped: number };
   private readonly signed: ReadonlyMap<Hex, SignedOrder>;
   private readonly fold: PartitionFold;
   private readonly wrong: string[] = [];
   private readonly posted = new Set<Hex>();
   private readonly deleted = new Set<Hex>();
   private readonly cutOff = new CutOffOrders();
+  private readonly counted: CountedFills;
+  /** Makers who were in quarantine: what was read meanwhile counts once they are released, as it was then. */
+  private readonly wereQuarantined = new Set<Address>();
   private readonly removed = new Map<Hex, RemovalReason>();
   /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
   private readonly readAt = new Map<Address, number>();
@@ -57,6 +63,7 @@ class JudgedPartition {
     this.options = options;
     this.tally = tally;
     this.fold = new PartitionFold({ routingGraceSeconds: options.graceSeconds });
+    this.counted = new CountedFills(options);
     this.signed = new Map(options.orders.map((order) => [order.hash, order]));
   }
 
@@ -67,6 +74,7 @@ class JudgedPartition {
     for (const orderHash of cutOff) this.deleted.add(orderHash);
     if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
     if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
+    this.counted.take(fact, (hash) => this.fold.find(hash)?.order.order.making.token);
     const { block: before } = this.fold.clock;
     if (fact.type === 'MakerObserved' && fact.block.number < before) {
       this.wrong.push(`the reading at ${offset} of block ${fact.block.number} comes after block ${before}`);
@@ -82,6 +90,8 @@ class JudgedPartition {
       }
     }
     if ('maker' in fact) this.judgeBook(fact.maker, offset);
+    if ('maker' in fact || fact.type === 'BlockProcessed')
+      this.judgeCaps('maker' in fact ? fact.maker : undefined, offset);
     if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, offset);
   }
 
@@ -99,7 +109,8 @@ class JudgedPartition {
         this.report(hash, `ends as ${says}, but is ${expected}`);
       }
       const isDue = known !== undefined && signed.expiresAt - graceSeconds > this.fold.clock.seconds;
-      if (isDue && !known.order.inBook) this.report(hash, 'is not in the book in the end');
+      if (isDue && !known.order.inBook && this.counted.until(signed.maker, signed.token) === 0)
+        this.report(hash, 'is not in the book in the end');
     }
     const last = this.fold.clock.block;
     const head = chain.head.header.number;
@@ -128,6 +139,20 @@ class JudgedPartition {
     for (const { orderHash, order, inBook } of this.fold.openOrders()) {
       if (inBook && order.maker === maker)
         this.report(orderHash, `is in the book at ${offset}, and its maker may not trade`);
+    }
+  }
+
+  /** Exactly those orders are withheld by a cap that are to be. @param whose undefined: of all makers */
+  private judgeCaps(whose: Address | undefined, offset: bigint): void {
+    for (const { orderHash, order, inBook, cappedUntil } of this.fold.openOrders()) {
+      const { maker, making } = order;
+      if (whose !== undefined && maker !== whose) continue;
+      if (this.fold.isQuarantined(maker)) this.wereQuarantined.add(maker);
+      if (this.wereQuarantined.has(maker)) continue;
+      const until = this.counted.until(maker, making.token);
+      if (cappedUntil !== until) this.report(orderHash, `is capped until ${cappedUntil} at ${offset}, not ${until}`);
+      if (until > 0) this.tally.capped += 1;
+      if (until > 0 && inBook) this.report(orderHash, `is in the book at ${offset}, and capped until ${until}`);
     }
   }
 

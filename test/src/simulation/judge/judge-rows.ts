@@ -80,8 +80,8 @@ function judgeMakers(tables: Tables, must: ExpectedRows, later?: ExpectedRows): 
 }
 
 function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): string[] {
-  const is = tables.history.map(({ logOffset, happened, orderHash, remaining, maker }) => {
-    return `${logOffset} ${happened} ${orderHash} ${remaining} ${maker}`;
+  const is = tables.history.map(({ logOffset, happened, orderHash, remaining, maker, cappedUntil }) => {
+    return `${logOffset} ${happened} ${orderHash} ${remaining} ${maker} ${cappedUntil}`;
   });
   const expected = replay.history.slice(0, must.history);
   const at = `at ${tables.projection.nextOffset}`;
@@ -155,7 +155,7 @@ function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnT
     orders.map((order) => [
       order.recordStart,
       [String(order.acceptedOffset), order.acceptedAtMs, order.expiresAtSeconds],
-      [order.remaining, order.isObserved, order.inBook],
+      [order.remaining, order.isObserved, order.inBook, order.cappedUntil],
       [order.status, order.reason],
     ]),
     [String(row.listVersion), row.openOrders],

@@ -205,7 +205,8 @@ export class Replay {
     const { admission, limits, nonce, exits } = one.draft;
     const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
     const withPlace = (order: OpenOrder): OpenOrder => {
-      return { ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) };
+      const isIn = !isBarred && order.cappedUntil === 0;
+      return { ...order, inBook: isIn && this.#clock.seconds < routableUntilSeconds(order, this.#rules) };
     };
     if (happened.some(({ kind }) => kind === 'MakerChanged')) {
       this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, exits, offset: this.#offset }]);
@@ -251,7 +252,8 @@ export class Replay {
     }
     if (!('order' in transition) || transition.kind === 'OrderObserved') return;
     const { kind, order, offset } = transition;
-    this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${order.orderHash} ${order.remaining} ${maker}`);
+    const { orderHash, remaining, cappedUntil } = order;
+    this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${orderHash} ${remaining} ${maker} ${cappedUntil}`);
   }
 
   /** An order of a maker in quarantine waits in the log. */
@@ -321,7 +323,7 @@ export class Replay {
       [...orders.values()].map((order) => [
         recordStart(order),
         [String(order.acceptedOffset), order.acceptedAtMs, expirySeconds(order)],
-        [String(order.remaining), order.isObserved, order.inBook],
+        [String(order.remaining), order.isObserved, order.inBook, order.cappedUntil],
         [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
       ]),
       [String(listVersion), orders.size],

@@ -43,6 +43,8 @@ const summaries: Readonly<Record<MessageName, string>> = {
   SwitchSet:
     "The maker's dead-man's switch: its orders are cancelled once the partition's clock gets there, unless a newer one came first.",
   CancelKeysSet: 'These addresses may cancel for the maker, and no others.',
+  FillCapSet:
+    'Where more than `amount` of the token is filled within a window, the orders of the maker that sell it leave the book until the window has passed.',
   MakerObserved:
     'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has processed a newer block.',
   MakerAdmitted:
