@@ -40,6 +40,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     status: 'VALIDATING',
     reason: null,
     inBook: true,
+    walletSignature: null,
     recordStart: `{"order":{"salt":"0x${number.toString(16)}"},"orderHash":"${orderHash}","signature":"0x"`,
     ...changed,
   };
