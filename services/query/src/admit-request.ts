@@ -56,8 +56,8 @@ export async function admitRequest(
   const maker = request.maker ?? signer;
   if (maker === undefined) return { code: 'invalid_signature', detail: `the signature is not valid: ${fault}` };
   if (!rules.isKnown(maker)) {
-    const detail = `the request was signed by ${maker}, which is not on the whitelist`;
-    return { code: 'maker_not_whitelisted', detail };
+    const who = request.maker === undefined ? `the request was signed by ${maker}, which` : `maker ${maker}`;
+    return { code: 'maker_not_whitelisted', detail: `${who} is not on the whitelist` };
   }
   if (maker === signer) return maker;
   const question = { wallet: maker, digests: [bytesToHex(digest)], signature: request.signature };

@@ -82,8 +82,7 @@ export class Touched {
     const toRead = this.maker(maker, cause);
     toRead.nonce = true;
     for (const token of maker.pairs.keys()) toRead.tokens.add(token);
-    this.wallet(maker, cause);
-    if (withOrders) for (const order of maker.orders) toRead.orders.add(this.watched.orderHash(order));
+    for (const order of withOrders ? maker.orders : maker.walletOrders.keys()) this.order(order, cause);
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
