@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { until } from '@makerbook/parts';
 import { Interface, MaxUint256, type NonceManager, Wallet } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { addressOf, type Stage, until } from './testing/stage-chain.js';
+import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const { TestToken, TestWallet } = deployArtifacts;
 const [HONEST, REVERTS] = [0, 1] as const;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { openTcpGate, startAnvil } from '@makerbook/parts';
+import { openTcpGate, startAnvil, until } from '@makerbook/parts';
 import { Contract, ContractFactory, JsonRpcProvider, Wallet } from 'ethers';
 import {
   hashOf,
@@ -12,7 +12,7 @@ import {
   signExit,
   signOrder,
 } from './testing/sign-test-orders.js';
-import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
+import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 const { abi, bytecode } = deployArtifacts.TestWallet;
 const [HONEST, REVERTS] = [0, 1] as const;

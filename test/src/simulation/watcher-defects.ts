@@ -62,22 +62,13 @@ export const watcherDefects: readonly Defect[] = [
   },
   {
     name: 'a contract that has a log is not asked about its signatures',
-    plant: () => replaceMethod(WatchedSet.prototype, 'walletsIn', () => () => []),
+    plant: replaceIn(WatchedSet, 'walletsIn', () => []),
   },
   {
     name: 'contracts are not asked about their signatures behind missed blocks',
-    plant: () =>
-      replaceMethod(
-        Touched.prototype,
-        'whole',
-        (whole) =>
-          function (this: Touched, ...given: Parameters<Touched['whole']>) {
-            const wallet = this.wallet;
-            this.wallet = () => undefined;
-            whole.apply(this, given);
-            this.wallet = wallet;
-          },
-      ),
+    plant: replaceIn(Touched, 'whole', (whole, _, maker, ...rest) =>
+      whole({ ...maker, walletOrders: new Map() }, ...rest),
+    ),
   },
   {
     name: 'a holder does not read the orders that the one before it has not read',
