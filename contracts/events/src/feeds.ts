@@ -26,8 +26,9 @@ export const fundingView = z
 
 /**
  * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
- * time), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED`
- * (its maker was suspended or removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no longer withholds it).
+ * time, or its wallet refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`,
+ * `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED` (its maker was suspended or removed, and is on the whitelist
+ * again), `CAP_CHANGED` (its maker's cap no longer withholds it).
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -76,7 +77,10 @@ const bookEntryBase = {
  * filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
-  z.object({ ...bookEntryBase, status: z.literal('VALIDATING').describe('not read on the chain yet') }),
+  z.object({
+    ...bookEntryBase,
+    status: z.literal('VALIDATING').describe('not read on the chain yet, or its wallet does not accept its signature'),
+  }),
   z.object({
     ...bookEntryBase,
     status: z.literal('ACTIVE').describe('it could be filled at the last block'),

@@ -21,6 +21,12 @@ export const orderSubmitted = z.object({
   orderHash: bytes32,
   order,
   signature,
+  byWallet: z
+    .literal(true)
+    .optional()
+    .describe(
+      "the contract at the maker's address accepted the signature (EIP-1271); left out: the maker's key signed",
+    ),
   acceptedAtMs: milliseconds,
   cause,
 });
@@ -95,12 +101,17 @@ export const observedFunds = z.object({ token: address, balance: quantity, allow
 
 /**
  * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
- * by an amount that can never be filled again.
+ * by an amount that can never be filled again. A `refused` order cannot be filled, and counts as unread: its wallet may accept it
+ * again.
  */
 export const observedOrder = z.object({
   orderHash: bytes32,
   filled: quantity,
   cancelled: z.boolean().describe('by `cancelOrder`, or by an amount that can never be filled again'),
+  refused: z
+    .literal(true)
+    .optional()
+    .describe("the contract at the maker's address does not accept the signature; left out: it does, or a key signed"),
 });
 
 /** One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it. */

@@ -95,6 +95,9 @@ describe('messages on the log', () => {
       'BookEntryRemoved.v1.json',
       'MakerObserved-fills.v1.json',
       'MakerObserved-funds.v1.json',
+      'MakerObserved-wallet.v1.json',
+      'OrderSubmitted-wallet.v1.json',
+      'BookEntry-wallet.v1.json',
       'MakerSuspended-reason.v1.json',
       'OrdersCancelled-any.v1.json',
     ];

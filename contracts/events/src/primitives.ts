@@ -15,8 +15,11 @@ export const bytes32 = hex(/^0x[0-9a-f]{64}$/, '32 bytes in lowercase hex');
 /** A uint256 in minimal lowercase hex: `0x0`, `0x1f`. */
 export const quantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in minimal lowercase hex');
 
-/** A maker's signature as it was accepted: 65 bytes r‖s‖v, or 64 bytes in the compact form of EIP-2098. */
-export const signature = hex(/^0x([0-9a-f]{128}|[0-9a-f]{130})$/, 'a 64 or 65 byte signature in lowercase hex');
+/** A signature as it was accepted. A key's has 65 bytes r‖s‖v, or 64 in the compact form of EIP-2098; a contract's any bytes. */
+export const signature = hex(
+  /^0x([0-9a-f]{2}){0,1024}$/,
+  "a signature in lowercase hex: a key's has 64 or 65 bytes, a contract's up to 1024",
+);
 
 /** A block number. */
 export const blockNumber = z.int().nonnegative().describe('a block number');

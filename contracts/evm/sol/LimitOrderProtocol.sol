@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {ReentrancyGuard} from "@openzeppelin/contracts/utils/ReentrancyGuard.sol";
+import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SignedDomain} from "./SignedDomain.sol";
 
@@ -48,6 +49,7 @@ contract LimitOrderProtocol is SignedDomain, ReentrancyGuard {
     error TakerNotPermitted(address taker, address permittedTaker);
     error NotMaker(address caller, address maker);
     error InvalidSigner(address signer, address maker);
+    error WalletRefusesSignature(address maker);
     error ZeroAmount();
 
     bytes32 private constant TOKEN_AMOUNT_TYPE_HASH = keccak256("TokenAmount(address token,uint256 amount)");
@@ -123,8 +125,7 @@ contract LimitOrderProtocol is SignedDomain, ReentrancyGuard {
 
         bytes32 orderHash = hashOrder(order);
         if (cancelled[orderHash]) revert OrderIsCancelled(orderHash);
-        address signer = _recover(orderHash, signature);
-        if (signer != order.maker) revert InvalidSigner(signer, order.maker);
+        _requireSigned(order.maker, orderHash, signature);
 
         uint256 left = order.making.amount - filled[orderHash];
         if (makingAmount > left) revert InsufficientRemaining(makingAmount, left);
@@ -137,6 +138,20 @@ contract LimitOrderProtocol is SignedDomain, ReentrancyGuard {
         // The maker is paid first: a token that calls back finds the fill booked and the guard closed.
         IERC20(order.taking.token).safeTransferFrom(msg.sender, order.maker, takingAmount);
         IERC20(order.making.token).safeTransferFrom(order.maker, msg.sender, makingAmount);
+    }
+
+    /// @dev A key signs first, so an account with a key is asked for nothing, whether it has code (EIP-7702) or not. Else a
+    /// maker with code is asked (EIP-1271). It is asked by `staticcall`: it can change nothing.
+    function _requireSigned(address maker, bytes32 orderHash, bytes calldata signature) private view {
+        if (maker.code.length == 0) {
+            address signer = _recover(orderHash, signature);
+            if (signer != maker) revert InvalidSigner(signer, maker);
+        } else if (
+            _tryRecover(orderHash, signature) != maker
+                && !SignatureChecker.isValidERC1271SignatureNowCalldata(maker, orderHash, signature)
+        ) {
+            revert WalletRefusesSignature(maker);
+        }
     }
 
     function _hashTokenAmount(TokenAmount calldata amount) private pure returns (bytes32) {

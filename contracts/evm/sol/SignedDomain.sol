@@ -65,6 +65,17 @@ abstract contract SignedDomain is IERC5267 {
         revert InvalidSignatureLength(signature.length);
     }
 
+    /// @dev The same, and zero where `_recover` reverts.
+    function _tryRecover(bytes32 digest, bytes calldata signature) internal pure returns (address signer) {
+        if (signature.length == 65) {
+            uint8 v = uint8(signature[64]);
+            bytes32 s = bytes32(signature[32:64]);
+            (signer,,) = ECDSA.tryRecover(digest, v < 2 ? v + 27 : v, bytes32(signature[0:32]), s);
+        } else if (signature.length == 64) {
+            (signer,,) = ECDSA.tryRecover(digest, bytes32(signature[0:32]), bytes32(signature[32:64]));
+        }
+    }
+
     function _buildDomainSeparator() private view returns (bytes32) {
         return keccak256(
             abi.encode(

@@ -16,6 +16,7 @@ const CONTRACT_SOURCES: Readonly<Record<string, string>> = {
   Navigator: 'Navigator.sol',
   TestPool: 'TestPool.sol',
   Multicall3: 'Multicall3.sol',
+  TestWallet: 'TestWallet.sol',
   TestToken: 'tokens/TestToken.sol',
   WrappedNative: 'tokens/WrappedNative.sol',
   RebasingToken: 'tokens/RebasingToken.sol',

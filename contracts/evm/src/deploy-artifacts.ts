@@ -7,6 +7,7 @@ import OrderFiller from './artifacts/OrderFiller.json' with { type: 'json' };
 import RebasingToken from './artifacts/RebasingToken.json' with { type: 'json' };
 import TestPool from './artifacts/TestPool.json' with { type: 'json' };
 import TestToken from './artifacts/TestToken.json' with { type: 'json' };
+import TestWallet from './artifacts/TestWallet.json' with { type: 'json' };
 import WrappedNative from './artifacts/WrappedNative.json' with { type: 'json' };
 
 /** What the deployer needs of each contract: its JSON ABI and its creation bytecode. */
@@ -20,5 +21,6 @@ export const deployArtifacts = {
   RebasingToken,
   TestPool,
   TestToken,
+  TestWallet,
   WrappedNative,
 };

@@ -5,6 +5,7 @@ import {
   Contract,
   type ContractTransactionReceipt,
   type ContractTransactionResponse,
+  getAddress,
   Interface,
   type Log,
   MaxUint256,
@@ -197,6 +198,57 @@ describe('a signature', () => {
   test('of no one does not fill an order of the zero address', async () => {
     const order = newOrder({ maker: ZERO_ADDRESS });
     await expectRevert(tryFill(order, 1n, { signature: `0x${'00'.repeat(65)}` }), 'ECDSAInvalidSignature');
+  });
+});
+
+describe('the order of a contract wallet', () => {
+  const ANSWERS = { honest: 0, reverts: 1, dirty: 2, short: 3 };
+  const { abi } = deployArtifacts.TestWallet;
+  let wallet: Contract;
+  let order: Order;
+  beforeAll(async () => {
+    const address = await chain.deploy(deployArtifacts.TestWallet, maker.address);
+    wallet = new Contract(address, abi, taker);
+    await send(token(making, taker), 'mint', address, 1000n);
+    const approval = token(making, taker).interface.encodeFunctionData('approve', [protocolAddress, MaxUint256]);
+    await send(wallet, 'execute', making, approval);
+    order = newOrder({ maker: address });
+  });
+  const refused = () => expectRevert(tryFill(order, 1n), 'WalletRefusesSignature');
+
+  test('is filled with a signature that the wallet takes, of any length', async () => {
+    expect(protocolEvents(await fill(order, 2n))[0]?.[0]).toBe('OrderFilled');
+    expect(await tryFill(order, 2n, { signature: `${sign(order)}${'ab'.repeat(1000)}` })).toBe(1n);
+  });
+
+  test('is refused with another signature, and once the wallet takes it no more', async () => {
+    await expectRevert(tryFill(order, 1n, { signer: taker }), 'WalletRefusesSignature', [order.maker].map(getAddress));
+    await expectRevert(tryFill(order, 1n, { signature: '0x' }), 'WalletRefusesSignature');
+    await send(wallet, 'setOwner', taker.address);
+    await refused();
+    await send(wallet, 'setOwner', maker.address);
+    expect(await tryFill(order, 2n)).toBe(1n);
+  });
+
+  test.each(['reverts', 'dirty', 'short'] as const)('is refused where the wallet answers badly: %s', async (how) => {
+    await send(wallet, 'setAnswer', ANSWERS[how], 0n);
+    await refused();
+    await send(wallet, 'setAnswer', ANSWERS.honest, 0n);
+  });
+
+  test('that burns all the gas it gets ends the fill, and books nothing', async () => {
+    await send(wallet, 'setAnswer', ANSWERS.honest, MaxUint256);
+    const sent = await protocol.getFunction('fillOrder').send(order, sign(order), 1n, MaxUint256, GAS);
+    await expect(sent.wait()).rejects.toMatchObject({ receipt: { status: 0 } });
+    await send(wallet, 'setAnswer', ANSWERS.honest, 0n);
+  });
+
+  test('needs no wallet where a key signs: an account with a key and code (EIP-7702) is not asked', async () => {
+    const { provider } = chain;
+    await provider.send('anvil_setCode', [maker.address, await provider.getCode(String(wallet.target))]);
+    expect(await tryFill(newOrder(), 2n)).toBe(1n);
+    await expectRevert(tryFill(newOrder(), 1n, { signer: taker }), 'WalletRefusesSignature');
+    await provider.send('anvil_setCode', [maker.address, '0x']);
   });
 });
 

@@ -155,6 +155,7 @@ const internal = {
   cause: 'A fault in the service.',
   remedy: 'Send the request again, a list newly signed. If it repeats, tell the operator its id.',
 };
+const unasked = 'a contract wallet cannot be asked';
 const stopped = 'the service stops or is overloaded';
 const signAnew = 'Send the request again, newly signed.';
 const wait = 'Wait for `Retry-After` seconds.';
@@ -164,7 +165,8 @@ const makerLimited = {
   remedy: wait,
 };
 const notTheMaker = {
-  cause: "A signature does not recover to the order's maker, or has high `s` or another form.",
+  cause:
+    "A signature does not recover to the order's maker, or has high `s` or another form; and no contract of the maker accepts it.",
   remedy: 'Compare domain, types, salt and values with what you signed: `detail` names what it recovers to.',
 };
 const whitelist = 'Ask the operator to put the maker on the whitelist.';
@@ -264,11 +266,12 @@ const signedReadErrors: ErrorCases = {
     remedy: 'Sign anew; take 1 or 2 seconds off a clock that is ahead.',
   },
   invalid_signature: {
-    cause: 'No address recovers from the signature, or it has high `s` or another form.',
+    cause:
+      'No address recovers from the signature, or it has high `s` or another form; or the `maker` that the request names has not signed, and no contract of it accepts the signature.',
     remedy: 'Use a form of Interface 5.',
   },
   maker_not_whitelisted: {
-    cause: 'The recovered signer was never on the whitelist.',
+    cause: 'The recovered signer, or the `maker` that the request names, was never on the whitelist.',
     remedy: `If \`detail\` names another address than the maker's, the signature is of something else. ${whitelist}`,
   },
   request_replayed: {
@@ -321,7 +324,7 @@ const list: Operation = {
     ...signedReadErrors,
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders does not answer, the whitelist is still being read, or ${stopped}.`,
+      cause: `The store of orders does not answer, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -358,7 +361,7 @@ const findOrder: Operation = {
     },
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders or the log does not answer, the order is still on its way, the whitelist is still being read, or ${stopped}.`,
+      cause: `The store of orders or the log does not answer, the order is still on its way, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -390,7 +393,7 @@ const readHistory: Operation = {
     },
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders or the log does not answer, the whitelist is still being read, or ${stopped}.`,
+      cause: `The store of orders or the log does not answer, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -423,7 +426,7 @@ const stream: Operation = {
       remedy: 'Wait for `Retry-After` seconds, or end a stream.',
     },
     unavailable: {
-      cause: `The store of orders does not answer, the whitelist is still being read, the process has as many streams as it may have, or ${stopped}.`,
+      cause: `The store of orders does not answer, the whitelist is still being read, the process has as many streams as it may have, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -442,7 +445,7 @@ const cancelErrors = {
   invalid_signature: notTheMaker,
   rate_limited: makerLimited,
   unavailable: {
-    cause: `The log did not confirm, an order may still be on its way, or ${stopped}. Some orders may be cancelled.`,
+    cause: `The log did not confirm, an order may still be on its way, ${unasked}, or ${stopped}. Some orders may be cancelled.`,
     remedy: 'Send the same request again until it is answered.',
   },
   internal,
@@ -529,13 +532,14 @@ const exitErrors: ErrorCases = {
     remedy: 'Fix the places that `errors` names.',
   },
   invalid_signature: {
-    cause: 'The signer is not the maker, nor a key that may do it, or the signature has high `s` or another form.',
+    cause:
+      'The signer is not the maker, nor a key that may do it, or the signature has high `s` or another form; and no contract of the maker accepts it.',
     remedy: 'Compare domain, types and values with what you signed: `detail` names what it recovers to.',
   },
   maker_not_whitelisted: { cause: 'The maker was never on the whitelist.', remedy: whitelist },
   rate_limited: makerLimited,
   unavailable: {
-    cause: `The log did not confirm, the whitelist is still being read, or ${stopped}.`,
+    cause: `The log did not confirm, the whitelist is still being read, ${unasked}, or ${stopped}.`,
     remedy: 'Send the same request again until it is answered: repeating is harmless.',
   },
   internal,

@@ -29,7 +29,7 @@ function orderShape<Q extends z.ZodType, A extends z.ZodType, T extends z.ZodTyp
     expiresAt: quantity.describe('Unix seconds (not milliseconds), in hex. From then on the order is invalid for good'),
     making: amount,
     taking: amount,
-    maker: address.describe('The address that signs'),
+    maker: address.describe('The address that signs, or a contract that accepts the signature'),
     permittedTaker: address.describe('The zero address: anyone may fill'),
   };
 }
@@ -77,7 +77,7 @@ export const sentQuantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in 
 /** An address as it is sent. */
 export const sentAddress = hex(/^0x[0-9a-f]{40}$/, 'a 20-byte address in lowercase hex');
 const orderHash = hex(/^0x[0-9a-f]{64}$/, 'the EIP-712 digest that the maker signed, in lowercase hex');
-const signature = hex(/^0x([0-9a-f]{2}){64,65}$/, "the maker's signature as it was posted, in lowercase hex");
+const signature = hex(/^0x([0-9a-f]{2}){0,1024}$/, "the maker's signature as it was posted, in lowercase hex");
 
 const tokenAmount = z
   .object({ token: sentAddress, amount: sentQuantity })
@@ -108,7 +108,12 @@ const recordBase = {
 };
 
 const validatingRecord = z
-  .object({ ...recordBase, status: z.literal('VALIDATING').describe('Accepted, and not read on the chain yet') })
+  .object({
+    ...recordBase,
+    status: z
+      .literal('VALIDATING')
+      .describe('Accepted, and not read on the chain yet, or its contract wallet does not accept its signature'),
+  })
   .meta({ id: 'ValidatingOrder' });
 
 /** The answer to POST: every order that was stored begins as VALIDATING. */

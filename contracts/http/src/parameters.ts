@@ -1,7 +1,8 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import { examples } from './examples.js';
 import { happenings } from './order-report.js';
-import { orderHashInput, quantityInput, signatureInput } from './orders.js';
+import { addressInput, orderHashInput, quantityInput, signatureInput } from './orders.js';
 
 const list = { style: 'form', explode: false } as const;
 /** A whole number as a query or a header has it: decimal digits. It is published as an integer. */
@@ -29,6 +30,12 @@ export const listQuery = z.object({
     description: 'Over `GetLimitOrdersRequest`, in the domain that has `salt`',
     examples: [examples.listQuery.signature],
   }),
+  maker: addressInput
+    .transform((address) => address.toLowerCase() as Hex)
+    .optional()
+    .meta({
+      description: 'The maker, where it is a contract wallet (EIP-1271). Without it: whoever signed',
+    }),
   limit: digits(/^[1-9][0-9]{0,3}$/, `must be a whole number from 1 to ${PAGE_ORDERS_MAX}`)
     .transform(Number)
     .refine((value) => value <= PAGE_ORDERS_MAX, { error: `must be at most ${PAGE_ORDERS_MAX}` })
@@ -47,7 +54,7 @@ export const listQuery = z.object({
 });
 
 /** The query of GET …/{orderHash}. */
-export const orderQuery = listQuery.pick({ issuedAt: true, salt: true }).extend({
+export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: true }).extend({
   signature: signatureInput.meta({
     description: 'Over `GetLimitOrderRequest`, in the domain that has `salt`',
     examples: [examples.orderQuery.signature],
@@ -63,7 +70,7 @@ const timeMs = (description: string) =>
     .meta({ description, minimum: 0 });
 
 /** The query of GET …/history. */
-export const historyQuery = listQuery.pick({ issuedAt: true, salt: true }).extend({
+export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: true }).extend({
   signature: signatureInput.meta({
     description: 'Over `GetLimitOrderHistoryRequest`, in the domain that has `salt`. It covers no other parameter',
     examples: [examples.historyQuery.signature],
@@ -101,7 +108,7 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true }).exten
 });
 
 /** The query of GET …/stream. */
-export const streamQuery = historyQuery.pick({ issuedAt: true, salt: true, cursor: true }).extend({
+export const streamQuery = historyQuery.pick({ issuedAt: true, salt: true, maker: true, cursor: true }).extend({
   signature: signatureInput.meta({
     description: 'Over `StreamLimitOrdersRequest`, in the domain that has `salt`',
     examples: [examples.streamQuery.signature],

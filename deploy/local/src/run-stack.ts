@@ -199,6 +199,7 @@ function serviceEnvironment(
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,
     RPC_URL: addresses.rpcUrl,
+    WALLET_RPC_URL: given(settings.WALLET_RPC_URL) ?? addresses.rpcUrl,
     // The chain that is started here announces a block as soon as it is mined.
     ...(given(settings.RPC_URL) === undefined ? { RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws') } : {}),
     // Behind the gateway, the only one that other machines may reach.

@@ -27,6 +27,7 @@ export const stackSettings = {
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
   RPC_URL: secret('Used instead of a chain of its own', own),
+  WALLET_RPC_URL: secret('Nodes by which contract wallets are asked; `own`: the chain; empty: keys alone sign', ''),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: text(

@@ -15,12 +15,17 @@ import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { appendDecided, IN_FLIGHT_RETRY_SECONDS, positionHeader, type Written } from './append-facts.js';
-import { type AskedCancellation, type AskedCancellations, parseWait } from './parse-cancellations.js';
+import { askAbout, type Doubt } from './ask-about.js';
+import { type AskedCancellations, parseWait } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 /** Reads what a request asks for, at most so many hashes. */
-export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
+export type ParseCancellations = (
+  request: ApiRequest,
+  hashesMax: number,
+  ofWallets: boolean,
+) => AskedCancellations | Refusal;
 
 /** The facts to append, by their orders. */
 export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
@@ -39,7 +44,7 @@ const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
  */
 export function cancelBy(parse: ParseCancellations) {
   return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
-    const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE);
+    const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE, parts.askWallets !== undefined);
     return isRefusal(asked) ? asked : cancel(parts, request, asked);
   };
 }
@@ -66,7 +71,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
   metrics.ordersCancelled(facts.length);
-  if (unsure.length > 0) return refuseUnsure(unsure, toCancel.size);
+  if (unsure.length > 0) return refuseUnsure(unsure, toCancel.size, parts.askWallets !== undefined);
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
     status: toCancel.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
@@ -91,19 +96,20 @@ export async function lookUp(
 
 interface Proven {
   readonly toCancel: ToCancel;
-  /** Hashes of which nothing is known, and that cannot be cancelled without their salt. */
+  /** Hashes of which nothing is known, and that cannot be cancelled without their salt, or by a contract. */
   readonly unsure: readonly Hex[];
 }
 
 /** Refuses the first signature that is not the maker's, if any. */
 export async function prove(
-  { proveCancellation, nextSlice, makers }: Parts,
+  { proveCancellation, askWallets, nextSlice, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
   { requestId }: ApiRequest,
 ): Promise<Proven | Refusal> {
   const toCancel = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
+  const doubts: Doubt[] = [];
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
     const { orderHash } = cancellation;
@@ -116,9 +122,23 @@ export async function prove(
       continue;
     }
     const proof = proveCancellation(cancellation, salt, (signer) => makerFor(makers, signer, found?.maker));
-    if ('fault' in proof) return refuseSignature(cancellation, proof.fault, index, signatureAt);
+    const maker = 'maker' in proof ? proof.maker : found?.maker;
+    if ('fault' in proof) {
+      if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
+      if (maker !== undefined) doubts.push({ ...proof, index, wallet: maker, signature: cancellation.text });
+    }
+    if (maker === undefined) {
+      unsure.add(orderHash);
+      continue;
+    }
     const expiresAtSeconds = found?.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
-    toCancel.set(orderHash, cancelOrder(proof.maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
+    toCancel.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
+  }
+  const doubt = askWallets && (await askAbout(askWallets, doubts));
+  if (doubt !== undefined) {
+    return isRefusal(doubt)
+      ? doubt
+      : refuseSignature(cancellations[doubt.index]?.salt, doubt.fault, doubt.index, signatureAt);
   }
   return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
 }
@@ -133,7 +153,7 @@ function makerFor(makers: Makers, signer: Address, maker: Address | undefined): 
 }
 
 function refuseSignature(
-  { salt }: AskedCancellation,
+  salt: Hex | undefined,
   fault: string,
   index: number,
   signatureAt: AskedCancellations['signatureAt'],
@@ -143,12 +163,13 @@ function refuseSignature(
   return { code: 'invalid_signature', detail, index, errors: [{ pointer: signatureAt(index), detail: fault }] };
 }
 
-function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
+function refuseUnsure(unsure: readonly Hex[], cancelled: number, hasWallets: boolean): Refusal {
   const others = cancelled === 0 ? 'nothing was cancelled' : `the ${cancelled} other orders were cancelled`;
   const which = unsure.length === 1 ? unsure[0] : `${unsure.length} orders, the first ${unsure[0]}`;
-  return unavailable(
-    `it is not known now whether ${which} may still be placed; ${others}. With the order's salt it is cancelled at once`,
-  );
+  const remedy = hasWallets
+    ? 'a key with the salt, or a contract with cancel-all, cancels'
+    : "With the order's salt it is cancelled";
+  return unavailable(`it is not known now whether ${which} may still be placed; ${others}. ${remedy} at once`);
 }
 
 interface Charged {

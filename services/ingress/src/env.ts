@@ -10,6 +10,7 @@ import {
   secret,
   signingSettings,
   telemetrySettings,
+  walletSettings,
 } from '@makerbook/settings';
 import { z } from 'zod';
 import { readKey } from './load-quote-signer.js';
@@ -22,6 +23,7 @@ export const ingressSettings = {
   ...opsSettings,
   ...apiSettings,
   ...limitSettings,
+  ...walletSettings,
   QUOTE_SIGNERS: addresses(
     "Addresses whose signatures in quotes are accepted, comma-separated, besides the service's own",
   ),

@@ -1,12 +1,21 @@
 import { cancellationInputs, cancellationsQuery, cancelQuery } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
-import { describeSignatureRefusal, isSignatureRefusal, parseSignature, type Signature } from '@makerbook/signatures';
+import {
+  describeSignatureRefusal,
+  isSignatureRefusal,
+  parseSignature,
+  type Signature,
+  type SignatureRefusal,
+} from '@makerbook/signatures';
 
 export interface AskedCancellation {
   /** Lowercase. */
   readonly orderHash: Hex;
-  readonly signature: Signature;
+  /** Refused only where a contract may accept what no key can have made. */
+  readonly signature: Signature | SignatureRefusal;
+  /** The same as it was sent, in lowercase hex. */
+  readonly text: Hex;
   /** The salt of the signed domain, where the request names it; minimal or not, at most 32 bytes. */
   readonly salt: Hex | undefined;
 }
@@ -23,8 +32,13 @@ type Asking = Pick<ApiRequest, 'body' | 'query'>;
 /**
  * Parses the query of a DELETE: two lists of one length, the n-th signature belongs to the n-th hash.
  * A text that is not a signature is refused here with `invalid_signature`.
+ * @param ofWallets contracts may accept signatures of any form
  */
-export function parseCancellationQuery({ query }: Asking, hashesMax: number): AskedCancellations | Refusal {
+export function parseCancellationQuery(
+  { query }: Asking,
+  hashesMax: number,
+  ofWallets = false,
+): AskedCancellations | Refusal {
   const asked = readQuery(query, cancelQuery, hashesMax);
   if (isRefusal(asked)) return asked;
   const { orderHashes, signatures, salt } = asked;
@@ -33,37 +47,43 @@ export function parseCancellationQuery({ query }: Asking, hashesMax: number): As
     return refuseFields([{ path: ['signatures'], message }]);
   }
   const items = orderHashes.map((orderHash, index) => ({ orderHash, signature: signatures[index] ?? '' }));
-  return readItems(items, salt, (index) => `/signatures/${index}`);
+  return readItems(items, salt, (index) => `/signatures/${index}`, ofWallets);
 }
 
 /**
  * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt`. A salt in the query is
  * that of all items without one.
  */
-export function parseCancellationBody({ body, query }: Asking, hashesMax: number): AskedCancellations | Refusal {
+export function parseCancellationBody(
+  { body, query }: Asking,
+  hashesMax: number,
+  ofWallets = false,
+): AskedCancellations | Refusal {
   if (Array.isArray(body) && body.length > hashesMax) {
     return refuseFields([{ path: [], message: `holds more than ${hashesMax} items` }]);
   }
   const parsed = cancellationInputs.safeParse(body);
   if (!parsed.success) return refuseFields(parsed.error.issues);
   const asked = readQuery(query, cancellationsQuery);
-  return isRefusal(asked) ? asked : readItems(parsed.data, asked.salt, (index) => `/${index}/signature`);
+  return isRefusal(asked) ? asked : readItems(parsed.data, asked.salt, (index) => `/${index}/signature`, ofWallets);
 }
 
 function readItems(
   items: readonly { readonly orderHash: Hex; readonly signature: string; readonly salt?: Hex | undefined }[],
   saltOfAll: Hex | undefined,
   signatureAt: AskedCancellations['signatureAt'],
+  ofWallets: boolean,
 ): AskedCancellations | Refusal {
   const cancellations: AskedCancellation[] = [];
   for (const [index, { orderHash, signature: text, salt = saltOfAll }] of items.entries()) {
     const signature = parseSignature(text);
-    if (isSignatureRefusal(signature)) {
+    if (isSignatureRefusal(signature) && !ofWallets) {
       const detail = describeSignatureRefusal(signature);
       const errors = [{ pointer: signatureAt(index), detail }];
       return { code: 'invalid_signature', detail: `signature ${index} is not valid: ${detail}`, index, errors };
     }
-    cancellations.push({ orderHash: orderHash.toLowerCase() as Hex, signature, salt });
+    const lower = { orderHash: orderHash.toLowerCase() as Hex, text: text.toLowerCase() as Hex };
+    cancellations.push({ ...lower, signature, salt });
   }
   return { cancellations, signatureAt };
 }

@@ -1,3 +1,4 @@
+import type { AskWallets } from '@makerbook/chain';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { PlacementStore } from '@makerbook/postgres';
@@ -21,6 +22,8 @@ export interface Outside {
   readonly store: PlacementStore;
   readonly rows: Rows;
   readonly trust: TrustKeeper;
+  /** Undefined where keys alone sign. */
+  readonly askWallets?: AskWallets | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;

@@ -52,11 +52,12 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...feed });
 }
 
-function parseReplacement({ settings }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {
+function parseReplacement({ settings, askWallets }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {
   const lists = replacementLists.safeParse(body);
   if (!lists.success) return refuseFields(lists.error.issues);
   const query = new URLSearchParams();
-  const cancel = parseCancellationBody({ body: lists.data.cancel, query }, settings.MAX_CANCELS_PER_DELETE);
+  const { MAX_CANCELS_PER_DELETE: hashesMax } = settings;
+  const cancel = parseCancellationBody({ body: lists.data.cancel, query }, hashesMax, askWallets !== undefined);
   if (isRefusal(cancel)) return inList('cancel', cancel);
   const placements = parsePlacements(lists.data.place, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return inList('place', placements);

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import {
@@ -74,7 +75,16 @@ export function runIngress(
     const rows = followRows(openReadModel(postgres), { now: Date.now, pause: wait });
     onStop(rows.stop);
     const store = openPlacementStore(postgres);
-    const outside = { settings, logger, log, topics, makers, store, rows, now: Date.now, pause: wait };
+    const wallets = openWallets({
+      urls: settings.WALLET_RPC_URL,
+      chainId: settings.CHAIN_ID,
+      timeoutMs: settings.WALLET_TIMEOUT_MS,
+      nowMs: () => performance.now(),
+      onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
+    });
+    onStop(async () => wallets?.close());
+    const askWallets = wallets?.ask;
+    const outside = { settings, logger, log, topics, makers, store, rows, askWallets, now: Date.now, pause: wait };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;
@@ -103,7 +113,7 @@ export function createRoutes(outside: Outside): Route[] {
     appender: log.createAppender({ lingerMs, timeoutMs }),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
-    verifyOrders: createOrderVerifier(domain),
+    verifyOrders: createOrderVerifier(domain, outside.askWallets),
     proveCancellation: createCancellationVerifier(domain),
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.

@@ -26,6 +26,7 @@ import { type MarkAllRequest, unlessAway } from '@makerbook/postgres';
 import { recoverSigner } from '@makerbook/signatures';
 import type { z } from 'zod';
 import { appendDecided, positionHeader, type Written } from './append-facts.js';
+import { askAbout } from './ask-about.js';
 import { awaitFeed } from './cancel-orders.js';
 import { type Parts, settledMsOf } from './parts.js';
 
@@ -36,7 +37,7 @@ type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
 interface Exit extends Pick<MarkAllRequest, 'count' | 'scope'> {
   readonly fact: WithoutCause<ExitFact>;
   readonly digest: Uint8Array;
-  readonly signature: string;
+  readonly signature: Hex;
   /** Whether a key that may cancel for the maker may sign it. */
   readonly takesKeys: boolean;
 }
@@ -134,7 +135,7 @@ export function takeExit(read: ReadExit) {
     if (isRefusal(exit)) return exit;
     const { maker } = exit.fact;
     request.describe({ maker });
-    const refusal = refuseSigner(parts, exit);
+    const refusal = await refuseSigner(parts, exit);
     if (refusal !== undefined) return refusal;
     const { type: _, ...answer } = exit.fact;
     const body = JSON.stringify(answer);
@@ -166,19 +167,25 @@ function remember(answered: Map<string, number>, digest: string, nowMs: number):
 }
 
 /** The whitelist first: a stranger costs a look-up. */
-function refuseSigner({ makers }: Parts, { fact, digest, signature, takesKeys }: Exit): Refusal | undefined {
+async function refuseSigner(
+  { makers, askWallets }: Parts,
+  { fact, digest, signature, takesKeys }: Exit,
+): Promise<Refusal | undefined> {
   const { maker } = fact;
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   if (makers.admissionOf(maker) === 'UNKNOWN') {
     const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
     return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
   }
-  const { signer, fault } = recoverSigner(digest, signature);
+  const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
   if (signer === maker || (signer !== undefined && takesKeys && makers.cancelKeysOf(maker).includes(signer))) {
     return undefined;
   }
+  const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
+  const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question]);
+  if (doubt === undefined || isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
-  const detail = `the signature is not ${who}: ${signer === undefined ? fault : `it recovers to ${signer}`}`;
+  const detail = `the signature is not ${who}: ${doubt.fault}`;
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 

@@ -1,6 +1,6 @@
-import { createRequestHashers, hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
+import { bytesToHex, createRequestHashers, hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { recoverAddress } from '@makerbook/signatures';
+import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
 import type { AskedCancellation } from './parse-cancellations.js';
 
 const saltTypes = ['uint256', 'bytes32'] as const;
@@ -8,7 +8,7 @@ const saltTypes = ['uint256', 'bytes32'] as const;
 export type ProveCancellation = ReturnType<typeof createCancellationVerifier>;
 
 /**
- * Finds the maker for whom a cancellation is signed in a domain with this salt, or says what is wrong with the signature. The
+ * Finds the maker for whom a cancellation is signed in a domain with this salt, or says why no key has, with the digests to be signed. The
  * interface types the salt as uint256; common wallets can only type it as bytes32, so that is tried before it is refused.
  */
 export function createCancellationVerifier(domain: SigningDomain) {
@@ -17,21 +17,27 @@ export function createCancellationVerifier(domain: SigningDomain) {
     { orderHash, signature }: AskedCancellation,
     salt: Hex,
     makerFor: (signer: Address) => Address | undefined,
-  ): { readonly maker: Address } | { readonly fault: string } => {
+  ): { readonly maker: Address } | { readonly fault: string; readonly digests: readonly Hex[] } => {
     const digits = salt.slice(2);
     const request = {
       orderHash: hexToBytes(orderHash),
       salt: hexToBytes(`0x${digits.length % 2 === 0 ? digits : `0${digits}`}`),
     };
     const others: (Address | undefined)[] = [];
+    const digests: Hex[] = [];
     for (const type of saltTypes) {
-      const signer = recoverAddress(hashCancellation(request, type), signature);
+      const digest = hashCancellation(request, type);
+      digests.push(bytesToHex(digest));
+      if (isSignatureRefusal(signature)) continue;
+      const signer = recoverAddress(digest, signature);
       const maker = signer && makerFor(signer);
       if (maker !== undefined) return { maker };
       others.push(signer);
     }
-    if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it' };
+    if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature), digests };
+    if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it', digests };
     // The maker is not named: who asks need not be the one to know it.
-    return { fault: `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32` };
+    const fault = `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32`;
+    return { fault, digests };
   };
 }

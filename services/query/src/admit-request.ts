@@ -1,5 +1,7 @@
+import type { AskWallets } from '@makerbook/chain';
+import { bytesToHex } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Refusal } from '@makerbook/http';
+import { type Refusal, unavailable } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
 
 /** A request that its maker has signed. */
@@ -9,7 +11,9 @@ export interface SignedRequest {
   /** The domain's salt, padded to 32 bytes on the left; 64 hex digits after 0x, lowercase. */
   readonly salt: Hex;
   /** Hex bytes; whether they are a signature is checked later. */
-  readonly signature: string;
+  readonly signature: Hex;
+  /** The maker, where the request names it: a contract has no key by which it could be known. */
+  readonly maker: Hex | undefined;
   /** The EIP-712 digest that was signed: 32 bytes. */
   readonly digest: () => Uint8Array;
 }
@@ -20,15 +24,22 @@ export interface AdmissionRules {
   readonly clockSkewSeconds: number;
   /** True if the maker is, or once was, on the whitelist. */
   readonly isKnown: (maker: Hex) => boolean;
+  /** Undefined where keys alone sign. */
+  readonly askWallets?: AskWallets | undefined;
 }
 
 const SECONDS_PER_YEAR = 31_536_000n;
 
 /**
- * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker
- * is the signer: the request names nobody. The check for a replay comes afterwards, because it stores the salt.
+ * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker is the signer, unless the request
+ * names another one: then that one's contract is asked, if it is on the whitelist. The check for a replay comes afterwards, because
+ * it stores the salt.
  */
-export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowSeconds: number): Hex | Refusal {
+export async function admitRequest(
+  request: SignedRequest,
+  rules: AdmissionRules,
+  nowSeconds: number,
+): Promise<Hex | Refusal> {
   const ageSeconds = BigInt(nowSeconds) - request.issuedAt;
   if (ageSeconds > BigInt(rules.requestTtlSeconds)) {
     const detail = `issuedAt is more than ${rules.requestTtlSeconds} s ago by the clock here (${nowSeconds})`;
@@ -40,11 +51,18 @@ export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowS
       -ageSeconds > SECONDS_PER_YEAR ? 'it is Unix seconds, not milliseconds' : 'take 1 or 2 s off your clock';
     return { code: 'request_expired', detail: `${detail}; ${remedy}` };
   }
-  const { signer: maker, fault } = recoverSigner(request.digest(), request.signature);
+  const digest = request.digest();
+  const { signer, fault = `it recovers to ${signer}, not to the maker` } = recoverSigner(digest, request.signature);
+  const maker = request.maker ?? signer;
   if (maker === undefined) return { code: 'invalid_signature', detail: `the signature is not valid: ${fault}` };
   if (!rules.isKnown(maker)) {
-    const detail = `the request was signed by ${maker}, which is not on the whitelist`;
-    return { code: 'maker_not_whitelisted', detail };
+    const who = request.maker === undefined ? `the request was signed by ${maker}, which` : `maker ${maker}`;
+    return { code: 'maker_not_whitelisted', detail: `${who} is not on the whitelist` };
   }
-  return maker;
+  if (maker === signer) return maker;
+  const question = { wallet: maker, digests: [bytesToHex(digest)], signature: request.signature };
+  const faults = rules.askWallets === undefined ? [] : await rules.askWallets([question]);
+  if (faults === undefined) return unavailable("whether the maker's contract accepts the signature is not known now");
+  if (faults.length > 0 && faults[0] === undefined) return maker;
+  return { code: 'invalid_signature', detail: `the signature is not valid: ${[fault, ...faults].join('; ')}` };
 }

@@ -38,7 +38,7 @@ export async function answerSigned(
 ): Promise<Reply> {
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
   const nowSeconds = Math.floor(parts.nowMs() / 1000);
-  const maker = admitRequest(request, parts.rules, nowSeconds);
+  const maker = await admitRequest(request, parts.rules, nowSeconds);
   if (typeof maker !== 'string') return maker;
   describe({ maker });
   const [taken, state] = await Promise.all([

@@ -10,6 +10,7 @@ import {
   type SettingsOf,
   signingSettings,
   telemetrySettings,
+  walletSettings,
 } from '@makerbook/settings';
 
 export const querySettings = {
@@ -20,6 +21,7 @@ export const querySettings = {
   ...redisSettings,
   ...signingSettings,
   ...limitSettings,
+  ...walletSettings,
   ...feedSettings,
   READ_WAIT_MS_MAX: integer("How long a GET waits for the maker's own writes", 1000, {
     max: 10_000,

@@ -31,7 +31,7 @@ export function parseListRequest(
   const { issuedAt, signature, limit, cursor } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, digest, page: { ordersMax: limit, after: cursor } };
+  return { issuedAt, salt, signature, maker: asked.maker, digest, page: { ordersMax: limit, after: cursor } };
 }
 
 /** Reads path and parameters of a GET of one order. */
@@ -47,7 +47,7 @@ export function parseOrderRequest(
   const { issuedAt, signature } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashOrderRequest({ orderHash: hexToBytes(orderHash), issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, digest, orderHash };
+  return { issuedAt, salt, signature, maker: asked.maker, digest, orderHash };
 }
 
 /** Reads the parameters of a GET of the history. */
@@ -61,7 +61,7 @@ export function parseHistoryRequest(
   const salt = normalSalt(asked.salt);
   const digest = () => hashHistoryRequest({ issuedAt, salt: hexToBytes(salt) });
   const part = { happened, fromMs, toMs, entriesMax: limit, after: cursor === undefined ? undefined : placeOf(cursor) };
-  return { issuedAt, salt, signature, digest, part };
+  return { issuedAt, salt, signature, maker: asked.maker, digest, part };
 }
 
 /** Reads the parameters of a GET of a stream, and the event that it goes on behind. */
@@ -76,7 +76,14 @@ export function parseStreamRequest(
   const { issuedAt, signature, cursor = named.data['Last-Event-ID'] } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashStreamRequest({ issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, digest, after: cursor === undefined ? undefined : placeOf(cursor) };
+  return {
+    issuedAt,
+    salt,
+    signature,
+    maker: asked.maker,
+    digest,
+    after: cursor === undefined ? undefined : placeOf(cursor),
+  };
 }
 
 function normalSalt(salt: Hex): Hex {

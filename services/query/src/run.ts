@@ -1,3 +1,4 @@
+import { type AskWallets, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
@@ -83,13 +84,21 @@ export function runQuery(
       serveMetrics,
     });
     onStop(ops.stop);
+    const wallets = openWallets({
+      urls: settings.WALLET_RPC_URL,
+      chainId: settings.CHAIN_ID,
+      timeoutMs: settings.WALLET_TIMEOUT_MS,
+      nowMs: () => performance.now(),
+      onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
+    });
+    onStop(async () => wallets?.close());
     const nowMs = Date.now;
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
     const rows = openReadModel(postgres);
     const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
     const streams = openStreams(settings, { log, rows, onError });
     const routes = [
-      ...createMakerRoutes(settings, { log, redis, makers, rows, streams, nowMs }),
+      ...createMakerRoutes(settings, { log, redis, makers, rows, streams, askWallets: wallets?.ask, nowMs }),
       createInfoRoute(settings, { readBlock, nowMs }),
       ...createDocumentRoutes(settings),
     ];
@@ -120,6 +129,8 @@ export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly rows: Omit<ReadModel, 'projectedPositions'>;
   readonly streams: OrderStreams;
   readonly makers: Makers;
+  /** Undefined where keys alone sign. */
+  readonly askWallets?: AskWallets | undefined;
   readonly nowMs: () => number;
 }
 
@@ -144,6 +155,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
       clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
       // A maker who was suspended or removed still sees what is open, and can cancel it.
       isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
+      askWallets: parts.askWallets,
     },
     isWhitelistKnown: makers.isCaughtUp,
     replays,

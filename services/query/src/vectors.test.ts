@@ -40,7 +40,7 @@ test.each([
   ...vectors.orderRequests.map((vector) => ['one order', vector.title, vector] as const),
   ...vectors.historyRequests.map((vector) => ['the history', vector.title, vector] as const),
   ...vectors.streamRequests.map((vector) => ['a stream', vector.title, vector] as const),
-])('a published vector of a request for %s: %s', (kind, _title, { request, expected }) => {
+])('a published vector of a request for %s: %s', async (kind, _title, { request, expected }) => {
   const { orderHash, issuedAt, salt, signature } = request;
   const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
   const asked =
@@ -50,6 +50,6 @@ test.each([
         ? parseStreamRequest({ query, headers: {} }, hashers)
         : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
-  const maker = admitRequest(asked, rules, issuedAt);
+  const maker = await admitRequest(asked, rules, issuedAt);
   expect(typeof maker === 'string' ? { maker } : { code: maker.code }).toEqual(expected);
 });

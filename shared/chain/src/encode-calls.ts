@@ -43,6 +43,16 @@ export const cancelledOf = (protocol: Address, orderHash: Hex): StateCall => ({
   data: `0x2ac12622${orderHash.slice(2)}`,
 });
 
+/** `isValidSignature(digest, signature)` of a contract wallet (EIP-1271). */
+export function isValidSignature(wallet: Address, digest: Hex, signature: Hex): StateCall {
+  const digits = signature.slice(2);
+  const padded = digits.padEnd(Math.ceil(digits.length / 64) * 64, '0');
+  return { to: wallet, data: `0x1626ba7e${digest.slice(2)}${numberWord(64)}${numberWord(digits.length / 2)}${padded}` };
+}
+
+/** The word by which a wallet accepts a signature: the selector, and zeros. */
+export const SIGNATURE_ACCEPTED = 0x1626ba7en << 224n;
+
 /** Calldata of Multicall3's `aggregate3`, every call allowed to fail. */
 export function encodeAggregate3(calls: readonly StateCall[]): Hex {
   const heads: string[] = [];

@@ -26,9 +26,9 @@ export interface ChainLog {
 
 export interface LogFilter {
   /** Any address unless given. */
-  readonly address?: Address;
-  /** First topics, any of them. */
-  readonly topics: readonly Hex[];
+  readonly address?: Address | readonly Address[];
+  /** First topics, any of them; any topic unless given. */
+  readonly topics?: readonly Hex[];
 }
 
 /** The block with this number, undefined where the node has it not (yet), beside the number of its newest one. */
@@ -122,8 +122,8 @@ function logsOfBlock(raw: unknown, { hash, number }: LoggingBlock, endpoint: str
 }
 
 function mayHold({ logsBloom }: LoggingBlock, { address, topics }: LogFilter): boolean {
-  if (logsBloom === undefined || (address !== undefined && !bloomHolds(logsBloom, address))) return false;
-  return topics.some((topic) => bloomHolds(logsBloom, topic));
+  if (logsBloom === undefined) return false;
+  return [address, topics].every((any) => any === undefined || [any].flat().some((one) => bloomHolds(logsBloom, one)));
 }
 
 /**
@@ -179,7 +179,7 @@ export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined
 }
 
 /** A bloom of another form counts as none. */
-function bloomOf(raw: unknown): Hex | undefined {
+export function bloomOf(raw: unknown): Hex | undefined {
   const { logsBloom } = (raw ?? {}) as { logsBloom?: unknown };
   return typeof logsBloom === 'string' && /^0x[0-9a-f]{512}$/i.test(logsBloom) ? (logsBloom as Hex) : undefined;
 }
@@ -208,7 +208,7 @@ export function logsOf(raw: unknown, by = 'the node'): ChainLog[] {
 }
 
 function filterParams({ address, topics }: LogFilter): object {
-  return { topics: [topics], ...(address === undefined ? {} : { address }) };
+  return { ...(topics && { topics: [topics] }), ...(address && { address }) };
 }
 
 function hexOf(value: number): Hex {

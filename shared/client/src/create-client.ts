@@ -23,7 +23,7 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | Hex;
-  /** The maker for whom the signer cancels, where it is not the maker itself: it is then one of the maker's cancel keys. */
+  /** The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key may cancel. */
   readonly maker?: string;
   /** These three make the EIP-712 domain: ask the operator. */
   readonly chainId: number | bigint;
@@ -128,6 +128,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
   };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const maker = async () => lowerHex(options.maker ?? (await signer.getAddress()), 20);
+  const named = options.maker === undefined ? {} : { maker: options.maker };
   const cancel = createCancel({ signing, calling, again });
 
   return {
@@ -148,9 +149,9 @@ export function createClient(options: ClientOptions): MakerbookClient {
 
     ...createPlace({ signing, calling, again }),
 
-    streamOrders: createStream({ signing, calling, now, randomSalt }),
+    streamOrders: createStream({ signing, calling, named, now, randomSalt }),
 
-    ...createReads({ signing, calling, again, now, randomSalt }),
+    ...createReads({ signing, calling, named, again, now, randomSalt }),
 
     cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
 

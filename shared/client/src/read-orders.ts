@@ -26,6 +26,8 @@ export interface HistoryRequest {
 interface ReadParts {
   readonly signing: Pick<RequestSigner, 'signList' | 'signHistory' | 'signOrderRequest'>;
   readonly calling: CallOptions;
+  /** The maker, where the signer is not. */
+  readonly named: { readonly maker?: string };
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
   readonly now: () => number;
   readonly randomSalt: () => Uint8Array;
@@ -34,14 +36,14 @@ interface ReadParts {
 type Sign = (request: { readonly issuedAt: bigint; readonly salt: Hex }) => Promise<Hex>;
 
 /** The signed GETs. */
-export function createReads({ signing, calling, again, now, randomSalt }: ReadParts) {
+export function createReads({ signing, calling, named, again, now, randomSalt }: ReadParts) {
   const read = (path: string, sign: Sign, rest: Readonly<Record<string, string>> = {}): Promise<Answer> =>
     again(async () => {
       // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
       const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
       const salt = hexlify(randomSalt()) as Hex;
       const signature = await sign({ issuedAt, salt });
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...rest });
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...named, ...rest });
       return callService({ method: 'GET', path, query }, calling);
     });
   return {

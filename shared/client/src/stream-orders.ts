@@ -19,6 +19,8 @@ export interface StreamOptions {
 interface StreamParts {
   readonly signing: Pick<RequestSigner, 'signStream'>;
   readonly calling: CallOptions;
+  /** The maker, where the signer is not. */
+  readonly named: { readonly maker?: string };
   readonly now: () => number;
   readonly randomSalt: () => Uint8Array;
 }
@@ -31,12 +33,12 @@ const RECONNECT_MS = 500;
  * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot comes first,
  * and again where the service does not keep what happened since.
  */
-export function createStream({ signing, calling, now, randomSalt }: StreamParts) {
+export function createStream({ signing, calling, named, now, randomSalt }: StreamParts) {
   async function sign(): Promise<URLSearchParams> {
     const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
     const salt = hexlify(randomSalt()) as Hex;
     const signature = await signing.signStream({ issuedAt, salt });
-    return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+    return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...named });
   }
 
   return async function* streamOrders({ lastEventId, signal }: StreamOptions = {}): AsyncGenerator<OrderEvent> {

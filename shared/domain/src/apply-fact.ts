@@ -66,6 +66,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
     ...capped,
     orderHash,
     signature: fact.signature,
+    byWallet: fact.byWallet ?? false,
     acceptedAtMs: fact.acceptedAtMs,
     acceptedOffset: offset,
     remaining: order.making.amount,
@@ -128,10 +129,12 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
     if (own === undefined && !isCapNews && draft.isJudged(order)) continue;
     const funds = changedFunds.get(order.order.making.token) ?? [];
     const isRead = own !== undefined && fact.nonce !== undefined && funded.has(order.order.making.token);
-    const read = { ...order, isObserved: order.isObserved || isRead, remaining: remainingOf(order, own) };
+    // A wallet that refuses may accept later. Until a reading says so, the order is as one that was never read.
+    const isObserved = own?.refused ? false : order.isObserved || isRead;
+    const read = { ...order, isObserved, remaining: remainingOf(order, own) };
     const next = isCapNews ? draft.withCap(read, clock) : read;
     draft.change(next, [
-      ...(next.isObserved === order.isObserved ? [] : ['OBSERVED' as const]),
+      ...(isObserved === order.isObserved ? [] : ['OBSERVED' as const]),
       ...(next.remaining === order.remaining ? [] : ['FILLED' as const]),
       ...funds,
       ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),

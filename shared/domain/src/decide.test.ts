@@ -64,9 +64,23 @@ describe('placing orders', () => {
     expect(checkRepeats([a, b])).toBeUndefined();
   });
 
+  test('only the fact of an order that a contract accepted says so', () => {
+    const order = { order: good, orderHash: '0xab', signature: '0xcd' } as const;
+    const cause = { kind: 'request', requestId: 'r' } as const;
+    const facts = placeOrders(
+      [
+        { ...order, byWallet: true },
+        { ...order, byWallet: false },
+      ],
+      7,
+      cause,
+    );
+    expect(facts.map(({ byWallet }) => byWallet)).toEqual([true, undefined]);
+  });
+
   test('accepted orders become facts in the normal form', () => {
     const cause = { kind: 'request', requestId: 'r' } as const;
-    const [fact] = placeOrders([{ order: good, orderHash: '0xab', signature: '0xcd' }], 7, cause);
+    const [fact] = placeOrders([{ order: good, orderHash: '0xab', signature: '0xcd', byWallet: false }], 7, cause);
     expect(fact).toMatchObject({
       type: 'OrderSubmitted',
       maker,
@@ -82,6 +96,7 @@ describe('describing an order', () => {
     orderHash: `0x${'11'.repeat(32)}`,
     order: good,
     signature: `0x${'22'.repeat(65)}`,
+    byWallet: false,
     acceptedAtMs: 1,
     acceptedOffset: 9n,
     remaining: 40n,

@@ -24,6 +24,8 @@ export interface ProvenOrder {
   readonly order: Order;
   readonly orderHash: Hex;
   readonly signature: Hex;
+  /** The contract at the maker's address accepted the signature, and no key made it. */
+  readonly byWallet: boolean;
 }
 
 /** The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens. */
@@ -94,12 +96,13 @@ export function checkRepeats(orderHashes: readonly Hex[]): PlacementRefusal | un
 
 /** The facts of an accepted request, in its order. */
 export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number, cause: Cause): OrderSubmitted[] {
-  return orders.map(({ order, orderHash, signature }) => ({
+  return orders.map(({ order, orderHash, signature, byWallet }) => ({
     type: 'OrderSubmitted',
     maker: order.maker,
     orderHash,
     order: orderToBody(order),
     signature,
+    ...(byWallet && { byWallet }),
     acceptedAtMs,
     cause,
   }));

@@ -6,7 +6,7 @@ import { routableUntilSeconds } from './order-times.js';
 /**
  * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have
  * been cancelled or filled there before it was posted, and its nonce is the maker's; then by the funds for what is left to
- * fill, allowance first.
+ * fill, allowance first. One that its wallet refuses counts as unread.
  * @param nonce the maker's nonce as read last
  * @param funds of the making token, as read last
  */

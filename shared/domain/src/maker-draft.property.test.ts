@@ -33,7 +33,11 @@ const submitted = fc
   .map((terms) => orderSubmitted({ ...terms, maker, nonce: BigInt(hashes.indexOf(terms.orderHash) % 3) }));
 
 const fund = fc.record({ token, balance: amount, allowance: amount });
-const order = fc.record({ orderHash: hash, filled: amount, cancelled: fc.constantFrom(false, false, true) });
+const own = { orderHash: hash, filled: amount, cancelled: fc.constantFrom(false, false, true) };
+const order = fc.oneof(
+  { weight: 4, arbitrary: fc.record(own) },
+  { weight: 1, arbitrary: fc.record({ ...own, refused: fc.constant(true as const) }) },
+);
 const observed: fc.Arbitrary<MakerEvent> = fc
   .record({
     block,
@@ -164,7 +168,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('an order is ACTIVE or INACTIVE only after a record that counts and names it with nonce and funds', () => {
+  test('an order is ACTIVE or INACTIVE only after a record that counts and names it with nonce and funds, and none after it refuses it', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { transitions } = fold(events);
@@ -175,10 +179,11 @@ describe('for any stream of facts', () => {
           if (fact.type === 'OrderSubmitted' && !tokenOf.has(fact.orderHash)) {
             tokenOf.set(fact.orderHash, fact.order.making.token);
           }
-          if (fact.type === 'MakerObserved' && fact.nonce !== undefined) {
-            const counts = fact.block.number >= clock.block;
-            for (const { orderHash } of counts ? fact.orders : []) {
-              if (fact.funds.some((funds) => funds.token === tokenOf.get(orderHash))) read.add(orderHash);
+          if (fact.type === 'MakerObserved' && fact.block.number >= clock.block) {
+            for (const { orderHash, refused } of fact.orders) {
+              const isFunded = fact.funds.some((funds) => funds.token === tokenOf.get(orderHash));
+              if (refused) read.delete(orderHash);
+              else if (isFunded && fact.nonce !== undefined) read.add(orderHash);
             }
           }
           if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);

@@ -30,8 +30,8 @@ interface Reading {
   balance?: bigint;
   allowance?: bigint;
   token?: Hex;
-  /** The filled amount of an order, or that it is cancelled. */
-  orders?: readonly (readonly [Hex, bigint | 'cancelled'])[];
+  /** The filled amount of an order, or that it is cancelled, or refused by its wallet. */
+  orders?: readonly (readonly [Hex, bigint | 'cancelled' | 'refused'])[];
 }
 
 /** A reading of the maker at a block, by default with funds of 100 and nonce 0. */
@@ -46,8 +46,9 @@ const observed = (reading: Reading = {}): MakerObserved => {
     funds: [{ token, balance: quantity(balance), allowance: quantity(allowance) }],
     orders: orders.map(([orderHash, state]) => ({
       orderHash,
-      filled: state === 'cancelled' ? '0x0' : quantity(state),
+      filled: typeof state === 'string' ? '0x0' : quantity(state),
       cancelled: state === 'cancelled',
+      ...(state === 'refused' && { refused: true }),
     })),
   };
 };
@@ -151,6 +152,40 @@ describe('an order that was accepted', () => {
     posted.when(observed({ orders: [[second, 'cancelled']] })).leadsTo('OrderRemoved 22 CANCELLED_ONCHAIN');
     posted.when(observed({ orders: [[second, 100n]] })).leadsTo('OrderRemoved 22 FILLED');
     posted.when(observed({ orders: [[second, 40n]] })).leadsTo('OrderChanged 22 ACTIVE 60 OBSERVED+FILLED');
+  });
+});
+
+describe('an order that its wallet refuses', () => {
+  const refusing = (at: number, more: Reading = {}) => observed({ at, orders: [[first, 'refused']], ...more });
+
+  test('is VALIDATING whatever its funds are, until a reading names it that is not refused', () => {
+    given(...funded)
+      .when(refusing(2), refusing(3), funds(500n, 500n, 4), observed({ at: 5, balance: 500n, orders: [[first, 0n]] }))
+      .leadsTo('OrderChanged 11 VALIDATING 100 OBSERVED', 'OrderChanged 11 ACTIVE 100 OBSERVED+ALLOWANCE_CHANGED');
+  });
+
+  test('is never ACTIVE where the first reading refuses it, and leaves as every other order', () => {
+    const posted = given(submitted(first), refusing(1));
+    posted.when(funds(100n, 100n)).leadsTo();
+    posted.when(mined(1000)).leadsTo('OrderRemoved 11 EXPIRED');
+    posted.when(cancelled(first)).leadsTo('OrderRemoved 11 CANCELLED');
+    posted.when(observed({ orders: [[first, 'cancelled']] })).leadsTo('OrderRemoved 11 CANCELLED_ONCHAIN');
+  });
+
+  test('keeps what is left of it, and takes no other order of the maker along', () => {
+    given(
+      ...funded,
+      submitted(second),
+      observed({
+        at: 2,
+        orders: [
+          [first, 40n],
+          [second, 0n],
+        ],
+      }),
+    )
+      .when(refusing(3), observed({ at: 4, orders: [[first, 40n]] }))
+      .leadsTo('OrderChanged 11 VALIDATING 60 OBSERVED', 'OrderChanged 11 ACTIVE 60 OBSERVED');
   });
 });
 

@@ -26,12 +26,17 @@ export interface OpenOrder {
   readonly orderHash: Hex;
   readonly order: Order;
   readonly signature: Hex;
+  /** The contract at the maker's address accepted the signature (EIP-1271), and may refuse it later. */
+  readonly byWallet: boolean;
   readonly acceptedAtMs: number;
   /** The offset of its `OrderSubmitted`: orders are listed by it, oldest first. */
   readonly acceptedOffset: bigint;
   /** The unfilled part of `order.making.amount`; always above zero. */
   readonly remaining: bigint;
-  /** True once it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
+  /**
+   * True once it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. False again while its
+   * wallet refuses its signature.
+   */
   readonly isObserved: boolean;
   readonly state: OrderStatus;
   /** False while it is withheld: still listed, and not in the router's feed. */
@@ -95,7 +100,7 @@ export type Change =
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
-  /** The order was read on the chain for the first time, and its status is what it was. */
+  /** The order was read on the chain for the first time, or its wallet refuses it, and its status is what it was. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
   /** Out of the book; the maker's list keeps it. */
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder; readonly reason: WithholdingReason }

@@ -113,6 +113,8 @@ const order = {
   makingAmount: 'numeric',
   /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
   recordStart: 'text',
+  /** Null where the maker's key signed. */
+  walletSignature: 'bytea?',
 } as const;
 export type OrderRow = RowOf<typeof order>;
 

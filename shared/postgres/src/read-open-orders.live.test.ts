@@ -19,9 +19,10 @@ describe('the open orders of the read model', () => {
   const insertOrders = (first: number, last: number) =>
     postgres.query(
       `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
-         making_token, making_amount, remaining, status, in_book, record_start, is_observed)
+         making_token, making_amount, remaining, status, in_book, record_start, is_observed, wallet_signature)
        select decode(lpad(to_hex(n), 64, '0'), 'hex'), decode(lpad(to_hex(n % 100), 40, '0'), 'hex'), 0, n, 0, 1000 + n,
-         decode(lpad('ee', 40, '0'), 'hex'), 5, 5, case n % 3 when 0 then 'VALIDATING' else 'ACTIVE' end, true, '', n % 3 > 0
+         decode(lpad('ee', 40, '0'), 'hex'), 5, 5, case n % 3 when 0 then 'VALIDATING' else 'ACTIVE' end, true, '', n % 3 > 0,
+         case n % 3 when 0 then '\\x5161'::bytea end
        from generate_series($1::integer, $2::integer) n`,
       [first, last],
     );
@@ -70,8 +71,9 @@ describe('the open orders of the read model', () => {
       makingToken: addressOf(0xee),
       expiresAtSeconds: 1007,
       isObserved: true,
+      walletSignature: null,
     });
-    expect(byHash.get(9)?.isObserved).toBe(false);
+    expect(byHash.get(9)).toMatchObject({ isObserved: false, walletSignature: '0x5161' });
   });
 
   test('are one snapshot, whatever is committed while they are read', async () => {

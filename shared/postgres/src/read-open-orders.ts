@@ -10,6 +10,8 @@ const openOrder = {
   expiresAtSeconds: 'number',
   /** True if a `MakerObserved` in the log names it. */
   isObserved: 'boolean',
+  /** The signature that the maker's contract accepted; null where the maker's key signed. */
+  walletSignature: 'bytea?',
 } as const;
 export type OpenOrderRow = RowOf<typeof openOrder>;
 

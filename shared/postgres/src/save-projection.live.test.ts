@@ -41,6 +41,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     reason: null,
     inBook: true,
     cappedUntil: 0,
+    walletSignature: null,
     recordStart: `{"order":{"salt":"0x${number.toString(16)}"},"orderHash":"${orderHash}","signature":"0x"`,
     ...changed,
   };

@@ -3,6 +3,7 @@ import {
   address,
   choice,
   credential,
+  hidden,
   integer,
   list,
   origins,
@@ -162,6 +163,17 @@ export const limitSettings = {
   CLOCK_SKEW_SECONDS: integer("How far the `issuedAt` of a signed GET may be ahead of the server's clock", 5, {
     max: 600,
   }),
+};
+
+/** How services ask contract wallets (EIP-1271) about signatures. */
+export const walletSettings = {
+  WALLET_RPC_URL: hidden(
+    list(
+      'JSON-RPC of Kaia nodes by which contract wallets are asked, `http://` or `https://`, comma-separated, preferred one first; empty: keys alone sign',
+      '',
+    ),
+  ),
+  WALLET_TIMEOUT_MS: integer('Time limit for a node to answer for wallets', 2000, { min: 100, max: 60_000 }),
 };
 
 /** The router's feed, as the projector publishes it and query describes it. */

@@ -107,6 +107,7 @@ function openedOrders(partition: number, mixed: MixedLog, facts: number): OrderR
         makingToken: token,
         makingAmount: String(amount),
         recordStart: start,
+        walletSignature: null,
       });
     }
     offset += 1n;

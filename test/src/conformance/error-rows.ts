@@ -25,7 +25,7 @@ export interface Bed {
   send(asked: Asked, client?: string): Promise<RawAnswer>;
 }
 
-/** The first five are on the whitelist. */
+/** All but the last two are on the whitelist. */
 export interface Makers {
   readonly maker: BaseWallet;
   /** Spends its budget. */
@@ -34,6 +34,8 @@ export interface Makers {
   readonly keeper: BaseWallet;
   /** Has cancelled all its orders on the chain. */
   readonly canceller: BaseWallet;
+  /** Has code too, which accepts no signature. */
+  readonly contract: BaseWallet;
   readonly removed: BaseWallet;
   readonly stranger: Wallet;
 }
@@ -201,6 +203,14 @@ const placing = rowsOf('placeOrders', bodyCases(1, post, '{}'), {
       },
       { index: 1 },
     ],
+    [
+      'the contract of the maker does not accept what somebody else has signed',
+      ({ make, makers }) => {
+        const [good, item] = [make.order(makers.maker), make.order(makers.contract)];
+        return make.post([good, { ...item, signature: make.sign.signOrder(makers.stranger, item.order) }]);
+      },
+      wrongAt('/signature'),
+    ],
   ],
   maker_not_whitelisted: [
     ['the maker is unknown', signedWith(() => ({}), 'stranger'), wrongAt('/order/maker')],
@@ -274,8 +284,15 @@ function readCases(n: number, path: string, read: Read, first: Partial<Asked> = 
     (signature: string): Ask =>
     (bed) =>
       withParameters(read(bed), { signature });
+  const named =
+    (of: keyof Makers): Ask =>
+    (bed) =>
+      withParameters(read(bed), { maker: bed.makers[of].address });
   return {
-    invalid_request: [['a parameter is unknown', (bed) => withParameters(read(bed), { cursr: '1' }), at('/cursr')]],
+    invalid_request: [
+      ['a parameter is unknown', (bed) => withParameters(read(bed), { cursr: '1' }), at('/cursr')],
+      ['the maker is no address', (bed) => withParameters(read(bed), { maker: '0x1' }), at('/maker')],
+    ],
     request_expired: [
       ['it was issued too long ago', (bed) => read(bed, bed.makers.maker, nowSeconds() - 40)],
       ['it was issued in the future', (bed) => read(bed, bed.makers.maker, nowSeconds() + 60)],
@@ -283,8 +300,13 @@ function readCases(n: number, path: string, read: Read, first: Partial<Asked> = 
     invalid_signature: [
       ['the signature has 66 bytes', signedAs(`0x${'11'.repeat(66)}`)],
       ['no key can have made the signature', signedAs(`0x${'ff'.repeat(64)}1b`)],
+      ['another maker is named', named('keeper')],
+      ['the contract of the maker that is named does not accept it', named('contract')],
     ],
-    maker_not_whitelisted: [['the signer is unknown', (bed) => read(bed, bed.makers.stranger)]],
+    maker_not_whitelisted: [
+      ['the signer is unknown', (bed) => read(bed, bed.makers.stranger)],
+      ['the maker that is named is unknown', named('stranger')],
+    ],
     request_replayed: [
       [
         'the same request was answered before',
@@ -380,15 +402,16 @@ const streaming = rowsOf('streamOrders', streamCases, {
 const hash = (n: number) => toBeHex(n, 32);
 const someSignature = `0x${'11'.repeat(64)}1b`;
 const pairs = (count: number) => Array.from({ length: count }, (_, n) => [hash(n + 1), someSignature] as const);
-/** Two orders of the keeper, of which the second is cancelled by a stranger. */
-const cancelledByStranger = async (bed: Bed): Promise<Asked> => {
+/** Two orders, of which the second is cancelled by a stranger. */
+const cancelledByStranger = async (bed: Bed, of: keyof Makers = 'keeper'): Promise<Asked> => {
   const { make, makers } = bed;
-  const [first, second] = [await placed(bed, makers.keeper), await placed(bed, makers.keeper)];
+  const [first, second] = [await placed(bed, makers.keeper), await placed(bed, makers[of])];
   const signed = ({ orderHash, order }: SignedItem, by: BaseWallet) =>
     [orderHash, make.sign.signCancellation(by, orderHash, order.salt)] as const;
   return cancelling([signed(first, makers.keeper), signed(second, makers.stranger)]);
 };
-const cutSignature = cancelling([...pairs(1), [hash(2), '0x11']]);
+const cutSignature = async (bed: Bed): Promise<Asked> =>
+  cancelling([...pairs(1), [(await placed(bed, bed.makers.keeper)).orderHash, '0x11']]);
 const secondSignature: Details = { index: 1, pointers: ['/signatures/1'] };
 
 const cancellingByQuery = rowsOf('cancelOrders', {
@@ -410,8 +433,9 @@ const cancellingByQuery = rowsOf('cancelOrders', {
     ['the salt is given twice', () => cancelling(pairs(1), '&salt=0x1&salt=0x1'), at('/salt')],
   ],
   invalid_signature: [
-    ['somebody else has signed', cancelledByStranger, secondSignature],
-    ['a signature is cut', () => cutSignature, secondSignature],
+    ['somebody else has signed', (bed) => cancelledByStranger(bed), secondSignature],
+    ['the contract of the maker does not accept it', (bed) => cancelledByStranger(bed, 'contract'), secondSignature],
+    ['a signature is cut', cutSignature, secondSignature],
   ],
   rate_limited: [spent(3, { method: 'DELETE', target: ORDERS_PATH })],
   payload_too_large: [['the query is too large', () => cancelling(pairs(400))]],
@@ -444,7 +468,7 @@ const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations
   ],
   invalid_signature: [
     ['somebody else has signed', async (bed) => asCancellations(await cancelledByStranger(bed)), wrongAt('/signature')],
-    ['a signature is cut', () => asCancellations(cutSignature), wrongAt('/signature')],
+    ['a signature is cut', async (bed) => asCancellations(await cutSignature(bed)), wrongAt('/signature')],
   ],
 });
 
@@ -520,6 +544,7 @@ const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
     ],
     invalid_signature: [
       ['a stranger has signed', saying({}, 'canceller', 'stranger'), at('/signature')],
+      ['the contract of the maker does not accept it', saying({}, 'contract', 'stranger'), at('/signature')],
       ['another time was signed', (bed) => saying({ [time]: Date.now() - 1_000 })(bed), at('/signature')],
       ['it is none', saying({ signature: '0x12' }), at('/signature')],
     ],

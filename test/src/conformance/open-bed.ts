@@ -22,6 +22,8 @@ const settings = {
   CLIENT_REQUESTS_MAX: String(limits.clientRequests),
   CANCEL_REQUESTS_MAX: String(limits.clientRequests),
   PATCH_REQUESTS_MAX: String(limits.clientRequests),
+  WALLET_RPC_URL: 'own',
+  WALLET_TIMEOUT_MS: '60000',
 };
 
 /** A stack, with makers of every standing. */
@@ -39,6 +41,7 @@ export async function openBed(): Promise<OpenBed> {
       spender: wallet(),
       keeper: wallet(),
       canceller: wallet(),
+      contract: wallet(),
       removed: wallet(),
       stranger: wallet(),
     };
@@ -48,6 +51,7 @@ export async function openBed(): Promise<OpenBed> {
     await runOperator(['makers', 'remove', removed.address], stack.operatorEnvironment);
     const bed = { make: requestMaker(stack.addresses), makers, send: sender(new URL(stack.addresses.baseUrl)) };
     await raiseNonce(stack, makers.canceller, bed);
+    await giveCode(stack, makers.contract);
     const place = async () => codeOf(await bed.send(bed.make.post([bed.make.order(removed)])));
     await eventually(place, 'maker_not_whitelisted');
     return { ...bed, stack, stop: () => stack.stop() };
@@ -93,6 +97,13 @@ async function raiseNonce(
   } finally {
     provider.destroy();
   }
+}
+
+/** From now on the account has code that reverts: it accepts no signature but those of its key. */
+async function giveCode({ addresses }: OpenStack, { address }: BaseWallet): Promise<void> {
+  const provider = new JsonRpcProvider(addresses.rpcUrl);
+  await provider.send('anvil_setCode', [address, '0x5f5ffd']);
+  provider.destroy();
 }
 
 /** The code of a problem; the status of everything else. */

@@ -16,6 +16,8 @@ export async function openWhole() {
     // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
     SWEEP_PAIRS_PER_SECOND: '0',
     CANCEL_WAIT_SECONDS_MAX: '20',
+    WALLET_RPC_URL: 'own',
+    WALLET_TIMEOUT_MS: '60000',
     OTEL_EXPORTER_OTLP_ENDPOINT: spans.endpoint,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',

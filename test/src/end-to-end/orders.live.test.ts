@@ -16,6 +16,7 @@ import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './r
 import { testQuotes } from './test-quotes.js';
 import { testRestores } from './test-restores.js';
 import { testTraces } from './test-traces.js';
+import { testWallets } from './test-wallets.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
 const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
@@ -47,6 +48,7 @@ const describeOwn = isOwnStack ? describe : describe.skip;
 describeOwn('examples', () => testExamples(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
 describeOwn('quotes', () => testQuotes(ofWhole));
+describeOwn('contract wallets', () => testWallets(ofWhole));
 
 function freshMaker(): TestMaker {
   const maker = fresh.pop();

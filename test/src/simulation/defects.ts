@@ -72,6 +72,13 @@ export const defects: readonly Defect[] = [
     }),
   },
   {
+    name: 'an order that its contract refuses counts as read',
+    plant: foldBefore((_, fact) => {
+      if (fact.type === 'MakerObserved') for (const order of fact.orders) delete order.refused;
+      return true;
+    }),
+  },
+  {
     name: 'a cancellation before its order is forgotten',
     plant: foldBefore(({ orders }, fact) => fact.type !== 'OrderCancelled' || orders.has(fact.orderHash)),
   },

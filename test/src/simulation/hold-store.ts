@@ -163,8 +163,8 @@ export class StoreInMemory {
   /** Serves the watchers, with `projected` in one snapshot. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
-      [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved }) => {
-        return { orderHash, maker, makingToken, expiresAtSeconds, isObserved };
+      [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved, walletSignature }) => {
+        return { orderHash, maker, makingToken, expiresAtSeconds, isObserved, walletSignature };
       }),
     );
   }

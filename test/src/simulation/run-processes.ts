@@ -1,3 +1,4 @@
+import type { AskWallets } from '@makerbook/chain';
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
@@ -12,8 +13,8 @@ import type { RedisInMemory } from '@makerbook/redis/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
-import { GRACE_SECONDS, PROTOCOL } from './chain/act-on-chain.js';
-import type { Chain } from './chain/keep-chain.js';
+import { GRACE_SECONDS, PROTOCOL, refusesSignatures } from './chain/act-on-chain.js';
+import { type Chain, valueAt } from './chain/keep-chain.js';
 import { consumePartition, type Holder } from './consume-partition.js';
 import type { StoreInMemory } from './hold-store.js';
 import type { Plan } from './plan-run.js';
@@ -86,6 +87,14 @@ function afterOf(life: Life): After {
   };
 }
 
+/** Contracts, which answer at once. */
+function askIn({ chain }: World): AskWallets {
+  return async (questions) =>
+    questions.map(({ wallet }) =>
+      valueAt(chain.head, refusesSignatures(wallet)) === 0n ? undefined : 'the contract refuses it',
+    );
+}
+
 export function runIngress(life: Life, draw: number, world: World): Handle {
   const { plan, store: postgres, onFatal } = world;
   const { log, requests } = connect(life, draw, world);
@@ -104,6 +113,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     // A run is too short for a lag that counts.
     rows: { ...followRows(postgres.openReadModel(requests.sender), clock), appended: () => undefined },
     ...clock,
+    askWallets: askIn(world),
   };
   const trust = keepTrust(outside);
   const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);
@@ -135,6 +145,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
     rows,
     streams: openStreams(settings, { log, rows, after: afterOf(life), onError: (error) => onFatal(error as Error) }),
     makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
+    askWallets: askIn(world),
     nowMs: () => life.nowMs(),
     after: afterOf(life),
   });

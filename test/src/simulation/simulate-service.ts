@@ -164,6 +164,7 @@ class Run {
     calm.isCalm = true;
     cache.isAway = !this.#plan.hasCache;
     store.setAway(false);
+    this.#makers.turn(false);
     for (const { life } of this.#running.splice(2)) life.kill();
     for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
     await this.#mineFor(HEALED_MS);
@@ -360,7 +361,7 @@ class Run {
   }
 
   #mine(acts: readonly number[]): void {
-    const done = acts.flatMap((seed) => this.#makers.act(createChance(seed)) ?? []);
+    const done = acts.flatMap((seed) => this.#makers.act(createChance(seed), seed) ?? []);
     const { header } = this.#world.chain.mine(Math.floor(this.time.nowMs / 1000));
     this.#note(() => `block ${header.number}: ${done.join('; ')}`);
   }

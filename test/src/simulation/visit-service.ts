@@ -15,7 +15,15 @@ import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contr
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
-import { type HashOrder, type MakersAtWork, nameOf, PROTOCOL, type SignedOrder, TOKENS } from './chain/act-on-chain.js';
+import {
+  type HashOrder,
+  type MakersAtWork,
+  nameOf,
+  PROTOCOL,
+  type SignedOrder,
+  TOKENS,
+  WALLET,
+} from './chain/act-on-chain.js';
 import { FollowedStream } from './follow-stream.js';
 import { MAKERS } from './plan-run.js';
 import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
@@ -54,8 +62,10 @@ const PAGE_MS_MAX = 20_000;
 const TAKING: Address = `0x${'31'.repeat(20)}`;
 
 const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
-const keyOf = new Map(keys.map((key) => [addressOfKey(key), key]));
-export const MAKER_ADDRESSES = [...keyOf.keys()] as [Address, ...Address[]];
+export const MAKER_ADDRESSES = keys.map(addressOfKey) as [Address, ...Address[]];
+/** No key recovers to a contract: it has another one sign. */
+const OWNER_KEY = new Uint8Array(32).fill(99);
+const keyOf = new Map(MAKER_ADDRESSES.map((maker, index) => [maker, index === WALLET ? OWNER_KEY : keys[index]]));
 
 function bodyOf(terms: Parameters<HashOrder>[0], number: number): Order {
   return {
@@ -298,6 +308,7 @@ export class Visits {
       issuedAt: String(issuedAt),
       salt,
       signature: signDigest(digest, keyOf.get(maker) ?? new Uint8Array(32)),
+      ...(maker === MAKER_ADDRESSES[WALLET] && { maker }),
     };
   }
 

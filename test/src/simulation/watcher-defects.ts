@@ -61,6 +61,16 @@ export const watcherDefects: readonly Defect[] = [
     }),
   },
   {
+    name: 'a contract that has a log is not asked about its signatures',
+    plant: replaceIn(WatchedSet, 'walletsIn', () => []),
+  },
+  {
+    name: 'contracts are not asked about their signatures behind missed blocks',
+    plant: replaceIn(Touched, 'whole', (whole, _, maker, ...rest) =>
+      whole({ ...maker, walletOrders: new Map() }, ...rest),
+    ),
+  },
+  {
     name: 'a holder does not read the orders that the one before it has not read',
     plant: replaceIn(Work, 'publishFacts', (publishFacts, work, ...given) => {
       work.watched.unread.clear();

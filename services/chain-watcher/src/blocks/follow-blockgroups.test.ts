@@ -39,7 +39,7 @@ beforeEach(() => {
     gaps: {
       next: async (number) => {
         filling = number;
-        return number > head ? undefined : { header: headerAt(number), logs: [] };
+        return number > head ? undefined : { header: headerAt(number), logsBloom: undefined, logs: [] };
       },
       waitForMore: () => Promise.resolve(),
       headNumber: () => head,

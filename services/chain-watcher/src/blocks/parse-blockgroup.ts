@@ -1,4 +1,4 @@
-import { type ChainLog, headerOf, logsOf, RpcUnavailable } from '@makerbook/chain';
+import { bloomOf, type ChainLog, headerOf, logsOf, RpcUnavailable } from '@makerbook/chain';
 import { triggerTopics } from '../watch/match-logs.js';
 import type { SourceBlock } from './source.js';
 
@@ -29,7 +29,7 @@ export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unrea
     if (logs.some(({ blockHash }) => blockHash !== header.hash)) {
       return { unreadable: `block ${header.number} holds a log of another block` };
     }
-    return { header, logs: logs.sort((a, b) => a.logIndex - b.logIndex) };
+    return { header, logsBloom: bloomOf(result), logs: logs.sort((a, b) => a.logIndex - b.logIndex) };
   } catch (error) {
     if (error instanceof RpcUnavailable || error instanceof SyntaxError || error instanceof TypeError) {
       return { unreadable: error.message };

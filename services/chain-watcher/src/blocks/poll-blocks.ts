@@ -98,8 +98,9 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
         return undefined;
       }
       if (endpoint === lagging) lagging = undefined;
-      if (!withLogs) return { header, endpoint, logs: [] };
-      return { header, endpoint, logs: await readLogs(node, { ...header, logsBloom }, { topics: triggerTopics }) };
+      if (!withLogs) return { header, endpoint, logsBloom, logs: [] };
+      const logs = await readLogs(node, { ...header, logsBloom }, { topics: triggerTopics });
+      return { header, endpoint, logsBloom, logs };
     },
     waitForMore: async () => {
       if (hasNews) return;

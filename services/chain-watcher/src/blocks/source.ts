@@ -1,9 +1,12 @@
 import type { BlockHeader, ChainLog } from '@makerbook/chain';
+import type { Hex } from '@makerbook/contracts-primitives';
 
 /** A block with those of its logs that can touch anybody, in their order. */
 export interface SourceBlock {
   readonly header: BlockHeader;
   readonly logs: readonly ChainLog[];
+  /** Undefined where the source has none: then any address may have a log. */
+  readonly logsBloom: Hex | undefined;
   /** Name of the node's endpoint that gave the header; absent where it came from a topic. */
   readonly endpoint?: string;
 }

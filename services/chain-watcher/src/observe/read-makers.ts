@@ -4,13 +4,15 @@ import {
   balanceOf,
   cancelledOf,
   filledOf,
+  isValidSignature,
   nonceOf,
   RpcUnavailable,
+  SIGNATURE_ACCEPTED,
   type StateCall,
   type StateReader,
 } from '@makerbook/chain';
 import type { BlockRef, MakerObserved, ObservedFunds, ObservedOrder } from '@makerbook/contracts-events';
-import { type Address, quantity } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
 
@@ -63,16 +65,24 @@ function partsOf(toRead: MakerToRead): MakerToRead[] {
 }
 
 /** The calls, in the order in which `observe` takes their values. */
-function callsOf({ maker, nonce, tokens, orders }: MakerToRead, protocol: Address): StateCall[] {
+function callsOf({ maker, nonce, tokens, orders, signatures }: MakerToRead, protocol: Address): StateCall[] {
+  const wallet = (orderHash: Hex) => {
+    const signature = signatures.get(orderHash);
+    return signature === undefined ? [] : [isValidSignature(maker, orderHash, signature)];
+  };
   return [
     ...(nonce ? [nonceOf(protocol, maker)] : []),
     ...[...tokens].flatMap((token) => [balanceOf(token, maker), allowance(token, maker, protocol)]),
-    ...[...orders].flatMap((orderHash) => [filledOf(protocol, orderHash), cancelledOf(protocol, orderHash)]),
+    ...[...orders].flatMap((orderHash) => [
+      filledOf(protocol, orderHash),
+      cancelledOf(protocol, orderHash),
+      ...wallet(orderHash),
+    ]),
   ];
 }
 
 function observe(
-  { maker, cause, nonce, tokens, orders, fills }: MakerToRead,
+  { maker, cause, nonce, tokens, orders, signatures, fills }: MakerToRead,
   { protocol, onUnreadable }: MakerReader,
   values: Iterator<bigint | undefined>,
   block: BlockRef,
@@ -101,6 +111,7 @@ function observe(
       orderHash,
       filled: quantity(takeOfProtocol()),
       cancelled: takeOfProtocol() !== 0n,
+      ...(signatures.has(orderHash) && take() !== SIGNATURE_ACCEPTED && { refused: true }),
     }),
   );
   return {

@@ -9,8 +9,9 @@ import { takeMakers } from './take-makers.js';
 
 /**
  * Reads makers anew that no log touches: all of them over and over, so many pairs in a second, for tokens that change
- * balances or allowances without a log (rebasing, fees); and pairs that could not be read, some blocks later. They are read
- * at the block that was processed last. Only what the log does not hold already is published.
+ * balances or allowances without a log (rebasing, fees), and for wallets that change their mind without one; and pairs that
+ * could not be read, some blocks later. They are read at the block that was processed last. Only what the log does not hold
+ * already is published.
  */
 export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise<void> {
   const { settings, sweep, signal, nowMs, wait } = work;
@@ -32,7 +33,7 @@ export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise
     const touched = new Touched(work.watched);
     const next = takeMakers(makers, from, settings.SWEEP_PAIRS_PER_SECOND, (maker) => {
       touched.whole(maker, CAUSE, false);
-      return maker.pairs.size;
+      return maker.pairs.size + maker.walletOrders.size;
     });
     if (touched.makers.size > 0 && !(await read(() => touched))) continue;
     from = next;

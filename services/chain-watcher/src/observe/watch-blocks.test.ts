@@ -59,7 +59,8 @@ test('the first block of a partition reads all of its makers, for their readings
   const watched = new WatchedSet();
   for (const [n, maker] of [makerIn(0), makerIn(1)].entries()) {
     const orderHash = `0x${String(n + 1).repeat(64)}` as const;
-    watched.add({ orderHash, maker, makingToken: `0x${'88'.repeat(20)}`, expiresAtSeconds: 9e9 }, undefined);
+    const makingToken = `0x${'88'.repeat(20)}` as const;
+    watched.add({ orderHash, maker, makingToken, expiresAtSeconds: 9e9, walletSignature: null }, undefined);
   }
   expect(await watch([header(5), undefined], watched)).toEqual([[6, [0, 1], [[makerIn(1), 1]]]]);
 });

@@ -1,9 +1,10 @@
-import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock } from '@makerbook/chain';
+import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readLogsOfRange } from '@makerbook/chain';
 import { partitionOf } from '@makerbook/kafka';
 import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
-import { matchLogs, type Touched } from '../watch/match-logs.js';
+import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
+import type { WatchedMaker } from '../watch/watched-set.js';
 import { CATCH_UP, catchUpAtHead, logMatch, publishHead, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
@@ -83,7 +84,7 @@ function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
   return inSpan('process block', { root: true, attributes }, () => publishBlock(block, work));
 }
 
-async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Promise<void> {
+async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: HolderWork): Promise<void> {
   const { reader, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
@@ -93,9 +94,11 @@ async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Pr
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
     const touched = reader === undefined ? undefined : matchLogs(logs, logMatch(work, reader));
     if (touched !== undefined) touchUnprocessed(touched, work);
+    const wallets = work.watched.walletsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {
       const lacking = partitionsWithout(header, work);
+      if (touched !== undefined) await touchWallets(touched, wallets, header, work);
       const observed = touched === undefined ? [] : await readTouched(touched, header, lacking, work);
       await work.publisher.publishBlock(observed, block, lacking);
       return observed.length;
@@ -103,6 +106,21 @@ async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Pr
     position.processed = block;
     work.onBlock(block, facts, nowMs() - seenAtMs);
   });
+}
+
+/** A wallet with a log in the block may judge its signatures differently now: by other owners, for one. */
+async function touchWallets(
+  touched: Touched,
+  wallets: readonly WatchedMaker[],
+  { number }: BlockHeader,
+  { node }: HolderWork,
+): Promise<void> {
+  if (wallets.length === 0) return;
+  const byAddress = new Map(wallets.map((wallet) => [wallet.address, wallet]));
+  for (const log of await readLogsOfRange(node, number, number, { address: [...byAddress.keys()] })) {
+    const wallet = byAddress.get(log.address);
+    if (wallet !== undefined) touched.wallet(wallet, causeOf(log));
+  }
 }
 
 /** Reads the touched values at exactly this block, or the makers in full at a newer one. */

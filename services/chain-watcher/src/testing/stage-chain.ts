@@ -180,10 +180,10 @@ export class Stage {
   }
 
   /** Puts the order into the log, as ingress does once it has accepted it. */
-  async submit({ order, orderHash, signature }: SignedOrder): Promise<Hex> {
+  async submit({ order, orderHash, signature, byWallet }: SignedOrder): Promise<Hex> {
     const { maker } = order;
     const cause = { kind: 'request', requestId: 'stage' } as const;
-    const terms = { order: orderToBody(order), signature, acceptedAtMs: 0 };
+    const terms = { order: orderToBody(order), signature, ...(byWallet && { byWallet }), acceptedAtMs: 0 };
     const fact = { type: 'OrderSubmitted', maker, orderHash, ...terms, cause } as const;
     const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
     const partition = partitionOf(maker, PARTITIONS);
@@ -280,6 +280,8 @@ export interface SignedOrder {
   readonly order: Order;
   readonly orderHash: Hex;
   readonly signature: Hex;
+  /** Its maker's contract has accepted it. */
+  readonly byWallet?: true;
 }
 
 /** The lowercase address of an account of the stage. */

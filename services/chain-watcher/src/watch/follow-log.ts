@@ -199,9 +199,10 @@ export class FollowedLog {
     switch (fact.type) {
       case 'OrderSubmitted': {
         if (isKnown) return;
-        const { orderHash, maker, order } = fact;
+        const { orderHash, maker, order, signature, byWallet } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds }, unread);
+        const walletSignature = byWallet ? signature : null;
+        watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds, walletSignature }, unread);
         return;
       }
       case 'MakerObserved':

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ChainLog } from '@makerbook/chain';
 import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { matchLogs } from './match-logs.js';
+import { matchLogs, Touched } from './match-logs.js';
 import { WatchedSet } from './watched-set.js';
 
 const accountOf = (byte: string): Address => `0x${byte.repeat(20)}`;
@@ -19,7 +19,8 @@ const orders: readonly (readonly [Hex, Address, Address])[] = [
 ];
 const watched = new WatchedSet();
 for (const [orderHash, ofMaker, making] of orders) {
-  watched.add({ orderHash, maker: ofMaker, makingToken: making, expiresAtSeconds: 2 ** 31 }, undefined);
+  const of = { maker: ofMaker, makingToken: making, expiresAtSeconds: 2 ** 31, walletSignature: null };
+  watched.add({ orderHash, ...of }, undefined);
 }
 
 /** An account as a topic. */
@@ -59,6 +60,7 @@ const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   makers: [...makers.values()].filter(({ nonce }) => nonce).map((each) => each.maker),
   orders: [...makers.values()].flatMap((each) => [...each.orders].map((orderHash) => [each.maker, orderHash])),
 });
+const none = { orders: new Set(), signatures: new Map() };
 const nobody = { pairs: [], makers: [], orders: [] };
 const pair = [maker, token];
 const otherPair = [other, token];
@@ -125,9 +127,10 @@ describe('what a log touches', () => {
         nonce: true,
         tokens: new Set([token]),
         orders: new Set([hash]),
+        signatures: new Map(),
         fills: [fillOf(hash, 2), fillOf(hash, 3)],
       },
-      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), orders: new Set(), fills: [] },
+      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), ...none, fills: [] },
     ]);
   });
 
@@ -141,9 +144,29 @@ describe('what a log touches', () => {
         nonce: true,
         tokens: new Set([token, second]),
         orders: new Set([hash, hashOfSecond]),
+        signatures: new Map(),
         fills: [],
       },
     ]);
+  });
+
+  test('is of a wallet each order that it has a say in, with its signature, whatever else is read of the maker', () => {
+    const mixed = new WatchedSet();
+    for (const [orderHash, walletSignature] of [[hash, '0x5161'] as const, [hashOfSecond, null] as const]) {
+      mixed.add({ orderHash, maker, makingToken: token, expiresAtSeconds: 2 ** 31, walletSignature }, undefined);
+    }
+    const wallet = mixed.findMaker(maker);
+    if (wallet === undefined) throw new Error('the maker is watched');
+    const [touched, whole] = [new Touched(mixed), new Touched(mixed)];
+    touched.wallet(wallet, { kind: 'read', occasion: 'SWEEP' });
+    whole.whole(wallet, { kind: 'read', occasion: 'SWEEP' }, false);
+    const asked = {
+      nonce: true,
+      tokens: new Set([token]),
+      orders: new Set([hash]),
+      signatures: new Map([[hash, '0x5161']]),
+    };
+    for (const { makers } of [touched, whole]) expect(makers.get(maker)).toMatchObject(asked);
   });
 
   test('is told of every fill of a maker whom the service knows, of orders that are not open too', () => {

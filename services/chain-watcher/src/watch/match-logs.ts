@@ -11,6 +11,8 @@ export interface MakerToRead {
   nonce: boolean;
   readonly tokens: Set<Address>;
   readonly orders: Set<Hex>;
+  /** The signatures that the maker's contract has to accept, by their orders. */
+  readonly signatures: Map<Hex, Hex>;
   /** What the logs say of fills; it is not read. */
   readonly fills: OrderFill[];
   /** The trace of the request that led to the reading. */
@@ -40,7 +42,8 @@ export class Touched {
   maker({ address: maker }: Pick<WatchedMaker, 'address'>, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
-    const toRead: MakerToRead = { maker, cause, nonce: false, tokens: new Set(), orders: new Set(), fills: [], trace };
+    const orders = { orders: new Set<Hex>(), signatures: new Map<Hex, Hex>(), fills: [] };
+    const toRead: MakerToRead = { maker, cause, nonce: false, tokens: new Set(), ...orders, trace };
     this.makers.set(maker, toRead);
     return toRead;
   }
@@ -61,17 +64,25 @@ export class Touched {
     if (slot < 0) return;
     const { maker, token } = this.watched.pairOf(slot);
     const toRead = this.maker(maker, cause, trace);
+    const orderHash = this.watched.orderHash(slot);
     toRead.nonce = true;
     toRead.tokens.add(token);
-    toRead.orders.add(this.watched.orderHash(slot));
+    toRead.orders.add(orderHash);
+    const signature = maker.walletOrders.get(slot)?.signature;
+    if (signature !== undefined) toRead.signatures.set(orderHash, signature);
   }
 
-  /** Nonce and all pairs of the maker, and its orders where they are wanted. */
+  /** Orders that a wallet has a say in. */
+  wallet(maker: WatchedMaker, cause: Cause): void {
+    for (const order of maker.walletOrders.keys()) this.order(order, cause);
+  }
+
+  /** Nonce and all pairs of the maker, orders that its wallet has a say in, and all others where they are wanted. */
   whole(maker: WatchedMaker, cause: Cause, withOrders: boolean): void {
     const toRead = this.maker(maker, cause);
     toRead.nonce = true;
     for (const token of maker.pairs.keys()) toRead.tokens.add(token);
-    if (withOrders) for (const order of maker.orders) toRead.orders.add(this.watched.orderHash(order));
+    for (const order of withOrders ? maker.orders : maker.walletOrders.keys()) this.order(order, cause);
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
@@ -103,7 +114,7 @@ export function matchLogs(
   for (const log of logs) {
     const [topic, first, second] = log.topics;
     if (first === undefined) continue;
-    const cause: Cause = { kind: 'log', transactionHash: log.transactionHash, logIndex: log.logIndex };
+    const cause = causeOf(log);
     if (log.address === protocol) {
       if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
@@ -129,6 +140,11 @@ export function matchLogs(
     }
   }
   return touched;
+}
+
+/** A log as the cause of a reading. */
+export function causeOf({ transactionHash, logIndex }: ChainLog): Cause {
+  return { kind: 'log', transactionHash, logIndex };
 }
 
 /** The data of `OrderFilled`: taker, making amount, taking amount and what remains, a word each. */

@@ -12,6 +12,7 @@ const orderOf = (n: number, maker = 1, token = 1, expiresAtSeconds = 100): Watch
   maker: accountOf(maker),
   makingToken: accountOf(100 + token),
   expiresAtSeconds,
+  walletSignature: null,
 });
 const reading = (maker: number, rest: Partial<MakerObserved>): MakerObserved => ({
   type: 'MakerObserved',
@@ -109,6 +110,21 @@ describe('the watched set', () => {
   });
 });
 
+describe('a wallet', () => {
+  test('is a maker with an order that no key has signed, whose address may be in the bloom of a block', () => {
+    const set = new WatchedSet();
+    set.add({ ...orderOf(1, 1), walletSignature: '0x51' }, undefined);
+    set.add({ ...orderOf(2, 2), walletSignature: '0x51' }, undefined);
+    set.add(orderOf(3, 3), undefined);
+    const namesIn = (logsBloom: Hex | undefined) => set.walletsIn(logsBloom).map(({ address }) => address);
+    expect(namesIn(undefined)).toEqual([1, 2].map(accountOf));
+    expect(namesIn(`0x${'ff'.repeat(256)}`)).toEqual([1, 2].map(accountOf));
+    expect(namesIn(`0x${'00'.repeat(256)}`)).toEqual([]);
+    set.remove(hashOf(1));
+    expect(namesIn(undefined)).toEqual([accountOf(2)]);
+  });
+});
+
 describe('an order', () => {
   test('is unread until a reading names it, or where it came as one that is read', () => {
     const set = new WatchedSet();
@@ -156,6 +172,23 @@ describe('a reading', () => {
     expect(set.isNews(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }))).toBe(true);
     set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }));
     expect(set.isNews(reading(1, given))).toBe(isNews);
+  });
+
+  test('of a wallet’s order is news where it says something else than the newest one in the log', () => {
+    const set = new WatchedSet();
+    set.add({ ...orderOf(1), walletSignature: '0x51' }, undefined);
+    const isNews = (order: object) => set.isNews(reading(1, { orders: [{ ...named(1), ...order }] }));
+    const refused = { ...named(1), refused: true } as const;
+    expect(isNews({})).toBe(true);
+    set.noteObserved(reading(1, { orders: [named(1)] }));
+    expect([{}, { refused: true }, { filled: '0x1' }, { cancelled: true }].map(isNews)).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
+    set.noteObserved(reading(1, { orders: [refused] }));
+    expect([{}, { refused: true }].map(isNews)).toEqual([true, false]);
   });
 
   test('is forgotten with the last order of the pair', () => {

@@ -1,4 +1,5 @@
-import type { MakerObserved, ObservedFunds, TraceHeaders } from '@makerbook/contracts-events';
+import { bloomHolds } from '@makerbook/chain';
+import type { MakerObserved, ObservedFunds, ObservedOrder, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { OrderIndex } from './order-index.js';
 
@@ -8,6 +9,15 @@ export interface WatchedOrder {
   readonly maker: Address;
   readonly makingToken: Address;
   readonly expiresAtSeconds: number;
+  /** The signature that the maker's contract has to accept (EIP-1271); null where a key signed. */
+  readonly walletSignature: Hex | null;
+}
+
+/** An order whose wallet may come to refuse it. */
+export interface WalletOrder {
+  readonly signature: Hex;
+  /** The newest reading in the log; undefined before the first. */
+  known: ObservedOrder | undefined;
 }
 
 /** A maker and a token that its watched orders sell. */
@@ -25,6 +35,8 @@ export interface WatchedMaker {
   readonly address: Address;
   /** Their slots. */
   readonly orders: Set<number>;
+  /** Those that no key has signed, by their slots. */
+  readonly walletOrders: Map<number, WalletOrder>;
   /** By token. */
   readonly pairs: Map<Address, WatchedPair>;
   /** The newest reading in the log; undefined before the first. */
@@ -57,7 +69,8 @@ export class WatchedSet {
   private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
 
   /** Adds the order unless it is there. */
-  add({ orderHash, maker: address, makingToken, expiresAtSeconds }: WatchedOrder, unread?: UnreadOrder): void {
+  add(added: WatchedOrder, unread?: UnreadOrder): void {
+    const { orderHash, maker: address, makingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
     const maker = this.makersByAddress.get(address) ?? newMaker(address);
     const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
@@ -68,6 +81,7 @@ export class WatchedSet {
     pair.orders += 1;
     maker.pairs.set(makingToken, pair);
     maker.orders.add(order);
+    if (walletSignature !== null) maker.walletOrders.set(order, { signature: walletSignature, known: undefined });
     this.makersByAddress.set(address, maker);
     if (unread !== undefined) this.unread.set(order, unread);
   }
@@ -94,6 +108,10 @@ export class WatchedSet {
     for (const { orderHash } of orders) this.unread.delete(this.findOrder(orderHash));
     const maker = this.findMaker(address);
     if (maker === undefined) return;
+    for (const each of maker.walletOrders.size === 0 ? [] : orders) {
+      const order = maker.walletOrders.get(this.findOrder(each.orderHash));
+      if (order !== undefined) order.known = each;
+    }
     if (nonce !== undefined) maker.nonce = nonce;
     for (const each of funds) {
       const pair = maker.pairs.get(each.token);
@@ -101,16 +119,29 @@ export class WatchedSet {
     }
   }
 
-  /** True if the reading names an order or a fill, or has a value that differs from the newest one in the log. */
+  /**
+   * True if the reading has a fill, or a value that differs from the newest one in the log. An order is always news, unless it is a
+   * wallet's, which is read again and again.
+   */
   isNews({ maker: address, nonce, funds, orders, fills = [] }: MakerObserved): boolean {
-    if (orders.length + fills.length > 0) return true;
     const maker = this.findMaker(address);
+    const isRepeat = (order: ObservedOrder) =>
+      isSame(order, maker?.walletOrders.get(this.findOrder(order.orderHash))?.known);
+    if (fills.length > 0 || !orders.every(isRepeat)) return true;
     if (maker === undefined) return false;
     if (nonce !== undefined && maker.nonce !== nonce) return true;
     return funds.some(({ token, balance, allowance }) => {
       const pair = maker.pairs.get(token);
       return pair !== undefined && (pair.funds?.balance !== balance || pair.funds.allowance !== allowance);
     });
+  }
+
+  /** Makers with an order that no key has signed, that may have a log of their own in a block. */
+  walletsIn(logsBloom: Hex | undefined): WatchedMaker[] {
+    return [...this.makersByAddress.values()].filter(
+      ({ address, walletOrders }) =>
+        walletOrders.size > 0 && (logsBloom === undefined || bloomHolds(logsBloom, address)),
+    );
   }
 
   makers(): IterableIterator<WatchedMaker> {
@@ -154,6 +185,7 @@ export class WatchedSet {
     this.orders.delete(order);
     this.expiresAt[order] = Number.POSITIVE_INFINITY;
     maker.orders.delete(order);
+    maker.walletOrders.delete(order);
     pair.orders -= 1;
     if (pair.orders === 0) {
       maker.pairs.delete(pair.token);
@@ -164,5 +196,10 @@ export class WatchedSet {
 }
 
 function newMaker(address: Address): WatchedMaker {
-  return { address, orders: new Set(), pairs: new Map(), nonce: undefined };
+  return { address, orders: new Set(), walletOrders: new Map(), pairs: new Map(), nonce: undefined };
+}
+
+function isSame(order: ObservedOrder, known: ObservedOrder | undefined): boolean {
+  const { filled, cancelled, refused } = order;
+  return known?.filled === filled && known.cancelled === cancelled && known.refused === refused;
 }

@@ -61,7 +61,10 @@ export async function startTestIngress(environment: Record<string, string> = {})
     facts: log.facts,
     /** From now on the rows stay where they are in the log, until they are released. */
     holdRows: log.hold,
-    /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it. */
+    /**
+     * Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it.
+     * @param wallet signs for the maker, which is itself unless the view says otherwise
+     */
     showMaker: (wallet: Wallet, view?: Partial<MakerView>) =>
       showMaker({ appender, topic: names.makers, url }, wallet, view),
     async stop() {
@@ -128,7 +131,7 @@ async function showMaker(
   wallet: Wallet,
   view: Partial<MakerView> = {},
 ): Promise<void> {
-  const maker = wallet.address.toLowerCase() as Hex;
+  const { maker = wallet.address.toLowerCase() as Hex } = view;
   const partition = partitionOf(maker, partitions);
   const full: MakerView = {
     type: 'MakerView',
@@ -141,7 +144,7 @@ async function showMaker(
   const message = encodeMakersRecord(full, { id: randomBytes(8).toString('hex'), source: '/test', timeMs: 0 });
   await appender.append([{ topic, partition, ...message, key: maker }]);
   // Refused either way, and for another reason once the maker is known.
-  const expired = await signOrder(wallet, { expiresAt: '0x1' });
+  const expired = await signOrder(wallet, { expiresAt: '0x1', maker });
   await until('the service knows the maker', async () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify([expired]) });

@@ -82,5 +82,6 @@ function orderRow(order: OpenOrder): OrderRow {
     makingToken: order.order.making.token,
     makingAmount: String(order.order.making.amount),
     recordStart: recordStart(order),
+    walletSignature: order.byWallet ? order.signature : null,
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FatalError, RetryableError } from '@makerbook/kafka';
-import { blockAt } from '../testing/generate-facts.js';
+import { blockAt, orderOf } from '../testing/generate-facts.js';
 import {
   cancelled,
   decided,
@@ -32,6 +32,14 @@ describe('a fact', () => {
     expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe), openOrders: 1 }]);
     expect(given.tables.projection.nextOffset).toBe(4n);
   });
+});
+
+test('the row of an order that a contract accepted has the signature, for those who ask the contract again', async () => {
+  const given = new GivenPartition();
+  const { signature, byWallet } = orderOf(maker, 3);
+  expect(byWallet).toBe(true);
+  await given.when(submitted(maker, 0), submitted(maker, 3));
+  expect([...given.tables.orders.values()].map((row) => row.walletSignature)).toEqual([null, signature]);
 });
 
 describe('an operator’s decision', () => {

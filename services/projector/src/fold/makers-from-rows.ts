@@ -81,6 +81,7 @@ function orderFromRow(row: OrderRow): OpenOrder {
     orderHash: row.orderHash,
     order: orderFromBody(order),
     signature,
+    byWallet: row.walletSignature !== null,
     acceptedAtMs: row.acceptedAtMs,
     acceptedOffset: row.acceptedOffset,
     remaining: BigInt(row.remaining),

@@ -24,8 +24,14 @@ export function makersOf(partition: number, partitions: number, count: number): 
   return makers;
 }
 
+/** Some orders no key has signed. */
+const isByWallet = (number: number) => number % 4 === 3;
+
 /** An order of the maker; the same number gives the same order. Small numbers collide in hash, time and amounts often. */
-export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order' | 'orderHash' | 'signature'> {
+export function orderOf(
+  maker: Hex,
+  number: number,
+): Pick<OrderSubmitted, 'order' | 'orderHash' | 'signature' | 'byWallet'> {
   const making = { token: tokens[number % 2] ?? tokens[0], amount: quantity(10n + BigInt(number % 3) * 10n) };
   const order: OrderBody = {
     salt: quantity(BigInt(number)),
@@ -37,7 +43,8 @@ export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order
     permittedTaker: addressOf(0),
   };
   const orderHash: Hex = `0x${maker.slice(2)}${number.toString(16).padStart(24, '0')}`;
-  return { order, orderHash, signature: `0x${'5'.repeat(130)}` };
+  const named = { order, orderHash, signature: `0x${'5'.repeat(130)}` } as const;
+  return isByWallet(number) ? { ...named, byWallet: true } : named;
 }
 
 /**
@@ -45,16 +52,15 @@ export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order
  * @param expiresAt when it expires, and then it is of nonce 0; by its number where left out
  */
 export function submittedOf(maker: Hex, number: number, expiresAt?: number): OrderSubmitted {
-  const { order, orderHash, signature } = orderOf(maker, number);
+  const { order, ...named } = orderOf(maker, number);
   const terms =
     expiresAt === undefined ? order : { ...order, nonce: quantity(0n), expiresAt: quantity(BigInt(expiresAt)) };
   const cause = { kind: 'request' as const, requestId: 'request' };
   return {
     type: 'OrderSubmitted',
     maker,
+    ...named,
     order: terms,
-    orderHash,
-    signature,
     acceptedAtMs: startSeconds * 1000,
     cause,
   };
@@ -80,11 +86,12 @@ function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
   let block = 100;
 
   function order(maker: Hex): MakerEvent {
-    const { order, orderHash, signature } = orderOf(maker, chance.below(orders));
+    const submitted = orderOf(maker, chance.below(orders));
     if (chance.oneIn(3)) {
+      const { order, orderHash } = submitted;
       return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
     }
-    return { type: 'OrderSubmitted', maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
+    return { type: 'OrderSubmitted', maker, ...submitted, acceptedAtMs: seconds * 1000 + 500, cause };
   }
 
   function exit(maker: Hex): MakerEvent {
@@ -119,7 +126,9 @@ function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
       }),
       orders: [...numbers].map((number) => {
         const filled = quantity(BigInt(Math.max(0, chance.below(36) - 15)));
-        return { orderHash: orderOf(maker, number).orderHash, filled, cancelled: chance.oneIn(10) };
+        const { orderHash, byWallet } = orderOf(maker, number);
+        const refused = byWallet && filled === '0x0' ? { refused: byWallet } : {};
+        return { orderHash, filled, cancelled: chance.oneIn(10), ...refused };
       }),
     };
   }

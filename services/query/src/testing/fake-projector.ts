@@ -111,6 +111,7 @@ export class FakeProjector {
         makingToken: order.making.token,
         makingAmount: String(order.making.amount),
         isObserved: state.status !== 'VALIDATING',
+        walletSignature: null,
         recordStart: recordStart({ order, orderHash, signature: `0x${'5a'.repeat(65)}` }),
       };
       this.#unprojected.push({ maker, orderHash, offset, commit: { opened: [opened] } });

@@ -11,7 +11,7 @@ export type Answer = { readonly status: number; readonly body: string };
 /** A real chain with an account that has coins, and servers that stand between it and whoever asks. */
 export interface OpenChain extends TestChain {
   readonly account: Address;
-  /** Sends a transaction to a token, and waits until it is mined. */
+  /** Sends a transaction to a token or a wallet, and waits until it is mined. */
   send(token: Address, method: string, ...args: unknown[]): Promise<void>;
   /** The answer of the real node. */
   forward(body: string, to?: string): Promise<Answer>;
@@ -31,7 +31,9 @@ export async function openChain(): Promise<OpenChain> {
     ...chain,
     account: wallet.address.toLowerCase() as Address,
     async send(token, method, ...args) {
-      const contract = new Contract(token, deployArtifacts.IllBehavedToken.abi, wallet);
+      const { IllBehavedToken, TestWallet } = deployArtifacts;
+      const abi = [...IllBehavedToken.abi, ...TestWallet.abi.filter(({ type }) => type === 'function')];
+      const contract = new Contract(token, abi, wallet);
       const sent = await contract.getFunction(method).send(...args, { gasLimit: 500_000 });
       await sent.wait();
     },

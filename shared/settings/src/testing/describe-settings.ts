@@ -8,6 +8,7 @@ import {
   redisSettings,
   signingSettings,
   telemetrySettings,
+  walletSettings,
 } from '../deployment.js';
 import { type Spec, variablesOf } from '../settings.js';
 
@@ -20,6 +21,7 @@ export const sharedSettings: Readonly<Record<string, Spec>> = {
   'Ports and logs': opsSettings,
   API: apiSettings,
   Limits: limitSettings,
+  Wallets: walletSettings,
   Feed: feedSettings,
   Telemetry: telemetrySettings,
 };

@@ -1,4 +1,4 @@
-import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
+import { allowance, balanceOf, cancelledOf, filledOf, nonceOf, type StateCall } from '@makerbook/chain';
 import {
   encodeMakerEvent,
   type MakerFact,
@@ -18,6 +18,8 @@ export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
 export const SILENT: Address = addressOf(0x23);
 export const TOKENS: readonly [Address, ...Address[]] = [addressOf(0x21), addressOf(0x22), SILENT];
 const SOMEBODY = addressOf(0x31);
+/** The place of the maker that is a contract: no key recovers to it. */
+export const WALLET = 2;
 
 /** An order that was signed, and perhaps posted. */
 export interface SignedOrder {
@@ -37,11 +39,19 @@ export interface MakersAtWork {
   readonly orders: readonly SignedOrder[];
   /** One more order, of the maker and the token if they are given. */
   sign(chance: Chance, nowSeconds: number, of?: Pick<SignedOrder, 'maker' | 'token'>): SignedOrder;
-  /** Something that the next block does, in words; undefined where it would have reverted. */
-  act(chance: Chance): string | undefined;
+  /**
+   * Something that the next block does, in words; undefined where it would have reverted.
+   * @param draw what `chance` is drawn by
+   */
+  act(chance: Chance, draw: number): string | undefined;
   /** Likewise, a fill. */
   fill(chance: Chance): string | undefined;
+  /** The contract of the maker that is one accepts or refuses signatures from the next block on. */
+  turn(isRefusing: boolean): void;
 }
+
+/** Whether the contract of a maker refuses all that its key has signed; makers without a contract are never asked. */
+export const refusesSignatures = (maker: Address): StateCall => ({ to: maker, data: '0x' });
 
 /** Names an order by its terms; it is the `number`th. */
 export type HashOrder = (terms: Omit<SignedOrder, 'hash'>, number: number) => Hex;
@@ -60,16 +70,28 @@ export function openMakers(
       chain.set(allowance(token, maker, PROTOCOL), BigInt(first.below(30)));
     }
   }
+  const wallet = makers[WALLET] ?? makers[0];
+  const turn = (isRefusing: boolean) => {
+    chain.set(refusesSignatures(wallet), isRefusing ? 1n : 0n);
+    chain.emit(wallet, []);
+  };
   return {
     orders,
+    turn,
     sign: (chance, nowSeconds, of) => {
       const terms = drawTerms(chain, chance, of, makers, { number: orders.length, nowSeconds });
       const order = { ...terms, hash: hashOrder(terms, orders.length) };
       orders.push(order);
       return order;
     },
-    act: (chance) => {
+    act: (chance, draw) => {
       const acts = actsOf(chain, chance, makers, orders);
+      // By the draw itself: so the other acts of a kept run stay as they were.
+      if (draw % 16 === 5) {
+        const isRefusing = chain.value(refusesSignatures(wallet)) === 0n;
+        turn(isRefusing);
+        return `the contract of ${nameOf(wallet)} ${isRefusing ? 'refuses' : 'accepts'} its signatures`;
+      }
       return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
     },
     fill: (chance) => actsOf(chain, chance, makers, orders).fill(),
@@ -115,7 +137,9 @@ function actsOf(
       const part = chance.oneIn(2) ? amount - filled : 1n;
       const allowed = chain.value(allowance(token, maker, PROTOCOL));
       const isFillable =
-        chain.value(cancelledOf(PROTOCOL, hash)) === 0n && chain.value(nonceOf(PROTOCOL, maker)) === nonce;
+        chain.value(cancelledOf(PROTOCOL, hash)) === 0n &&
+        chain.value(refusesSignatures(maker)) === 0n &&
+        chain.value(nonceOf(PROTOCOL, maker)) === nonce;
       if (!isFillable || part <= 0n || filled + part > amount) return undefined;
       if (allowed < part || balance(maker, token) < part) return undefined;
       chain.set(filledOf(PROTOCOL, hash), filled + part);

@@ -1,6 +1,15 @@
-import { type ChainLog, type Node, type RpcRequest, RpcUnavailable, type StateReader } from '@makerbook/chain';
-import type { Hex } from '@makerbook/contracts-primitives';
+import {
+  type ChainLog,
+  type Node,
+  type RpcRequest,
+  RpcUnavailable,
+  SIGNATURE_ACCEPTED,
+  type StateReader,
+} from '@makerbook/chain';
+import { hexToBytes, keccak256 } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Life } from '@makerbook/parts';
+import { refusesSignatures } from './act-on-chain.js';
 import type { Faults } from './draw-faults.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
 
@@ -54,7 +63,9 @@ export function answerNode(
       read: async (hash, calls) => {
         const block = find(hash, await ask());
         onRead(block, calls.length);
-        const values = calls.map((call) => valueAt(block, call));
+        const values = calls.map((call) =>
+          call.data.startsWith(IS_VALID_SIGNATURE) ? answerOf(call.to, block) : valueAt(block, call),
+        );
         await life.delay(faults.nodeMs());
         return values;
       },
@@ -63,12 +74,19 @@ export function answerNode(
   };
 }
 
+const IS_VALID_SIGNATURE = '0x1626ba7e';
+
+/** What the contract of the maker says of a signature after the block. */
+function answerOf(maker: Address, block: Block): bigint {
+  return valueAt(block, refusesSignatures(maker)) === 0n ? SIGNATURE_ACCEPTED : 0n;
+}
+
 interface LogsWanted {
   readonly blockHash?: Hex;
   readonly fromBlock?: Hex;
   readonly toBlock?: Hex;
-  readonly address?: Hex;
-  readonly topics: readonly [readonly Hex[]];
+  readonly address?: Hex | readonly Hex[];
+  readonly topics?: readonly [readonly Hex[]];
 }
 
 function answer(
@@ -82,7 +100,9 @@ function answer(
       return head;
     case 'eth_getBlockByNumber': {
       const number = first === 'latest' ? head : Number(first);
-      return number > head ? null : chain.at(number).header;
+      if (number > head) return null;
+      const { header, logs } = chain.at(number);
+      return { ...header, logsBloom: bloomOf(logs.filter(({ topics }) => topics.length === 0)) };
     }
     case 'eth_getLogs': {
       const wanted = first as LogsWanted;
@@ -97,9 +117,19 @@ function answer(
   }
 }
 
+/** The bloom of the addresses of these logs. */
+function bloomOf(logs: readonly ChainLog[]): Hex {
+  let bloom = 0n;
+  for (const { address } of logs) {
+    const hash = keccak256(hexToBytes(address));
+    for (const at of [0, 2, 4]) bloom |= 1n << BigInt((((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
+  }
+  return `0x${bloom.toString(16).padStart(512, '0')}`;
+}
+
 function isWanted({ address, topics: [topic] }: ChainLog, wanted: LogsWanted): boolean {
-  if (wanted.address !== undefined && wanted.address !== address) return false;
-  return topic !== undefined && wanted.topics[0].includes(topic);
+  if (wanted.address !== undefined && ![wanted.address].flat().includes(address)) return false;
+  return wanted.topics === undefined || (topic !== undefined && wanted.topics[0].includes(topic));
 }
 
 function range(first: number, last: number): number[] {

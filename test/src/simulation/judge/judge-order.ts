@@ -2,7 +2,7 @@ import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook
 import type { KnownOrder } from '@makerbook/chain-watcher/testing';
 import type { Address } from '@makerbook/contracts-primitives';
 import { type OpenOrder, type RemovalReason, routableUntilSeconds } from '@makerbook/domain';
-import type { SignedOrder } from '../chain/act-on-chain.js';
+import { refusesSignatures, type SignedOrder } from '../chain/act-on-chain.js';
 import { type JudgedBlock, valueAt } from '../chain/keep-chain.js';
 
 /** The chain that orders are compared with, and the settings that count there. */
@@ -54,6 +54,7 @@ export function stateAt(
   const remaining = amount - valueAt(at, filledOf(protocol, hash));
   const isGone = remaining <= 0n || valueAt(at, cancelledOf(protocol, hash)) !== 0n;
   if (isGone || valueAt(at, nonceOf(protocol, maker)) !== nonce || seconds >= expiresAt) return 'gone';
+  if (valueAt(at, refusesSignatures(maker)) !== 0n) return `VALIDATING ${remaining}`;
   if (valueAt(at, allowance(token, maker, protocol)) < remaining) return `INSUFFICIENT_ALLOWANCE ${remaining}`;
   return `${valueAt(at, balanceOf(token, maker)) < remaining ? 'INSUFFICIENT_BALANCE' : 'ACTIVE'} ${remaining}`;
 }
@@ -94,6 +95,7 @@ function whyNot(
   const balance = valueAt(funds, balanceOf(token, maker));
   if (valueAt(at, cancelledOf(protocol, hash)) !== 0n) return 'it was cancelled';
   if (valueAt(at, nonceOf(protocol, maker)) !== nonce) return 'the nonce was another one';
+  if (valueAt(at, refusesSignatures(maker)) !== 0n) return 'its wallet refused it';
   if (remaining > amount - filled) return `${filled} of ${amount} were filled`;
   if (allowed < remaining) return `the allowance was ${allowed}`;
   return balance < remaining ? `the balance was ${balance}` : undefined;

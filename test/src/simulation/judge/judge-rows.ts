@@ -157,6 +157,7 @@ function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnT
       [String(order.acceptedOffset), order.acceptedAtMs, order.expiresAtSeconds],
       [order.remaining, order.isObserved, order.inBook, order.cappedUntil],
       [order.status, order.reason],
+      order.walletSignature,
     ]),
     [String(row.listVersion), row.openOrders],
   ]);

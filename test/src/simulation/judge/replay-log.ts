@@ -325,6 +325,7 @@ export class Replay {
         [String(order.acceptedOffset), order.acceptedAtMs, expirySeconds(order)],
         [String(order.remaining), order.isObserved, order.inBook, order.cappedUntil],
         [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
+        order.byWallet ? order.signature : null,
       ]),
       [String(listVersion), orders.size],
     ]);

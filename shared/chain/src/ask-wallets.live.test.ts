@@ -1,0 +1,137 @@
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { MaxUint256, Wallet } from 'ethers';
+import {
+  type AskWallets,
+  createStateReader,
+  isValidSignature,
+  openWallets,
+  readBlock,
+  SIGNATURE_ACCEPTED,
+  type WalletOptions,
+} from './index.js';
+import { greedyMulticall } from './testing/greedy-multicall.js';
+import { openChain } from './testing/open-chain.js';
+
+const HONEST = 0;
+const ANSWERS = { reverts: 1, dirty: 2, short: 3 };
+const chain = await openChain();
+const opened: { close(): void }[] = [];
+afterAll(async () => {
+  for (const wallets of opened) wallets.close();
+  await chain.stop();
+});
+const { rpcUrl } = chain.anvil;
+const owner = new Wallet(`0x${'42'.repeat(32)}`);
+const digest: Hex = `0x${'d1'.repeat(32)}`;
+const other: Hex = `0x${'d2'.repeat(32)}`;
+const signature = owner.signingKey.sign(digest).serialized as Hex;
+const long: Hex = `${signature}${'ab'.repeat(959)}`;
+const wallet = await chain.deploy(deployArtifacts.TestWallet, owner.address);
+const second = await chain.deploy(deployArtifacts.TestWallet, owner.address);
+const answer = (how: number, burnt = 0n) => chain.send(wallet, 'setAnswer', how, burnt);
+beforeEach(() => answer(HONEST));
+
+function open(url = rpcUrl, options: Partial<WalletOptions> = {}) {
+  const reasons: string[] = [];
+  const onAway = (reason: string) => reasons.push(reason);
+  const wallets = openWallets({ urls: [url], chainId: 8217, timeoutMs: 60_000, nowMs: () => 0, onAway, ...options });
+  if (wallets === undefined) throw new Error('it has a URL');
+  opened.push(wallets);
+  return { ask: wallets.ask, reasons };
+}
+const { ask } = open();
+const askOne = async (how: AskWallets = ask, of: Address = wallet, signed = signature) =>
+  how([{ wallet: of, digests: [digest], signature: signed }]);
+
+describe('a contract wallet', () => {
+  test('accepts what its owner has signed, of any length, for any of the digests', async () => {
+    const questions = [
+      { wallet, digests: [digest], signature },
+      { wallet, digests: [other, digest], signature: long },
+      { wallet, digests: [other], signature },
+      { wallet, digests: [digest], signature: '0x' as const },
+      ...Array.from({ length: 12 }, () => ({ wallet: second, digests: [digest], signature })),
+    ];
+    const refused = "the maker's contract does not accept it";
+    const failed = "the maker's contract failed, or needed more than 200000 gas";
+    expect(await ask(questions)).toEqual([undefined, undefined, refused, failed, ...Array(12).fill(undefined)]);
+  });
+
+  test.each([
+    ['is gone over to another owner', () => chain.send(wallet, 'setOwner', second), 'does not accept it'],
+    ['reverts', () => answer(ANSWERS.reverts), 'failed, or needed more than 200000 gas'],
+    ['burns all its gas', () => answer(HONEST, MaxUint256), 'failed, or needed more than 200000 gas'],
+    ['has more in its word than the answer', () => answer(ANSWERS.dirty), 'does not accept it'],
+    ['answers less than a word', () => answer(ANSWERS.short), 'does not accept it'],
+  ])('that %s refuses, and says so', async (_what, change, fault) => {
+    await change();
+    expect(await askOne()).toEqual([expect.stringContaining(fault)]);
+    await chain.send(wallet, 'setOwner', owner.address);
+  });
+
+  test('that is none refuses: an account without code, and a precompile that answers what it is asked', async () => {
+    const none = "no contract at the maker's address answers isValidSignature";
+    expect(await askOne(ask, owner.address.toLowerCase() as Address)).toEqual([none]);
+    const identity: Address = `0x${'4'.padStart(40, '0')}`;
+    expect(await askOne(ask, identity)).toEqual(["the maker's contract does not accept it"]);
+  });
+
+  test.each([
+    ['Multicall3 as it is deployed here', deployArtifacts.Multicall3],
+    ['one that gives each call all the gas it has', { abi: [], bytecode: greedyMulticall }],
+  ])('that needs as much gas as it gets is read in batches too, through %s', async (_what, artifact) => {
+    let [enough, tooMuch] = [0n, 200_000n];
+    while (tooMuch - enough > 1000n) {
+      const burnt = (enough + tooMuch) / 2n;
+      await answer(HONEST, burnt);
+      if ((await askOne(ask, wallet, long))?.[0] === undefined) enough = burnt;
+      else tooMuch = burnt;
+    }
+    expect(enough).toBeGreaterThan(100_000n);
+    await answer(HONEST, enough);
+    const reader = createStateReader({ node: chain.openNode([rpcUrl]), multicall: await chain.deploy(artifact) });
+    const block = await readBlock(chain.openNode([rpcUrl]), 'latest');
+    const calls = Array.from({ length: 20 }, () => isValidSignature(wallet, digest, long));
+    const values = await reader.read(block?.hash ?? '0x', calls);
+    expect(values).toEqual(calls.map(() => SIGNATURE_ACCEPTED));
+    expect(reader.suspects().size).toBe(0);
+  });
+});
+
+describe('it is not known', () => {
+  test('what a wallet says while the node does not answer, has no time, or is of another chain', async () => {
+    const url = await chain.serve(() => undefined);
+    const silent = open(url, { timeoutMs: 100 });
+    expect(await askOne(silent.ask)).toBeUndefined();
+    expect(silent.reasons).toEqual([expect.stringContaining('did not answer')]);
+    const busy = await chain.serve(async (body) => {
+      const text = (await chain.forward(body)).body;
+      const failed = { jsonrpc: '2.0', id: JSON.parse(body).id, error: { code: -32000, message: 'request timed out' } };
+      return { status: 200, body: body.includes('eth_call') ? JSON.stringify(failed) : text };
+    });
+    expect(await askOne(open(busy).ask)).toBeUndefined();
+    const elsewhere = open(rpcUrl, { chainId: 1 });
+    expect(await askOne(elsewhere.ask)).toBeUndefined();
+    expect(elsewhere.reasons).toEqual([expect.stringContaining('CHAIN_ID=1')]);
+  });
+
+  test('while one wallet is asked too much at once; another one answers, and it is asked again afterwards', async () => {
+    const gate = Promise.withResolvers<void>();
+    const url = await chain.serve(async (body) => {
+      if (body.includes(wallet.slice(2))) await gate.promise;
+      return chain.forward(body);
+    });
+    const { ask: gated } = open(url);
+    expect(await askOne(gated, second)).toEqual([undefined]);
+    // Fewer than the connections to a node.
+    const waiting = Array.from({ length: 7 }, () => askOne(gated));
+    const eighth = askOne(gated);
+    expect(await askOne(gated)).toBeUndefined();
+    gate.resolve();
+    expect(await Promise.all([...waiting, eighth])).toEqual(Array(8).fill([undefined]));
+    expect(await askOne(gated)).toEqual([undefined]);
+    expect(await askOne(gated, second)).toEqual([undefined]);
+  });
+});
