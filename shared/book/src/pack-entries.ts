@@ -27,7 +27,7 @@ export function createEntryPacker(): (entry: BookEntry) => BookEntry {
   return (entry) => {
     // It is read within seconds, and comes again.
     if (entry.status === 'VALIDATING') return entry;
-    const { type, orderHash, signature, routableUntil, acceptedAtMs } = entry;
+    const { type, orderHash, signature, remainingMakingAmount: remaining, routableUntil, acceptedAtMs } = entry;
     const { salt, nonce, expiresAt, making, taking, maker, permittedTaker } = entry.order;
     const { balance, allowance, block } = entry.funding;
     const packed = {
@@ -36,14 +36,14 @@ export function createEntryPacker(): (entry: BookEntry) => BookEntry {
       order: {
         salt,
         nonce: once(nonce),
-        expiresAt: once(expiresAt),
-        making: { token: once(making.token), amount: once(making.amount) },
-        taking: { token: once(taking.token), amount: once(taking.amount) },
+        expiresAt,
+        making: { token: once(making.token), amount: making.amount },
+        taking: { token: once(taking.token), amount: taking.amount },
         maker: once(maker),
         permittedTaker: once(permittedTaker),
       } satisfies Whole<ActiveEntry['order']>,
       signature,
-      remainingMakingAmount: once(entry.remainingMakingAmount),
+      remainingMakingAmount: remaining === making.amount ? making.amount : remaining,
       routableUntil,
       acceptedAtMs,
       position: { partition: entry.position.partition, offset: entry.position.offset },
