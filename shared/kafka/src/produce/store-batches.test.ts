@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn } from '../cluster/deadline.js';
@@ -25,18 +26,16 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   const cluster = { leaderOf: async () => broker as unknown as Broker, forgetLayout: () => undefined };
   const store = new BatchStore(cluster as unknown as Cluster);
 
-  const first = store.store(batchOf('first'), deadlineIn(800));
+  const first = store.store(batchOf('first'), deadlineIn(3_000));
   first.catch(() => undefined);
-  await new Promise((done) => setTimeout(done, 20));
-  expect(sent).toHaveLength(1);
+  await until(() => sent.length === 1);
 
   // Its timer comes a moment before its time.
   const early: Deadline = { leftMs: () => 1, passed: () => false, sooner: () => early, half: () => early };
   const second = store.store(batchOf('second'), early);
   await expect(second).rejects.toMatchObject({ name: 'LogUnavailable', mayHaveBeenAppended: false });
   ends[0]?.();
-  // The first one is sent again.
-  await new Promise((done) => setTimeout(done, 200));
+  await until('the first one is sent again', () => sent.length === 2);
   expect(sent).toEqual([['first'], ['first']]);
   ends[1]?.();
   await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
