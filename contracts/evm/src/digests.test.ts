@@ -18,6 +18,7 @@ import {
   type Order,
   orderCancellationRequestTypes,
   orderTypes,
+  receiptTypes,
   type SigningDomain,
   saltedDomainTypes,
   streamLimitOrdersRequestTypes,
@@ -194,18 +195,27 @@ describe('the digest of a message without a salt', () => {
       TypedDataEncoder.hash(typedDataDomain(where), types, message),
     );
 
+  const hashList = fc.array(bytes(32).map(bytesToHex), { maxLength: 6 });
+
   test('is that of ethers in any domain', () => {
     fc.assert(
       fc.property(
         domain,
         fc.record({ maker: anyAddress, making: anyAddress, taking: anyAddress, untilMs: uint256 }),
         fc.record({ cancelAt: uint256, issuedAtMs: uint256, keys: fc.array(anyAddress, { maxLength: 6 }) }),
-        (where, all, { cancelAt, issuedAtMs, keys }) => {
+        fc.record({ placed: hashList, cancelled: hashList, messages: hashList, position: fc.string() }),
+        (where, all, { cancelAt, issuedAtMs, keys }, receipt) => {
           hashes(where, cancelAllRequestTypes, all);
           hashes(where, heartbeatRequestTypes, { maker: all.maker, cancelAt, issuedAtMs });
           hashes(where, cancelKeysRequestTypes, { maker: all.maker, keys, issuedAtMs });
+          hashes(where, receiptTypes, receipt);
         },
       ),
     );
+  });
+
+  test('refuses a hash of another length', () => {
+    const receipt = { placed: [`0x${'0'.repeat(62)}`], cancelled: [], messages: [], position: '0:0' };
+    expect(() => createStructHasher(kaia, receiptTypes)(receipt)).toThrow(TypeError);
   });
 });

@@ -40,6 +40,7 @@ export {
   orderTypes,
   quoteV0Types,
   quoteV1Types,
+  receiptTypes,
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,
