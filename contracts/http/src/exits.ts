@@ -64,12 +64,12 @@ export const cancelledAll = z
 
 /** The answer to POST …/heartbeat. */
 export const heartbeatAnswer = z
-  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt) })
+  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt), issuedAtMs })
   .meta({ id: 'Heartbeat' });
 
 /** The answer to POST …/cancel-keys. */
 export const cancelKeysAnswer = z
-  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys) })
+  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys), issuedAtMs })
   .meta({ id: 'CancelKeys' });
 
 export type CancelledAll = z.infer<typeof cancelledAll>;
