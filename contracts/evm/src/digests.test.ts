@@ -19,6 +19,7 @@ import {
   type Order,
   orderCancellationRequestTypes,
   orderTypes,
+  receiptTypes,
   type SigningDomain,
   saltedDomainTypes,
   streamLimitOrdersRequestTypes,
@@ -189,13 +190,17 @@ describe('the digest of a message without a salt', () => {
       TypedDataEncoder.hash(typedDataDomain(where), types, message),
     );
 
+  const hashList = fc.array(bytes(32).map(bytesToHex), { maxLength: 6 });
+
   test('is that of ethers in any domain', () => {
     fc.assert(
       fc.property(
         domain,
         fc.record({ maker: anyAddress, making: anyAddress, taking: anyAddress, untilMs: uint256 }),
         fc.record({ cancelAt: uint256, issuedAtMs: uint256, keys: fc.array(anyAddress, { maxLength: 6 }) }),
-        (where, all, { cancelAt, issuedAtMs, keys }) => {
+        fc.record({ placed: hashList, cancelled: hashList, messages: hashList, position: fc.string() }),
+        (where, all, { cancelAt, issuedAtMs, keys }, receipt) => {
+          hashes(where, receiptTypes, receipt);
           const cap = { token: all.making, amount: all.untilMs, windowSeconds: cancelAt };
           hashes(where, cancelAllRequestTypes, all);
           hashes(where, heartbeatRequestTypes, { maker: all.maker, cancelAt, issuedAtMs });
@@ -204,5 +209,10 @@ describe('the digest of a message without a salt', () => {
         },
       ),
     );
+  });
+
+  test('refuses a hash of another length', () => {
+    const receipt = { placed: [`0x${'0'.repeat(62)}`], cancelled: [], messages: [], position: '0:0' };
+    expect(() => createStructHasher(kaia, receiptTypes)(receipt)).toThrow(TypeError);
   });
 });

@@ -2,15 +2,15 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { createSigningMessage, hashDomain } from './hash-order.js';
 import { keccak256, keccak256OfText } from './keccak.js';
 import { type SigningDomain, type TypedField, typeString } from './typed-data.js';
-import { createWordBuffer, putAddress, putUint256 } from './word-buffer.js';
+import { createWordBuffer, putAddress, putBytes32, putUint256 } from './word-buffer.js';
 
-/** A field is an address, a list of addresses or a uint256, as the types say; a uint256 may be in hex. */
+/** A field is an address, a list of addresses or of bytes32, a uint256 or a string, as the types say; a uint256 may be in hex. */
 export type StructHasher<Message extends object> = (message: Message) => Uint8Array;
 
 /**
  * Hashes messages of one struct in the domain without a salt: the EIP-712 digest, 32 new bytes. Throws a TypeError or RangeError
  * for a value that is not of its type.
- * @param types one struct, whose fields are `address`, `address[]` or `uint256`
+ * @param types one struct, whose fields are `address`, `address[]`, `bytes32[]`, `uint256` or `string`
  */
 export function createStructHasher<Message extends object>(
   domain: SigningDomain,
@@ -25,15 +25,17 @@ export function createStructHasher<Message extends object>(
       const value = (message as Record<string, unknown>)[name];
       if (type === 'uint256') putUint256(words, index + 1, BigInt(value as bigint | number | Hex));
       else if (type === 'address') putAddress(words, index + 1, value as Address);
-      else words.bytes.set(hashAddresses(value as readonly Address[]), 32 * (index + 1));
+      else if (type === 'string') words.bytes.set(keccak256OfText(value as string), 32 * (index + 1));
+      else words.bytes.set(hashList(type, value as readonly Hex[]), 32 * (index + 1));
     }
     signing.set(keccak256(words.bytes), 34);
     return keccak256(signing);
   };
 }
 
-function hashAddresses(addresses: readonly Address[]): Uint8Array {
-  const words = createWordBuffer(addresses.length);
-  for (const [index, address] of addresses.entries()) putAddress(words, index, address);
+function hashList(type: string, values: readonly Hex[]): Uint8Array {
+  const words = createWordBuffer(values.length);
+  const put = type === 'bytes32[]' ? putBytes32 : putAddress;
+  for (const [index, value] of values.entries()) put(words, index, value);
   return keccak256(words.bytes);
 }

@@ -41,6 +41,7 @@ export {
   orderTypes,
   quoteV0Types,
   quoteV1Types,
+  receiptTypes,
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,

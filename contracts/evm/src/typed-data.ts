@@ -160,6 +160,19 @@ export const cancelKeysRequestTypes: Record<'CancelKeysRequest', TypedField[]> =
   ],
 };
 
+/**
+ * Types of what the service signs of an acknowledged request: the hashes of the orders that it placed and cancelled, the digest of
+ * a message about all orders, and the position in the log as `X-Log-Position` has it.
+ */
+export const receiptTypes: Record<'Receipt', TypedField[]> = {
+  Receipt: [
+    { name: 'placed', type: 'bytes32[]' },
+    { name: 'cancelled', type: 'bytes32[]' },
+    { name: 'messages', type: 'bytes32[]' },
+    { name: 'position', type: 'string' },
+  ],
+};
+
 /** Types of the request that caps what may be filled of a token within a window; an amount or a window of zero removes it. */
 export const fillCapRequestTypes: Record<'FillCapRequest', TypedField[]> = {
   FillCapRequest: [

@@ -1,4 +1,4 @@
-import type { Address } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { decodeHex } from './hex.js';
 
 /** A fixed run of 32-byte words, as `abi.encode` lays out static values. It is filled anew for every digest. */
@@ -39,6 +39,12 @@ export function putAddress({ bytes, view }: WordBuffer, word: number, address: A
   if (address.length !== 42 || !address.startsWith('0x') || !decodeHex(address, 2, bytes, at + 12, 20)) {
     throw new TypeError('an address is 0x and 40 hex digits');
   }
+}
+
+/** Writes 32 bytes of hex at a word. Throws a TypeError when they are not that. */
+export function putBytes32({ bytes }: WordBuffer, word: number, value: Hex): void {
+  if (value.length !== 66 || !decodeHex(value, 2, bytes, word * 32, 32))
+    throw new TypeError('not 0x and 64 hex digits');
 }
 
 /** Writes at most 32 bytes at a word, padded with zeros on the left. */

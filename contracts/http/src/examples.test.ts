@@ -46,6 +46,10 @@ describe('an example is signed as the vectors are', () => {
   });
 });
 
+test('the receipt signer is named in the info', () => {
+  expect(examples.info.receiptSigners).toEqual([vectors.keys.receiptSigner.address]);
+});
+
 describe('an example of a quote', () => {
   const swap = new Interface([
     'function swapQuoteV1((uint256 quoteId,address tokenIn,uint256 amountIn,address tokenOut,address recipient,uint256 deadline) quote,bytes route,uint256[] minOutput,bytes signature)',

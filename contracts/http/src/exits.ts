@@ -82,12 +82,12 @@ export const cancelledAll = z
 
 /** The answer to POST …/heartbeat. */
 export const heartbeatAnswer = z
-  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt) })
+  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt), issuedAtMs })
   .meta({ id: 'Heartbeat' });
 
 /** The answer to POST …/cancel-keys. */
 export const cancelKeysAnswer = z
-  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys) })
+  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys), issuedAtMs })
   .meta({ id: 'CancelKeys' });
 
 /** The answer to POST …/fill-cap. */
@@ -97,6 +97,7 @@ export const fillCapAnswer = z
     token: sentAddress.describe(cap.token),
     amount: sentQuantity.describe(cap.amount),
     windowSeconds: z.int().nonnegative().describe(cap.windowSeconds),
+    issuedAtMs,
   })
   .meta({ id: 'FillCap' });
 

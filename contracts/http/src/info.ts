@@ -79,6 +79,10 @@ export const info = z
       })
       .describe('Addresses on the chain'),
     domains,
+    receiptSigners: z.array(sentAddress).meta({
+      description:
+        'The keys that sign receipts, or have signed them: keep them with your receipts. Empty where the service gives none',
+    }),
     limits,
     serverTime: unixSeconds,
     block: z

@@ -31,6 +31,7 @@ import {
   orderParams,
   orderQuery,
   placeHeaders,
+  receiptHeaders,
   streamHeaders,
   streamQuery,
 } from './parameters.js';
@@ -114,7 +115,7 @@ export const retryHeaders = z.object({
   'Retry-After': header('Retry-After', z.int().positive().optional(), 'Seconds until the request can succeed'),
 });
 
-/** A header of answers that have stored something. */
+/** Headers of answers that have stored something. */
 const storedHeaders = z.object({
   'X-Log-Position': header(
     'X-Log-Position',
@@ -123,6 +124,22 @@ const storedHeaders = z.object({
       .regex(/^[0-9]+:[0-9]+(, [0-9]+:[0-9]+)*$/)
       .optional(),
     'Where in the log the last fact of the request is, `<partition>:<offset>`; one for each partition of its makers',
+  ),
+  'X-Receipt': header(
+    'X-Receipt',
+    z
+      .string()
+      .regex(/^0x[0-9a-f]{130}$/)
+      .optional(),
+    'There when the request prefers a receipt and the service gives them: its signature over `Receipt`, by one of `receiptSigners`',
+  ),
+  'Preference-Applied': header(
+    'Preference-Applied',
+    z
+      .string()
+      .regex(/^(wait=[0-9]+|receipt|wait=[0-9]+, receipt)$/)
+      .optional(),
+    "`wait=N` when the request waited, and the orders are out of the router's feed; `receipt` when there is one",
   ),
 });
 
@@ -465,16 +482,7 @@ const cancel: Operation = {
     schema: cancellations,
     example: examples.cancelled,
     description: 'What became of each hash, in the order of the request',
-    headers: storedHeaders.extend({
-      'Preference-Applied': header(
-        'Preference-Applied',
-        z
-          .string()
-          .regex(/^wait=[0-9]+$/)
-          .optional(),
-        "There when the request waited, and the orders are out of the router's feed",
-      ),
-    }),
+    headers: storedHeaders,
   },
   errors: cancelErrors,
 };
@@ -508,7 +516,7 @@ const replace: Operation = {
     schema: replacement,
     example: examples.replaced,
     description: 'What was cancelled, and the stored orders',
-    headers: cancel.answer.headers as NonNullable<typeof cancel.answer.headers>,
+    headers: storedHeaders,
   },
   errors: {
     ...place.errors,
@@ -559,7 +567,7 @@ const cancelAll: Operation = {
     schema: cancelledAll,
     example: examples.cancelledAll,
     description: 'What is cancelled',
-    headers: cancel.answer.headers as NonNullable<typeof cancel.answer.headers>,
+    headers: storedHeaders,
   },
   headers: cancelHeaders,
   errors: exitErrors,
@@ -581,6 +589,7 @@ const beat: Operation = {
     description: 'The switch as it is set, unless a newer one has come',
     headers: storedHeaders,
   },
+  headers: receiptHeaders,
   errors: exitErrors,
 };
 
@@ -600,6 +609,7 @@ const nameCancelKeys: Operation = {
     description: 'The keys as they are set, unless newer ones have come',
     headers: storedHeaders,
   },
+  headers: receiptHeaders,
   errors: exitErrors,
 };
 

@@ -161,20 +161,24 @@ export const cancelQuery = z.object({
 /** The query of POST …/cancellations. */
 export const cancellationsQuery = cancelQuery.pick({ salt: true });
 
-/** The headers of DELETE and POST …/cancellations that mean something. */
+const prefer = z.string().optional();
+
+/** Headers that mean something to requests that cancel. */
 export const cancelHeaders = z.object({
-  Prefer: z
-    .string()
-    .optional()
-    .meta({
-      description:
-        "`wait=N` (RFC 7240): answer when the orders are out of the router's feed, or after N seconds, at most `cancelWaitSeconds`",
-      examples: ['wait=2'],
-    }),
+  Prefer: prefer.meta({
+    description:
+      "`wait=N` (RFC 7240): answer when the orders are out of the router's feed, or after N seconds, at most `cancelWaitSeconds`. `receipt`: answer with a receipt",
+    examples: ['wait=2, receipt'],
+  }),
+});
+
+/** Headers that mean something to the others that store something. */
+export const receiptHeaders = z.object({
+  Prefer: prefer.meta({ description: '`receipt` (RFC 7240): answer with a receipt', examples: ['receipt'] }),
 });
 
 /** The headers of POST that mean something. */
-export const placeHeaders = z.object({
+export const placeHeaders = receiptHeaders.extend({
   'Valid-Until': digits(/^[0-9]{1,12}$/, 'must be Unix seconds, given once', [examples.listQuery.issuedAt])
     .transform(Number)
     .optional()

@@ -33,6 +33,12 @@ describe('by ethers', () => {
     const { r, s, yParity } = Signature.from(withV27(request.signature));
     expect(recoverAddress(digest, { r, s, yParity })).toBe(address);
   });
+
+  test.each(vectors.receipts)('Receipt: $title', ({ typedData: { types, domain, message }, digest, answer }) => {
+    const { EIP712Domain: _, ...structs } = types;
+    expect(TypedDataEncoder.hash(domain, structs, message)).toBe(digest);
+    expect(answer['X-Receipt']).toMatch(/^0x[0-9a-f]{130}$/);
+  });
 });
 
 /** Ethers takes no v of 0 or 1. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { startAnvil } from '@makerbook/parts';
 import { deployContracts } from './deploy-contracts.js';
-import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
+import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { readStackEnvironment } from './stack-env.js';
 

@@ -1,7 +1,7 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { PartError } from '@makerbook/parts';
 import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
-import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
+import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
 
 /** The address of Multicall3 on most chains, Kaia among them. */

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import { type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
-import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
+import { keepSigner, type Signer } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
 import { given, inheritedOf, type StackSettings } from './stack-env.js';
@@ -140,9 +140,10 @@ async function start(
   if (parts.length > 0) report(`starting ${parts.join(', ')}`);
   const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
   signal.throwIfAborted();
-  const quoteSigner = keepQuoteSigner(settings, folder);
+  const quoteSigner = keepSigner(settings, 'QUOTE_SIGNER_KEY', folder);
+  const receiptSigner = keepSigner(settings, 'RECEIPT_SIGNER_KEY', folder);
   const contracts = await provideContracts(settings, addresses.rpcUrl, quoteSigner.address);
-  const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner });
+  const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner, receiptSigner });
   await prepareStores(env);
   signal.throwIfAborted();
 
@@ -190,9 +191,9 @@ function lockFolder(folder: string): { release(): void } {
 function serviceEnvironment(
   shared: Environment,
   settings: StackSettings,
-  parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
+  parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: Signer; receiptSigner: Signer },
 ): Environment {
-  const { addresses, contracts, quoteSigner } = parts;
+  const { addresses, contracts, quoteSigner, receiptSigner } = parts;
   return {
     ...inheritedOf(shared),
     KAFKA_BROKERS: addresses.kafkaBrokers,
@@ -211,6 +212,8 @@ function serviceEnvironment(
     NAVIGATOR_ADDRESS: contracts.navigator,
     QUOTE_SIGNERS: contracts.quoteSigners.join(','),
     ...quoteSigner.environment,
+    RECEIPT_SIGNERS: `${receiptSigner.address},${settings.RECEIPT_SIGNERS}`,
+    ...receiptSigner.environment,
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { keepQuoteSigner } from './keep-quote-signer.js';
+import { keepSigner } from './keep-signer.js';
 import { inheritedOf, readStackEnvironment } from './stack-env.js';
 
 const key = `0x${'11'.repeat(32)}`;
@@ -24,24 +24,32 @@ test('the services inherit the environment, but for secrets, which they get from
   expect(inheritedOf(given)).toEqual({ KAFKA_SASL_PASSWORD_FILE: '/kafka', CHAIN_ID: '1001' });
 });
 
-test('a quote-signer key that is given is used, from a file too', () => {
+const names = ['QUOTE_SIGNER_KEY', 'RECEIPT_SIGNER_KEY'] as const;
+
+test.each(names)('a %s that is given is used, from a file too', (name) => {
   const file = join(folder, 'given');
   writeFileSync(file, `${key}\n`);
-  for (const environment of [{ QUOTE_SIGNER_KEY: key }, { QUOTE_SIGNER_KEY_FILE: file }]) {
-    const signer = keepQuoteSigner(readStackEnvironment(environment), folder);
-    expect(signer).toEqual({ address, environment: { QUOTE_SIGNER_KEY: key } });
+  for (const environment of [{ [name]: key }, { [`${name}_FILE`]: file }]) {
+    const signer = keepSigner(readStackEnvironment(environment), name, folder);
+    expect(signer).toEqual({ address, environment: { [name]: key } });
   }
 });
 
-test('one that is not is made at the first start, and kept in a file that its owner alone may read', () => {
-  const first = keepQuoteSigner(readStackEnvironment({}), folder);
-  const file = first.environment.QUOTE_SIGNER_KEY_FILE ?? '';
-  expect(readFileSync(file, 'utf8')).toMatch(/^0x[0-9a-f]{64}\n$/);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(keepQuoteSigner(readStackEnvironment({}), folder)).toEqual(first);
-});
+test.each(names)(
+  'a %s that is not is made at the first start, and kept in a file that its owner alone may read',
+  (name) => {
+    const first = keepSigner(readStackEnvironment({}), name, folder);
+    const file = first.environment[`${name}_FILE`] ?? '';
+    expect(readFileSync(file, 'utf8')).toMatch(/^0x[0-9a-f]{64}\n$/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(keepSigner(readStackEnvironment({}), name, folder)).toEqual(first);
+    for (const other of names) {
+      if (other !== name) expect(keepSigner(readStackEnvironment({}), other, folder).address).not.toBe(first.address);
+    }
+  },
+);
 
 test('what is no key is refused, in a sentence that does not hold it', () => {
   const settings = readStackEnvironment({ QUOTE_SIGNER_KEY: `${key}f` });
-  expect(() => keepQuoteSigner(settings, folder)).toThrow(/^QUOTE_SIGNER_KEY holds no private key/);
+  expect(() => keepSigner(settings, 'QUOTE_SIGNER_KEY', folder)).toThrow(/^QUOTE_SIGNER_KEY holds no private key/);
 });

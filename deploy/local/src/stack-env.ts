@@ -47,6 +47,8 @@ export const stackSettings = {
     own,
   ),
   QUOTE_SIGNER_KEY: secret("The service's quote-signer key; `own`: made at the first start", own),
+  RECEIPT_SIGNER_KEY: secret('The key that signs receipts; `own`: made at the first start', own),
+  RECEIPT_SIGNERS: text('Addresses of earlier keys of receipts, comma-separated, that `/info` names too', ''),
   CHAIN_WATCHERS: integer('Chain-watchers: one publishes, the others stand by', 1, { min: 1, max: 3 }),
   LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
 };

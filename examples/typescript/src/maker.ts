@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, type LimitOrderRecord } from '@makerbook/client';
+import { createClient, type LimitOrderRecord, type Receipt, verifyReceipt } from '@makerbook/client';
 import { Contract, JsonRpcProvider } from 'ethers';
 
 interface Stack {
@@ -22,8 +22,11 @@ const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 
+// The service's signature over what it has stored, and where in its log: keep them for disputes.
+const receipts: Receipt[] = [];
 const client = createClient({
   ...stack,
+  onReceipt: (receipt) => void receipts.push(receipt),
   signer: key as `0x${string}`,
   // Repeats what is `retryable`: `rate_limited` after the time in Retry-After, else (`unavailable`, no answer) after a
   // growing one.
@@ -63,5 +66,12 @@ for (const record of mine)
 
 // At no gas, and for the service and its router alone: `cancelOrder` of the contract ends an order for everybody.
 const [first] = orders;
-for (const { orderHash, status } of await client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]))
-  console.log('cancelled', orderHash, status);
+const cancelled = await client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
+
+const info = await fetch(`${stack.baseUrl}/v0alpha/limit-orders/info`);
+const { receiptSigners } = (await info.json()) as { readonly receiptSigners: readonly string[] };
+for (const receipt of receipts) {
+  if (!verifyReceipt(receipt, stack, receiptSigners)) throw new Error('the service did not sign a receipt');
+  console.log('receipt', receipt.position);
+}
+for (const { orderHash, status } of cancelled) console.log('cancelled', orderHash, status);

@@ -1,16 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
+import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
+import { LogUnavailable } from '@makerbook/kafka';
 import { type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
+import { verifyTypedData } from 'ethers';
 import { ingressSettings } from './env.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import type { Outside } from './parts.js';
 import { createRoutes } from './run.js';
 import {
+  hashExit,
   hashOf,
   lower,
   newWallet,
@@ -20,6 +24,7 @@ import {
   signOrder,
   tokenA,
 } from './testing/sign-test-orders.js';
+import { serviceKey, serviceSigner } from './testing/sign-test-quotes.js';
 import { testDomain } from './testing/start-test-ingress.js';
 
 const [maker, other, stranger, key] = [newWallet(), newWallet(), newWallet(), newWallet()];
@@ -40,17 +45,18 @@ const away = async () => {
 const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away };
 
 /** The routes on a store that answers as it is told to, and a log that counts. */
-function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, ...makers }: Given = {}) {
+function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, own, isLogAway, ...makers }: Given = {}) {
   const clock = { nowMs: Date.now() };
   const seen = { appended: 0, losses: 0 };
   const appender = {
     append: async (records: readonly unknown[]) => {
+      if (isLogAway === true) throw new LogUnavailable('away', { mayHaveBeenAppended: true });
       seen.appended += records.length;
-      return [{ partition: 0, offset: 1n }];
+      return [{ partition: 0, offset: BigInt(seen.appended) }];
     },
   };
   const outside: unknown = {
-    settings,
+    settings: readSettings(ingressSettings, { ...environment, ...own }),
     logger: silentLogger,
     log: { createAppender: () => appender },
     topics: { areVerified: () => true },
@@ -64,7 +70,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, ...ma
       ...makers,
     },
     store: { forgetNotes: async () => undefined, ...store },
-    rows: { lagSeconds: () => lagSeconds, appended: () => undefined },
+    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => true },
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
     pause: async (ms: number) => {
@@ -88,7 +94,24 @@ function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, ...ma
   };
   return { clock, seen, post };
 }
-type Given = Partial<Makers> & { readonly lagSeconds?: number };
+type Given = Partial<Makers> & {
+  readonly lagSeconds?: number;
+  /** Settings of its own. */
+  readonly own?: Record<string, string>;
+  readonly isLogAway?: boolean;
+};
+
+const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
+  return { orderHash: hashOf(order), signature: signCancellation(signer, hashOf(order), salt, 'uint256') };
+};
+const foundOf = ({ order }: SignedOrder) =>
+  ({
+    state: 'FOUND',
+    maker: order.maker as Hex,
+    salt: order.salt as Hex,
+    expiresAtSeconds: 9,
+    isInFlight: false,
+  }) as const;
 
 describe('orders', () => {
   test('that Postgres placed too late are released, and not appended', async () => {
@@ -186,18 +209,7 @@ describe('orders', () => {
 });
 
 describe('cancellations', () => {
-  const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
-    return { orderHash: hashOf(order), signature: signCancellation(signer, hashOf(order), salt, 'uint256') };
-  };
   const salted = (order: SignedOrder, signer = maker) => ({ ...cancelling(order, signer), salt: order.order.salt });
-  const foundOf = ({ order }: SignedOrder) =>
-    ({
-      state: 'FOUND',
-      maker: order.maker as Hex,
-      salt: order.salt as Hex,
-      expiresAtSeconds: 9,
-      isInFlight: false,
-    }) as const;
   const statuses = (reply: Reply) =>
     isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)).map(({ status }: { status: string }) => status);
 
@@ -328,5 +340,103 @@ describe('what a maker says of all its orders', () => {
       expect(await ask(what, key)).toBe(byKey);
       expect(await ask(what, stranger)).toBe('invalid_signature');
     }
+  });
+});
+
+describe('a receipt', () => {
+  const own = { RECEIPT_SIGNER_KEY: serviceKey, RECEIPT_SIGNERS: `${lower(stranger)},${serviceSigner}` };
+  const both = { prefer: 'wait=2, receipt' };
+  const orders = Promise.all([signOrder(maker), signOrder(maker), signOrder(maker)]);
+  const store: Partial<PlacementStore> = {
+    findOrders: async (hashes) => {
+      const known = new Map((await orders).slice(0, 2).map((order) => [hashOf(order), foundOf(order)]));
+      return hashes.map((hash) => known.get(hash) ?? { state: 'UNKNOWN' });
+    },
+    markCancelling: async () => marked,
+    markAll: async () => ({ ...marked, orderHashes: [] }),
+    place: async () => placed,
+  };
+  const headersOf = (reply: Reply) => (isRefusal(reply) ? { code: reply.code, ...reply.headers } : reply.headers);
+  const exit = async (what: Parameters<typeof signExit>[0], terms: object) => {
+    const body = await signExit(what, maker, terms);
+    return [body, { messages: [hashExit(what, body)] }] as const;
+  };
+
+  /** A request of each kind, and what its receipt names. */
+  const kinds: readonly [path: string, make: () => Promise<readonly [body: unknown, stated: object]>, at: string][] = [
+    [
+      paths.limitOrders,
+      async () => [(await orders).slice(1), { placed: (await orders).slice(1).map(hashOf) }],
+      '0:2 receipt',
+    ],
+    [
+      paths.cancellations,
+      async () => {
+        const [first, second, never] = await orders;
+        const cancelled = [second, first, second].map(hashOf);
+        return [[never, second, first, second].map((order) => cancelling(order)), { cancelled }];
+      },
+      '0:2 wait=2, receipt',
+    ],
+    [
+      paths.replacements,
+      async () => {
+        const [first, , never] = await orders;
+        const stated = { cancelled: [hashOf(first)], placed: [hashOf(never)] };
+        return [{ cancel: [cancelling(first)], place: [never] }, stated];
+      },
+      '0:2 wait=2, receipt',
+    ],
+    [paths.cancelAll, () => exit('cancelAll', { making: tokenA, untilMs: Date.now() }), '0:1 wait=2, receipt'],
+    [paths.heartbeat, () => exit('heartbeat', { cancelAt: 0 }), '0:1 receipt'],
+    [paths.cancelKeys, () => exit('cancelKeys', { keys: [key.address] }), '0:1 receipt'],
+  ];
+
+  test.each(kinds)('of %s names what was stored and where, by the key of the service', async (path, make, at) => {
+    const [body, stated] = await make();
+    const headers = headersOf(await openRoutes(store, { own }).post(path, body, both)) ?? {};
+    const { 'X-Log-Position': position, 'X-Receipt': signature = '', 'Preference-Applied': applied } = headers;
+    expect(`${position} ${applied}`).toBe(at);
+    const message = { placed: [], cancelled: [], messages: [], position, ...stated };
+    const signer = verifyTypedData(typedDataDomain(testDomain), receiptTypes, message, signature);
+    expect(signer.toLowerCase()).toBe(serviceSigner);
+  });
+
+  test.each(kinds)(
+    'of %s is there only if it is preferred, there is a key, and the log has acknowledged',
+    async (path, make) => {
+      const [body] = await make();
+      const ask = async (given: Given, headers: object) =>
+        headersOf(await openRoutes(store, given).post(path, body, headers));
+      expect(await ask({ own }, both)).toHaveProperty('X-Receipt');
+      for (const headers of [await ask({ own }, { prefer: 'wait=2' }), await ask({}, both)]) {
+        expect(headers).toHaveProperty('X-Log-Position');
+        expect(headers).not.toHaveProperty('X-Receipt');
+        expect(headers?.['Preference-Applied'] ?? '').not.toContain('receipt');
+      }
+      const unknown = await ask({ own, isLogAway: true }, both);
+      expect(unknown).toMatchObject({ code: 'unavailable' });
+      expect(unknown).not.toHaveProperty('X-Receipt');
+    },
+  );
+
+  test('is not given where nothing was cancelled', async () => {
+    const [, , never] = await orders;
+    const headers = headersOf(await openRoutes(store, { own }).post(paths.cancellations, [cancelling(never)], both));
+    expect(Object.keys(headers ?? {})).toEqual([]);
+  });
+
+  test('of a message that is sent again is the same one', async () => {
+    const { post, seen } = openRoutes(store, { own });
+    const [body] = await exit('cancelAll', { untilMs: Date.now() });
+    const { RateLimit: _, 'RateLimit-Policy': __, ...first } = headersOf(await post(paths.cancelAll, body, both)) ?? {};
+    expect(headersOf(await post(paths.cancelAll, body, both))).toEqual(first);
+    expect(seen.appended).toBe(1);
+  });
+
+  test('is not signed by a key that the info would not name: the start fails', () => {
+    expect(() => openRoutes({}, { own: { ...own, RECEIPT_SIGNERS: lower(stranger) } })).toThrow(
+      `RECEIPT_SIGNERS lacks ${serviceSigner}`,
+    );
   });
 });

@@ -9,7 +9,6 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { nameOfCutoff } from '@makerbook/domain';
-import type { ReplyHeaders } from '@makerbook/http';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 import { makerEventsTopicOf, type Parts } from './parts.js';
@@ -85,11 +84,6 @@ async function append({ appender }: Parts, records: readonly LogRecord[]): Promi
     describeSpan(place);
   }
   return appended;
-}
-
-/** The header by which an answer tells where in the log its facts are: `<partition>:<offset>`, one for each partition. */
-export function positionHeader(appended: readonly AppendedAt[]): ReplyHeaders {
-  return { 'X-Log-Position': appended.map(({ partition, offset }) => `${partition}:${offset}`).join(', ') };
 }
 
 /** The records of facts, each in its maker's partition. */

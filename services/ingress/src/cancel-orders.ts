@@ -11,12 +11,13 @@ import {
   rateHeaders,
   unavailable,
 } from '@makerbook/http';
-import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
-import { appendDecided, IN_FLIGHT_RETRY_SECONDS, positionHeader, type Written } from './append-facts.js';
+import { acknowledge } from './acknowledge-facts.js';
+import { appendDecided, IN_FLIGHT_RETRY_SECONDS, type Written } from './append-facts.js';
 import { askAbout, type Doubt } from './ask-about.js';
-import { type AskedCancellations, parseWait } from './parse-cancellations.js';
+import type { AskedCancellations } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
@@ -76,9 +77,9 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
     orderHash,
     status: toCancel.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
-  const feed =
-    appended.length === 0 ? {} : { ...positionHeader(appended), ...(await awaitFeed(parts, request, appended)) };
-  return okJson(JSON.stringify(statuses), { ...headers, ...feed });
+  const cancelled = orderHashes.filter((orderHash) => toCancel.has(orderHash));
+  const stored = appended.length === 0 ? {} : await acknowledge(parts, request, appended, { cancelled }, true);
+  return okJson(JSON.stringify(statuses), { ...headers, ...stored });
 }
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
@@ -216,15 +217,4 @@ export async function charge(
   const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
   return { code: 'rate_limited', detail, index, headers };
-}
-
-/** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
-export async function awaitFeed(
-  { settings, rows }: Parts,
-  request: ApiRequest,
-  appended: readonly AppendedAt[],
-): Promise<ReplyHeaders> {
-  const seconds = parseWait(request.headers['prefer'], settings.CANCEL_WAIT_SECONDS_MAX);
-  if (seconds === 0 || !(await unlessAway(rows.havePassed(appended, seconds * 1000)))) return {};
-  return { 'Preference-Applied': `wait=${seconds}` };
 }

@@ -13,7 +13,16 @@ import {
   walletSettings,
 } from '@makerbook/settings';
 import { z } from 'zod';
-import { readKey } from './load-quote-signer.js';
+import { loadSigner } from './load-signer.js';
+
+const signerKey = (description: string) =>
+  secret(
+    description,
+    '',
+    z.string().refine((key) => key === '' || loadSigner(key) !== undefined, {
+      error: 'must be a key of secp256k1: 0x and 64 hex digits',
+    }),
+  );
 
 /** Every setting of the service. A test compares it with the table in the README. */
 export const ingressSettings = {
@@ -27,12 +36,11 @@ export const ingressSettings = {
   QUOTE_SIGNERS: addresses(
     "Addresses whose signatures in quotes are accepted, comma-separated, besides the service's own",
   ),
-  QUOTE_SIGNER_KEY: secret(
+  QUOTE_SIGNER_KEY: signerKey(
     'The key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
-    '',
-    z.string().refine((key) => key === '' || readKey(key) !== undefined, {
-      error: 'must be a key of secp256k1: 0x and 64 hex digits',
-    }),
+  ),
+  RECEIPT_SIGNER_KEY: signerKey(
+    'The key that signs receipts, one of `RECEIPT_SIGNERS`: 0x and 64 hex digits. Without a key there are no receipts',
   ),
   APPEND_LINGER_MS: integer('How long appends wait after another one, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('Time limit for the log to acknowledge', 5000, { min: 100, max: 60_000 }),

@@ -9,6 +9,7 @@ import type { Rows } from './follow-rows.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
 import type { UnknownNotes } from './note-unknown.js';
+import type { SignReceipt } from './sign-receipts.js';
 import type { ProveCancellation } from './verify-cancellations.js';
 import type { VerifyOrders } from './verify-orders.js';
 
@@ -38,6 +39,8 @@ export interface Parts extends Outside {
   readonly notes: UnknownNotes;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;
+  /** Undefined where the service gives no receipts. */
+  readonly signReceipt: SignReceipt | undefined;
 }
 
 /** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */

@@ -25,7 +25,8 @@ import {
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
-import { appendDecided, IN_FLIGHT_RETRY_SECONDS, positionHeader, release, type Written } from './append-facts.js';
+import { acknowledge } from './acknowledge-facts.js';
+import { appendDecided, IN_FLIGHT_RETRY_SECONDS, release, type Written } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
@@ -50,7 +51,10 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   const proven = await proveOrders(parts, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return proven;
   const stored = await storeOrders(parts, request, proven, validUntilMs);
-  return isRefusal(stored) ? stored : okJson(describeAccepted(proven), stored.headers);
+  if (isRefusal(stored)) return stored;
+  const placed = proven.map(({ orderHash }) => orderHash);
+  const headers = await acknowledge(parts, request, stored.appended, { placed }, false);
+  return okJson(describeAccepted(proven), { ...stored.headers, ...headers });
 }
 
 /** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
@@ -118,7 +122,7 @@ export async function storeOrders(
     );
   }
   metrics.ordersAccepted(proven.length);
-  return { headers: { ...headers, ...positionHeader(appended) }, appended };
+  return { headers, appended };
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */

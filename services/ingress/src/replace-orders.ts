@@ -10,8 +10,9 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { unlessAway } from '@makerbook/postgres';
+import { acknowledge } from './acknowledge-facts.js';
 import { IN_FLIGHT_RETRY_SECONDS } from './append-facts.js';
-import { awaitFeed, charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
+import { charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
 import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import type { Parts } from './parts.js';
@@ -48,8 +49,9 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   parts.metrics.ordersCancelled(toCancel.size);
   const cancelled = orderHashes.map((orderHash) => ({ orderHash, status: 'CANCELLED' }));
   const body = [`{"cancelled":${JSON.stringify(cancelled)},"placed":`, describeAccepted(proven), '}'];
-  const feed = await awaitFeed(parts, request, stored.appended);
-  return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...feed });
+  const acknowledged = { placed: proven.map(({ orderHash }) => orderHash), cancelled: orderHashes };
+  const headers = await acknowledge(parts, request, stored.appended, acknowledged, true);
+  return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...headers });
 }
 
 function parseReplacement({ settings, askWallets }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {

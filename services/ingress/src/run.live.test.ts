@@ -1,11 +1,12 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
+import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { partitionOf } from '@makerbook/kafka';
 import { until } from '@makerbook/parts';
 import { projectedPositions } from '@makerbook/postgres';
-import type { Wallet } from 'ethers';
+import { verifyTypedData, type Wallet } from 'ethers';
 import {
   hashOf,
   lower,
@@ -16,7 +17,8 @@ import {
   signOrder,
   tokenA,
 } from './testing/sign-test-orders.js';
-import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
+import { serviceKey, serviceSigner } from './testing/sign-test-quotes.js';
+import { startTestIngress, type TestIngress, testDomain } from './testing/start-test-ingress.js';
 
 let ingress: TestIngress;
 let maker: Wallet;
@@ -24,7 +26,7 @@ let maker: Wallet;
 let sibling: Wallet;
 
 beforeAll(async () => {
-  ingress = await startTestIngress();
+  ingress = await startTestIngress({ RECEIPT_SIGNER_KEY: serviceKey, RECEIPT_SIGNERS: serviceSigner });
   maker = newWallet();
   do sibling = newWallet();
   while (partitionOf(lower(sibling), ingress.partitions) === partitionOf(lower(maker), ingress.partitions));
@@ -104,21 +106,27 @@ test('POST answers the records in request order, in normal form, after the log h
   expect(fact).toMatchObject({ type: 'OrderSubmitted', maker: lower(maker), orderHash: hashOf(odd) });
 });
 
-test('a cancellation says where in the log it is, and waits for the feed where it is asked to', async () => {
+test('a cancellation says and certifies where in the log it is, and waits for the feed where it is asked to', async () => {
   const [mine, late, other] = (await place(maker, maker, sibling)) as [SignedOrder, SignedOrder, SignedOrder];
   const ask = async (wait: string, ...items: Parameters<typeof remove>[0]) => {
-    const { status, headers } = await remove(items, '', { Prefer: wait });
+    const { status, headers } = await remove(items, '', { Prefer: `${wait}, receipt` });
+    receipt = headers.get('x-receipt');
     return [status, headers.get('x-log-position'), headers.get('preference-applied')];
   };
+  let receipt: string | null = null;
   const both = await ask('wait=60', cancelling(maker, mine), cancelling(sibling, other));
   const positions = await projectedPositions(ingress.postgres);
   const facts = [await factOf('OrderCancelled', hashOf(mine)), await factOf('OrderCancelled', hashOf(other))];
-  expect(both).toEqual([200, facts.map(({ position }) => position).join(', '), 'wait=20']);
+  const position = facts.map((fact) => fact.position).join(', ');
+  expect(both).toEqual([200, position, 'wait=20, receipt']);
+  const message = { placed: [], cancelled: [mine, other].map(hashOf), messages: [], position };
+  const signer = verifyTypedData(typedDataDomain(testDomain), receiptTypes, message, receipt ?? '');
+  expect(signer.toLowerCase()).toBe(serviceSigner);
   for (const { partition, offset } of facts) expect(positions.get(partition)).toBeGreaterThan(offset);
 
   const release = ingress.holdRows();
   const alone = await ask('wait=1', cancelling(maker, late)).finally(release);
-  expect(alone).toEqual([200, (await factOf('OrderCancelled', hashOf(late))).position, null]);
+  expect(alone).toEqual([200, (await factOf('OrderCancelled', hashOf(late))).position, 'receipt']);
   // Nothing is cancelled, and nothing is waited for.
   expect(await ask('wait=20', cancelling(maker, await signOrder(maker)))).toEqual([200, null, null]);
 });

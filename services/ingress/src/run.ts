@@ -30,6 +30,7 @@ import type { Outside, Parts } from './parts.js';
 import { place } from './place-orders.js';
 import { replace } from './replace-orders.js';
 import { createPatch } from './serve-patches.js';
+import { createReceiptSigner } from './sign-receipts.js';
 import { createExitReaders, takeExit } from './take-exits.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
@@ -115,6 +116,7 @@ export function createRoutes(outside: Outside): Route[] {
     notes: countUnknownNotes(outside),
     verifyOrders: createOrderVerifier(domain, outside.askWallets),
     proveCancellation: createCancellationVerifier(domain),
+    signReceipt: createReceiptSigner(settings),
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
   const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };

@@ -21,13 +21,13 @@ import {
   refuseFields,
   unavailable,
 } from '@makerbook/http';
-import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type MarkAllRequest, unlessAway } from '@makerbook/postgres';
 import { recoverSigner } from '@makerbook/signatures';
 import type { z } from 'zod';
-import { appendDecided, positionHeader, type Written } from './append-facts.js';
+import { acknowledge } from './acknowledge-facts.js';
+import { appendDecided, type Written } from './append-facts.js';
 import { askAbout } from './ask-about.js';
-import { awaitFeed } from './cancel-orders.js';
 import { type Parts, settledMsOf } from './parts.js';
 
 type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
@@ -128,8 +128,8 @@ export function createExitReaders(domain: SigningDomain): ReadonlyMap<string, Re
  * it is not charged. 200 means that the log has acknowledged it. A repeat of an answered one is answered without a charge.
  */
 export function takeExit(read: ReadExit) {
-  /** When the messages that were answered were taken, by their digests. */
-  const answered = new Map<string, number>();
+  /** The messages that were answered, by their digests. */
+  const answered = new Map<Hex, Answered>();
   return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
     const exit = read(request.body, parts.now());
     if (isRefusal(exit)) return exit;
@@ -137,10 +137,14 @@ export function takeExit(read: ReadExit) {
     request.describe({ maker });
     const refusal = await refuseSigner(parts, exit);
     if (refusal !== undefined) return refusal;
-    const { type: _, ...answer } = exit.fact;
-    const body = JSON.stringify(answer);
+    const { type: _, ...told } = exit.fact;
     const digest = bytesToHex(exit.digest);
-    if (answered.has(digest)) return okJson(body);
+    const answer = async (appended: readonly AppendedAt[], headers = {}) => {
+      const stored = await acknowledge(parts, request, appended, { messages: [digest] }, exit.scope !== undefined);
+      return okJson(JSON.stringify(told), { ...headers, ...stored });
+    };
+    const before = answered.get(digest);
+    if (before !== undefined) return answer(before.appended);
     const charged = await charge(parts, exit);
     if (isRefusal(charged)) return charged;
     const { headers, written } = charged;
@@ -151,17 +155,22 @@ export function takeExit(read: ReadExit) {
     if (appended instanceof LogUnavailable) {
       return unavailable('the log did not confirm the request: send it again');
     }
-    const feed = exit.scope === undefined ? {} : await awaitFeed(parts, request, appended);
-    remember(answered, digest, parts.now());
-    return okJson(body, { ...headers, ...positionHeader(appended), ...feed });
+    remember(answered, digest, { atMs: parts.now(), appended });
+    return answer(appended, headers);
   };
 }
 
+/** When a message was answered, and where in the log it is. */
+interface Answered {
+  readonly atMs: number;
+  readonly appended: readonly AppendedAt[];
+}
+
 /** Forgets those that are too old to be taken again. */
-function remember(answered: Map<string, number>, digest: string, nowMs: number): void {
-  answered.set(digest, nowMs);
-  for (const [old, atMs] of answered) {
-    if (atMs > nowMs - AGE_MS_MAX - AHEAD_MS_MAX) break;
+function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): void {
+  answered.set(digest, newest);
+  for (const [old, { atMs }] of answered) {
+    if (atMs > newest.atMs - AGE_MS_MAX - AHEAD_MS_MAX) break;
     answered.delete(old);
   }
 }

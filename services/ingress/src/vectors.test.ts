@@ -3,8 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
+import { readSettings } from '@makerbook/settings';
 import { parseSignature } from '@makerbook/signatures';
+import { ingressSettings } from './env.js';
 import { parsePlacements } from './parse-placements.js';
+import { type Acknowledged, createReceiptSigner } from './sign-receipts.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
@@ -21,11 +24,20 @@ interface CancellationVector {
   readonly expected: { readonly status?: string; readonly code?: string };
 }
 
+interface ReceiptVector {
+  readonly title: string;
+  readonly answer: { readonly 'X-Receipt': Hex };
+  readonly typedData: { readonly message: Acknowledged & { readonly position: string } };
+  readonly expected: { readonly isValid: boolean };
+}
+
 const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   readonly domain: { readonly chainId: number; readonly verifyingContract: Address };
   readonly orders: readonly OrderVector[];
   readonly cancellations: readonly CancellationVector[];
+  readonly receipts: readonly ReceiptVector[];
+  readonly keys: { readonly receiptSigner: { readonly privateKey: Hex; readonly address: Address } };
 };
 const domain = { ...vectors.domain, serviceName: 'Makerbook' };
 
@@ -38,6 +50,25 @@ describe('a published vector of an order', () => {
     const proven = await verify(placements, async () => undefined);
     if (isRefusal(proven)) expect({ code: proven.code }).toEqual(expected);
     else expect({ orderHash: proven[0]?.orderHash }).toEqual(expected);
+  });
+});
+
+describe('a published vector of a receipt', () => {
+  const { privateKey, address } = vectors.keys.receiptSigner;
+  const environment = {
+    KAFKA_BROKERS: 'none:1',
+    DATABASE_URL: 'postgres://none',
+    SERVICE_NAME: 'Makerbook',
+    CHAIN_ID: String(domain.chainId),
+    LIMIT_ORDER_PROTOCOL_ADDRESS: domain.verifyingContract,
+    RECEIPT_SIGNER_KEY: privateKey,
+    RECEIPT_SIGNERS: address,
+  };
+  const sign = createReceiptSigner(readSettings(ingressSettings, environment));
+  const right = vectors.receipts.filter(({ expected }) => expected.isValid);
+
+  test.each(right)('$title', ({ typedData: { message }, answer }) => {
+    expect(sign?.(message, message.position)).toBe(answer['X-Receipt']);
   });
 });
 

@@ -24,6 +24,9 @@ test('the info holds to its schema, and names the domain that orders are signed 
     verifyingContract: `0x${'ab'.repeat(20)}`,
   };
   expect(describe().domains).toEqual({ order: domain, cancellation: domain, list: domain });
+  expect(describe().receiptSigners).toEqual([]);
+  const signers = [`0x${'cd'.repeat(20)}`, `0x${'ef'.repeat(20)}`];
+  expect(describe({ RECEIPT_SIGNERS: signers.join() }).receiptSigners).toEqual(signers);
 });
 
 test.each([

@@ -46,6 +46,7 @@ export function describeService(settings: QuerySettings): Omit<Info, 'serverTime
     chainId,
     contracts: { limitOrderProtocol: verifyingContract, navigator: settings.NAVIGATOR_ADDRESS },
     domains: { order: domain, cancellation: domain, list: domain },
+    receiptSigners: settings.RECEIPT_SIGNERS,
     limits: describeLimits(settings),
   };
 }

@@ -6,6 +6,8 @@ export interface CallOptions {
   /** A call that has no whole answer by then counts as `unreachable`. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
+  /** Takes the answers to POST, which are then asked for with a receipt. */
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
 }
 
 export interface Call {
@@ -24,8 +26,17 @@ export interface Answer {
 
 /** Sends one request. @throws MakerbookError for every answer but 200, and where none comes */
 export async function callService(call: Call, options: CallOptions): Promise<Answer> {
-  const response = await openCall(call, options, AbortSignal.timeout(options.timeoutMs));
-  return { text: await orUnreachable(options, () => response.text()), headers: response.headers };
+  const onAnswer = call.method === 'POST' ? options.onAnswer : undefined;
+  const asked = onAnswer === undefined ? call : { ...call, headers: preferReceipt(call.headers) };
+  const response = await openCall(asked, options, AbortSignal.timeout(options.timeoutMs));
+  const answer = { text: await orUnreachable(options, () => response.text()), headers: response.headers };
+  onAnswer?.(answer);
+  return answer;
+}
+
+function preferReceipt(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const { Prefer: prefer } = headers;
+  return { ...headers, Prefer: prefer === undefined ? 'receipt' : `${prefer}, receipt` };
 }
 
 /** Sends one request, and leaves the body of the answer to be read. @throws as `callService` */
@@ -85,7 +96,8 @@ function errorOf(response: Response, text: string): MakerbookError {
   return new MakerbookError({ code: 'unreadable', status, detail, retryable, retryAfterSeconds });
 }
 
-function parseJson(text: string): unknown {
+/** Undefined where it is no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -49,7 +49,7 @@ export function createCancel({ signing, calling, again }: CancelParts) {
       });
       return {
         cancellations: readList(text),
-        isOutOfFeed: headers.has('preference-applied'),
+        isOutOfFeed: /\bwait=/.test(headers.get('preference-applied') ?? ''),
         position: headers.get('x-log-position') ?? undefined,
       };
     });

@@ -7,13 +7,15 @@ import {
   cancelKeysRequestTypes,
   fillCapRequestTypes,
   getLimitOrderRequestTypes,
+  receiptTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
 import { problemBody } from '@makerbook/contracts-http';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { verifyTypedData, Wallet } from 'ethers';
+import { TypedDataEncoder, verifyTypedData, Wallet } from 'ethers';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
+import type { Receipt } from './verify-receipts.js';
 
 /** A server that returns the answers of a list, one per request, and records the requests. */
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
@@ -167,6 +169,62 @@ describe('the client', () => {
     expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: true, position: '3:17' });
     expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: false, position: undefined });
     expect(asked[0]?.headers['prefer']).toBe('wait=2');
+  });
+});
+
+describe('a receipt', () => {
+  const position = '3:17, 5:2';
+  const service = Wallet.createRandom();
+  /** An answer with a receipt over this. */
+  const signedOver = async (body: object, stated: object) => {
+    const message = { placed: [], cancelled: [], messages: [], position, ...stated };
+    const signature = await service.signTypedData(plainDomain, receiptTypes, message);
+    return {
+      answer: ok(body, { 'X-Log-Position': position, 'X-Receipt': signature }),
+      receipt: { ...message, signature },
+    };
+  };
+
+  test('is asked for with every request that stores something, and handed on', async () => {
+    const receipts: Receipt[] = [];
+    const client = clientOf({ onReceipt: (receipt) => void receipts.push(receipt) });
+    const [order, old] = [await signed(), await signed()];
+    const [placed, cancelled] = [[order.orderHash], [old.orderHash]];
+    const items = (hashes: string[], status: string) => hashes.map((orderHash) => ({ orderHash, status }));
+    const replaced = { placed: items(placed, 'VALIDATING'), cancelled: items(cancelled, 'CANCELLED') };
+    const all = { maker: await client.maker(), untilMs: 7 };
+    const message = { ...all, making: ZERO_ADDRESS, taking: ZERO_ADDRESS };
+    const made = [
+      await signedOver(replaced.placed, { placed }),
+      await signedOver([...replaced.cancelled, ...items(placed, 'NOT_FOUND')], { cancelled }),
+      await signedOver(replaced, { placed, cancelled }),
+      await signedOver(all, { messages: [TypedDataEncoder.hash(plainDomain, cancelAllRequestTypes, message)] }),
+    ];
+    answers = [...made.map(({ answer }) => answer), ok([], { 'X-Log-Position': position }), ok([])];
+    const gone = [{ orderHash: old.orderHash, salt: old.order.salt }];
+    await client.placeOrders([order]);
+    await client.cancelOrdersAndWait(gone, 2);
+    await client.replaceOrders(gone, [order]);
+    await client.cancelAll({ untilMs: 7 });
+    await client.placeOrders([order]);
+    await client.listOrders();
+    expect(receipts).toEqual(made.map(({ receipt }) => receipt));
+    expect(asked.map(({ headers }) => headers['prefer'])).toEqual([
+      'receipt',
+      'wait=2, receipt',
+      'receipt',
+      'receipt',
+      'receipt',
+      undefined,
+    ]);
+  });
+
+  test('does not stand for having waited', async () => {
+    const order = await signed();
+    answers = [ok([], { 'X-Log-Position': position, 'Preference-Applied': 'receipt' })];
+    const client = clientOf({ onReceipt: () => undefined });
+    const answer = await client.cancelOrdersAndWait([{ orderHash: order.orderHash, salt: order.order.salt }], 2);
+    expect(answer).toMatchObject({ isOutOfFeed: false, position });
   });
 });
 

@@ -9,7 +9,7 @@ import type {
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
-import { callService } from './call-service.js';
+import { type Answer, callService } from './call-service.js';
 import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
@@ -17,6 +17,7 @@ import { createReads, type HistoryRequest, type OrderList } from './read-orders.
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
+import { type Receipt, readReceipt } from './verify-receipts.js';
 
 export interface ClientOptions {
   /** `https://…`, without the paths of the interface. */
@@ -41,6 +42,8 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
   /** Called with what is about to be signed, and its EIP-712 digest. */
   readonly onSign?: (data: TypedData, digest: Hex) => void;
+  /** With it, every request that stores something asks for a receipt. Verify it by `verifyReceipt`, and keep it. */
+  readonly onReceipt?: (receipt: Receipt) => void;
 }
 
 /** What a maker decides of an order; the rest is filled in. Amounts are in the token's smallest unit. */
@@ -109,7 +112,7 @@ export interface MakerbookClient {
 const isInMilliseconds = (time: number | bigint) => time >= 100_000_000_000 && time < 100_000_000_000_000;
 
 export function createClient(options: ClientOptions): MakerbookClient {
-  const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000 } = options;
+  const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000, onReceipt } = options;
   const signer = typeof options.signer === 'string' ? new Wallet(options.signer) : options.signer;
   const { serviceName, chainId } = options;
   const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
@@ -125,6 +128,12 @@ export function createClient(options: ClientOptions): MakerbookClient {
       if (Number.isFinite(serverTimeMs)) aheadMs = serverTimeMs - now();
       return response;
     },
+    onAnswer:
+      onReceipt &&
+      ((answer: Answer) => {
+        const receipt = readReceipt(answer, options);
+        if (receipt !== undefined) onReceipt(receipt);
+      }),
   };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const maker = async () => lowerHex(options.maker ?? (await signer.getAddress()), 20);

@@ -18,3 +18,4 @@ export type { HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';
 export type { OrderEvent, StreamOptions } from './stream-orders.js';
+export { type Receipt, readReceipt, verifyReceipt } from './verify-receipts.js';

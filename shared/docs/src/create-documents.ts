@@ -35,6 +35,7 @@ const client = [
   'read-orders',
   'retry-calls',
   'sign-requests',
+  'verify-receipts',
 ];
 /** The modules that the page loads: their address below /docs, and their file. */
 const modules: Readonly<Record<string, string>> = {

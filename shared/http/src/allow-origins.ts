@@ -14,6 +14,7 @@ const exposedHeaders = [
   'X-Server-Time',
   'Server-Timing',
   'X-Log-Position',
+  'X-Receipt',
   'Preference-Applied',
   'ETag',
 ];

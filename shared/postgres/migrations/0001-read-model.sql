@@ -85,6 +85,9 @@ create table orders (
   capped_until bigint not null default 0 check (capped_until >= 0),
   -- The listed record up to its status: {"order":{…},"orderHash":"0x…","signature":"0x…"
   record_start text not null,
+  -- The signature of an order that its maker's contract accepted (EIP-1271), whom the chain-watcher asks again and again. Null:
+  -- the maker's key signed, and nothing is to be asked.
+  wallet_signature bytea check (octet_length(wallet_signature) <= 1024),
   check (remaining <= making_amount),
   check ((status = 'INACTIVE') = (reason is not null)),
   check (is_observed or status = 'VALIDATING'),

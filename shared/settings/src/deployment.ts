@@ -1,6 +1,7 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import {
   address,
+  addresses,
   choice,
   credential,
   hidden,
@@ -84,6 +85,9 @@ export const signingSettings = {
   NAVIGATOR_ADDRESS: address(
     'The Navigator contract, `verifyingContract` of quotes. The zero address: quotes are not patched',
     ZERO_ADDRESS,
+  ),
+  RECEIPT_SIGNERS: addresses(
+    'Addresses of the keys that sign receipts or have signed them, comma-separated, as `/info` names them',
   ),
 };
 

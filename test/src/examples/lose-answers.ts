@@ -25,12 +25,18 @@ export async function openBadGateway(baseUrl: string) {
       response.writeHead(problem.status, headers).end(JSON.stringify(problem));
       return;
     }
-    const headers = { 'Content-Type': 'application/json' };
+    const { prefer = '' } = request.headers;
+    const headers = { 'Content-Type': 'application/json', Prefer: String(prefer) };
     const real = await fetch(`${baseUrl}${url}`, { method, headers, ...(body === '' ? {} : { body }) });
     const answered = await real.text();
     answers.push(`${kind} ${isFirst && kind === 'POST' ? 'lost' : real.status}`);
     if (isFirst && kind === 'POST') request.socket.destroy();
-    else response.writeHead(real.status, { 'Content-Type': real.headers.get('content-type') ?? '' }).end(answered);
+    else {
+      for (const name of ['content-type', 'x-log-position', 'x-receipt']) {
+        response.setHeader(name, real.headers.get(name) ?? []);
+      }
+      response.writeHead(real.status).end(answered);
+    }
   }
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());

@@ -9,7 +9,13 @@ import {
   toBeHex,
   Wallet,
 } from 'ethers';
-import { EXAMPLE_MAKER_KEY, EXAMPLE_QUOTE_SIGNER_KEY, exampleDomain, examples } from '../examples.js';
+import {
+  EXAMPLE_MAKER_KEY,
+  EXAMPLE_QUOTE_SIGNER_KEY,
+  EXAMPLE_RECEIPT_KEY,
+  exampleDomain,
+  examples,
+} from '../examples.js';
 
 interface Field {
   readonly name: string;
@@ -29,6 +35,7 @@ type Spoil = (signature: Signature, digest: string) => string;
 
 const maker = new Wallet(EXAMPLE_MAKER_KEY);
 const stranger = new Wallet(EXAMPLE_QUOTE_SIGNER_KEY);
+const receiptSigner = new Wallet(EXAMPLE_RECEIPT_KEY);
 const domain = {
   name: `${exampleDomain.serviceName} Limit Order Protocol`,
   version: 'v0',
@@ -249,11 +256,29 @@ function makeDatedRequests(type: string, { issuedAt, salt }: { readonly issuedAt
   ];
 }
 
+const zero = `0x${'0'.repeat(40)}`;
+const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
+const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
+const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
+const capFields = [
+  ...fields('address', 'maker', 'token'),
+  ...fields('uint256', 'amount', 'windowSeconds', 'issuedAtMs'),
+];
+
+/** A message in the domain of orders. */
+function plainData(
+  primaryType: string,
+  type: Field[],
+  message: TypedData['message'],
+  signedDomain: TypedData['domain'] = domain,
+): TypedData {
+  return { types: { EIP712Domain: plainDomain, [primaryType]: type }, primaryType, domain: signedDomain, message };
+}
+
 /** Messages in the domain of orders about all orders of the maker. */
 function makeExits() {
-  const zero = `0x${'0'.repeat(40)}`;
   const named = (primaryType: string, type: Field[], request: object, message: TypedData['message']) => {
-    const data = { types: { EIP712Domain: plainDomain, [primaryType]: type }, primaryType, domain, message };
+    const data = plainData(primaryType, type, message);
     const byStranger = vectorOf('by another key', request, sign(data, stranger.signingKey), invalid);
     return [...inAllForms(request, data), byStranger];
   };
@@ -262,13 +287,6 @@ function makeExits() {
   const { signature: _keys, ...keys } = examples.cancelKeys;
   const { signature: _cap, ...cap } = examples.fillCap;
   const everything = { maker: order.maker, untilMs: all.untilMs };
-  const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
-  const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
-  const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
-  const capFields = [
-    ...fields('address', 'maker', 'token'),
-    ...fields('uint256', 'amount', 'windowSeconds', 'issuedAtMs'),
-  ];
   return {
     cancelAlls: [
       ...named('CancelAllRequest', allFields, all, { ...all, taking: zero }),
@@ -280,6 +298,68 @@ function makeExits() {
   };
 }
 
+/** Answers with their receipts, and whether a verifier that trusts the receipt signer takes them. */
+function makeReceipts() {
+  const type = [...fields('bytes32[]', 'placed', 'cancelled', 'messages'), ...fields('string', 'position')];
+  const position = '3:1377';
+  const make = (
+    title: string,
+    body: unknown,
+    stated: object,
+    isValid = true,
+    over: { readonly at?: string; readonly key?: SigningKey; readonly where?: TypedData['domain'] } = {},
+  ) => {
+    const { at = position, key = receiptSigner.signingKey, where } = over;
+    const message = { placed: [], cancelled: [], messages: [], position: at, ...stated };
+    const { signature, ...signed } = sign(plainData('Receipt', type, message, where), key);
+    return { title, answer: { body, 'X-Log-Position': at, 'X-Receipt': signature }, ...signed, expected: { isValid } };
+  };
+  const placed = examples.placed.map((record) => record.orderHash);
+  const [first] = placed;
+  const all = { taking: zero, ...examples.cancelledAll };
+  const messageOf = (name: string, struct: Field[], message: TypedData['message']) => ({
+    messages: [digestOf(plainData(name, struct, message))],
+  });
+  const replaced = { placed: placed.slice(1), cancelled: [first] };
+  const where = { ...domain, verifyingContract: zero };
+  return [
+    make('of placed orders', examples.placed, { placed }),
+    make('of makers in two partitions', examples.placed, { placed }, true, { at: '3:1377, 5:20' }),
+    make('of cancelled orders: one that is not found is not in it', examples.cancelled, { cancelled: [first] }),
+    make('of a replacement', examples.replaced, replaced),
+    make('of a cancel-all', examples.cancelledAll, messageOf('CancelAllRequest', allFields, all)),
+    make(
+      'of a heartbeat',
+      examples.heartbeatAnswer,
+      messageOf('HeartbeatRequest', beatFields, examples.heartbeatAnswer),
+    ),
+    make(
+      'of named keys',
+      examples.cancelKeysAnswer,
+      messageOf('CancelKeysRequest', keyFields, examples.cancelKeysAnswer),
+    ),
+    make('over another position', examples.placed, { placed, position: '3:1376' }, false),
+    make('over one of two orders', examples.placed, { placed: [first] }, false),
+    make('over orders in another order', examples.placed, { placed: placed.toReversed() }, false),
+    make('over cancelled orders as placed', examples.cancelled, { placed: [first] }, false),
+    make('over an order that is not found', examples.cancelled, { cancelled: placed }, false),
+    make(
+      'over a replacement, the other way round',
+      examples.replaced,
+      { placed: [first], cancelled: placed.slice(1) },
+      false,
+    ),
+    make(
+      'over a cancel-all of another time',
+      examples.cancelledAll,
+      messageOf('CancelAllRequest', allFields, { ...all, untilMs: 1 }),
+      false,
+    ),
+    make('in the domain of another contract', examples.placed, { placed }, false, { where }),
+    make('by another key', examples.placed, { placed }, false, { key: stranger.signingKey }),
+  ];
+}
+
 /**
  * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from fixed
  * keys.
@@ -289,6 +369,7 @@ export function makeVectors() {
     keys: {
       maker: { privateKey: EXAMPLE_MAKER_KEY, address: maker.address.toLowerCase() },
       stranger: { privateKey: EXAMPLE_QUOTE_SIGNER_KEY, address: stranger.address.toLowerCase() },
+      receiptSigner: { privateKey: EXAMPLE_RECEIPT_KEY, address: receiptSigner.address.toLowerCase() },
     },
     domain,
     orders: makeOrders(),
@@ -298,6 +379,7 @@ export function makeVectors() {
     historyRequests: makeDatedRequests('GetLimitOrderHistoryRequest', examples.historyQuery),
     streamRequests: makeDatedRequests('StreamLimitOrdersRequest', examples.streamQuery),
     ...makeExits(),
+    receipts: makeReceipts(),
   };
 }
 

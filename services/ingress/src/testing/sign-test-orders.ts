@@ -71,6 +71,7 @@ export function signCancellation(wallet: Wallet, orderHash: string, salt: string
   return wallet.signingKey.sign(digest).serialized;
 }
 
+const anyToken = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS };
 const exitTypes = {
   cancelAll: cancelAllRequestTypes,
   heartbeat: heartbeatRequestTypes,
@@ -82,10 +83,13 @@ const exitTypes = {
 export async function signExit(what: keyof typeof exitTypes, maker: Wallet, terms: object, signer = maker) {
   const issued = what === 'cancelAll' ? {} : { issuedAtMs: Date.now() };
   const body = { maker: maker.address, ...issued, ...terms };
-  const message = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...body };
-  const signature = await signer.signTypedData(typedDataDomain(testDomain), exitTypes[what], message);
+  const signature = await signer.signTypedData(typedDataDomain(testDomain), exitTypes[what], { ...anyToken, ...body });
   return { ...body, signature };
 }
+
+/** The digest of such a body. */
+export const hashExit = (what: keyof typeof exitTypes, body: object) =>
+  TypedDataEncoder.hash(typedDataDomain(testDomain), exitTypes[what], { ...anyToken, ...body });
 
 export const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
 export const newWallet = () => new Wallet(`0x${randomBytes(32).toString('hex')}`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseWait } from './parse-cancellations.js';
+import { parseWait, prefersReceipt } from './parse-preferences.js';
 
 describe('the preference to wait', () => {
   test.each([
@@ -21,4 +21,20 @@ describe('the preference to wait', () => {
       expect(parseWait(prefer, 10)).toBe(0);
     },
   );
+});
+
+describe('the preference for a receipt', () => {
+  test.each([
+    ['receipt', true],
+    [' Receipt ; x=1', true],
+    ['wait=2, receipt', true],
+    [['wait=2', 'receipt'], true],
+    [undefined, false],
+    ['wait=2', false],
+    ['receipts', false],
+    ['no-receipt', false],
+    ['x=receipt', false],
+  ])('%j is %s', (prefer, isPreferred) => {
+    expect(prefersReceipt(prefer)).toBe(isPreferred);
+  });
 });

@@ -7,22 +7,26 @@ import { given, type StackSettings } from './stack-env.js';
 /** Account 9 of anvil's well-known test accounts: demos and tests sign quotes with it. */
 export const TEST_QUOTE_SIGNER = '0xa0ee7a142d267c1f36714e4a8f75612f20a79720';
 
-export type QuoteSigner = {
+export type Signer = {
   readonly address: string;
   /** How ingress finds the key. */
-  readonly environment: { readonly QUOTE_SIGNER_KEY?: string; readonly QUOTE_SIGNER_KEY_FILE?: string };
+  readonly environment: Readonly<Record<string, string>>;
 };
 
 /**
- * The key that signs patched quotes: the configured one, else one that is made at the first start and kept.
+ * A key of the service: the configured one, else one that is made at the first start and kept.
  * @throws PartError when the setting or the file holds no key
  */
-export function keepQuoteSigner(settings: StackSettings, folder: string): QuoteSigner {
-  const key = given(settings.QUOTE_SIGNER_KEY);
-  if (key !== undefined) return { address: addressOf('QUOTE_SIGNER_KEY', key), environment: { QUOTE_SIGNER_KEY: key } };
-  const file = join(folder, 'quote-signer.key');
+export function keepSigner(
+  settings: StackSettings,
+  name: 'QUOTE_SIGNER_KEY' | 'RECEIPT_SIGNER_KEY',
+  folder: string,
+): Signer {
+  const key = given(settings[name]);
+  if (key !== undefined) return { address: addressOf(name, key), environment: { [name]: key } };
+  const file = join(folder, name === 'QUOTE_SIGNER_KEY' ? 'quote-signer.key' : 'receipt-signer.key');
   if (!existsSync(file)) writeFileSync(file, `${Wallet.createRandom().privateKey}\n`, { mode: 0o600 });
-  return { address: addressOf(file, readFileSync(file, 'utf8')), environment: { QUOTE_SIGNER_KEY_FILE: file } };
+  return { address: addressOf(file, readFileSync(file, 'utf8')), environment: { [`${name}_FILE`]: file } };
 }
 
 function addressOf(source: string, key: string): string {
@@ -30,6 +34,6 @@ function addressOf(source: string, key: string): string {
     return new Wallet(key.trim()).address.toLowerCase();
   } catch {
     // The cause might quote the key.
-    throw new PartError('quote signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);
+    throw new PartError('signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);
   }
 }

@@ -1,0 +1,75 @@
+import {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  heartbeatRequestTypes,
+  receiptTypes,
+  type TypedField,
+  typedDataDomain,
+} from '@makerbook/contracts-evm/typed-data';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { TypedDataEncoder, verifyTypedData } from 'ethers';
+import { type Answer, parseJson } from './call-service.js';
+import type { ClientOptions } from './create-client.js';
+import { lowerHex } from './sign-requests.js';
+
+/** What the service has stored, where in its log, and its signature over that: a proof to be kept. */
+export interface Receipt {
+  /** Hashes of the orders that were placed. */
+  readonly placed: readonly Hex[];
+  /** Hashes of the orders that were cancelled. */
+  readonly cancelled: readonly Hex[];
+  /** The digest of the CancelAllRequest, HeartbeatRequest or CancelKeysRequest. */
+  readonly messages: readonly Hex[];
+  /** `<partition>:<offset>`, one for each partition, as `X-Log-Position` has it. */
+  readonly position: string;
+  readonly signature: Hex;
+}
+
+type Domain = Pick<ClientOptions, 'serviceName' | 'chainId' | 'limitOrderProtocol'>;
+
+/**
+ * Whether one of these keys has signed the receipt. It needs no service.
+ * @param signers `receiptSigners` of `/info`, as they were when the receipt came
+ */
+export function verifyReceipt(receipt: Receipt, domain: Domain, signers: readonly string[]): boolean {
+  const { signature, ...message } = receipt;
+  try {
+    const signer = verifyTypedData(signedDomain(domain), receiptTypes, message, signature).toLowerCase();
+    return signers.some((address) => address.toLowerCase() === signer);
+  } catch {
+    return false;
+  }
+}
+
+/** The receipt of an answer: what its body says was stored, and its signature. Undefined where the answer has none. */
+export function readReceipt({ text, headers }: Answer, domain: Domain): Receipt | undefined {
+  const [signature, position] = [headers.get('x-receipt'), headers.get('x-log-position')];
+  if (signature === null || position === null) return undefined;
+  const body = (parseJson(text) ?? {}) as AnswerBody;
+  const items = Array.isArray(body) ? body : [body.cancelled ?? [], body.placed ?? []].flat();
+  const hashesOf = (wanted: string) => items.flatMap(({ status, orderHash }) => (status === wanted ? orderHash : []));
+  return {
+    placed: hashesOf('VALIDATING'),
+    cancelled: hashesOf('CANCELLED'),
+    messages: Array.isArray(body) ? [] : digestsOf(body, domain),
+    position,
+    signature: signature as Hex,
+  };
+}
+
+type Item = { readonly orderHash: Hex; readonly status: string };
+type AnswerBody = Item[] | { readonly cancelled?: readonly Item[]; readonly placed?: readonly Item[] };
+
+/** The digest of the message that an answer repeats, if it is an answer to one. */
+function digestsOf(told: object, domain: Domain): Hex[] {
+  const digestOf = (types: Record<string, TypedField[]>, message: object) =>
+    TypedDataEncoder.hash(signedDomain(domain), types, message) as Hex;
+  if ('untilMs' in told) {
+    return [digestOf(cancelAllRequestTypes, { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...told })];
+  }
+  if ('cancelAt' in told) return [digestOf(heartbeatRequestTypes, told)];
+  return 'keys' in told ? [digestOf(cancelKeysRequestTypes, told)] : [];
+}
+
+const signedDomain = ({ serviceName, chainId, limitOrderProtocol }: Domain) =>
+  typedDataDomain({ serviceName, chainId, verifyingContract: lowerHex(limitOrderProtocol, 20) });
