@@ -140,6 +140,20 @@ describe('a cap on what is filled of a token', () => {
     expect(bookAfter(...exceeded, mined(12), decided('MakerAdmitted'))).toEqual([1, 2, 3]);
   });
 
+  test('that is exceeded while the maker is in quarantine withholds its orders when it is released', () => {
+    const fold = startFold(unknownMaker(maker));
+    const book = () =>
+      [...fold.draft.orders.values()].flatMap(({ inBook, orderHash }) => (inBook ? Number(orderHash) : []));
+    foldFacts(fold, [...orders, capped(50n, 10)]);
+    fold.draft.quarantine(fold.nextOffset);
+    foldFacts(fold, [read(2, { 1: 60n }), mined(2)]);
+    expect(book()).toEqual([]);
+    fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
+    expect(book()).toEqual([3]);
+    foldFacts(fold, [mined(12)]);
+    expect(book()).toEqual([1, 2, 3]);
+  });
+
   test('does not bring back an order in its last minute, or one that has expired', () => {
     const exceeded = [submitted(4, usd, 70), submitted(5, usd, 11), capped(50n, 10), read(2, { 1: 60n }), mined(2)];
     expect(bookAfter(...exceeded, mined(12))).toEqual([1, 2, 3]);

@@ -47,6 +47,16 @@ const observed: fc.Arbitrary<MakerEvent> = fc
   })
   .map((reading) => ({ type: 'MakerObserved', maker, cause, ...reading }));
 
+const capSet = fc.record({
+  type: fc.constant('FillCapSet' as const),
+  maker: fc.constant(maker),
+  token,
+  amount: fc.constantFrom('0x0' as const, '0x1' as const, '0x1' as const, '0x3' as const),
+  windowSeconds: fc.integer({ min: 0, max: 40 }),
+  issuedAtMs: fc.integer({ min: 0, max: 200 }),
+  cause: fc.constant(cause),
+});
+
 const event: fc.Arbitrary<MakerEvent> = fc.oneof(
   { weight: 5, arbitrary: submitted },
   { weight: 8, arbitrary: observed },
@@ -86,22 +96,49 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constant('FillCapSet' as const),
-      maker: fc.constant(maker),
-      token,
-      amount,
-      windowSeconds: fc.integer({ min: 0, max: 60 }),
-      issuedAtMs: fc.integer({ min: 0, max: 200 }),
-      cause: fc.constant(cause),
-    }),
-  },
+  { weight: 1, arbitrary: capSet },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 
-const stream = fc.array(event, { maxLength: 60 });
+/** Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen. */
+const filling = fc
+  .array(fc.tuple(fc.constantFrom('fill', 'fill', 'block', 'cap', 'other'), fc.nat(9), capSet, event), {
+    minLength: 15,
+    maxLength: 60,
+  })
+  .map((steps) => {
+    const filled = new Map<Hex, bigint>([hashes[0], hashes[3]].map((orderHash) => [orderHash as Hex, 0n]));
+    const making = tokens[0] as Hex;
+    let number = 1;
+    const read = (): MakerEvent => ({
+      type: 'MakerObserved',
+      maker,
+      cause,
+      block: blockAt(number),
+      nonce: '0x0',
+      funds: [{ token: making, balance: '0xff', allowance: '0xff' }],
+      orders: [...filled].map(([orderHash, sum]) => ({ orderHash, filled: quantity(sum), cancelled: false })),
+    });
+    const opened = [...filled.keys()].map((orderHash) =>
+      orderSubmitted({ orderHash, maker, making, amount: 60n, expiresAt: 900, acceptedAtMs: 0 }),
+    );
+    const first = read();
+    const happened = steps.map(([what, some, cap, other]): MakerEvent => {
+      if (what === 'cap') return { ...cap, token: making };
+      if (what === 'other') return other;
+      if (what === 'block') number += 1 + some;
+      if (what === 'block') return { type: 'BlockProcessed', block: blockAt(number) };
+      const orderHash = hashes[some % 2 === 0 ? 0 : 3] as Hex;
+      filled.set(orderHash, (filled.get(orderHash) ?? 0n) + BigInt(some % 4));
+      return read();
+    });
+    return [...opened, first, ...happened];
+  });
+
+const stream = fc.oneof(
+  { weight: 3, arbitrary: fc.array(event, { maxLength: 60 }) },
+  { weight: 1, arbitrary: filling },
+);
 const runs = { numRuns: 500 };
 
 function fold(events: readonly MakerEvent[]) {
@@ -224,7 +261,7 @@ describe('for any stream of facts', () => {
         for (const fact of events) {
           const before = [...current.draft.orders.values()].filter(({ isObserved }) => isObserved);
           const removed = foldFacts(current, [fact]).flatMap((one) => (one.kind === 'OrderRemoved' ? one.order : []));
-          if (fact.type === 'FillCapSet' && fact.issuedAtMs > (caps.get(fact.token)?.issuedAtMs ?? 0)) {
+          if (fact.type === 'FillCapSet' && fact.issuedAtMs > (caps.get(fact.token)?.issuedAtMs ?? -1)) {
             caps.set(fact.token, fact);
             fills.set(fact.token, []);
           }

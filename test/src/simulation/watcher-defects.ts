@@ -92,6 +92,10 @@ export const watcherDefects: readonly Defect[] = [
     plant: unwatchedOn('SUSPENDED'),
   },
   {
+    name: 'an order leaves the watched set when a cap withholds it',
+    plant: unwatchedOn('CAPPED'),
+  },
+  {
     name: 'the orders of a released maker are not read again',
     plant: replaceIn(WatchedSet, 'markUnread', () => undefined),
   },

@@ -30,7 +30,7 @@ export class CountedFills {
   take(fact: MakerEvent, tokenOf: (orderHash: Hex) => Address | undefined): void {
     switch (fact.type) {
       case 'FillCapSet': {
-        const newest = this.#counted.get(keyOf(fact.maker, fact.token))?.cap.issuedAtMs ?? 0;
+        const newest = this.#counted.get(keyOf(fact.maker, fact.token))?.cap.issuedAtMs ?? -1;
         if (fact.issuedAtMs > newest) this.#counted.set(keyOf(fact.maker, fact.token), { cap: fact, fills: [] });
         return;
       }

@@ -89,6 +89,7 @@ class JudgedPartition {
         this.report(hash, `is open at ${offset}, and its maker has cancelled all`);
       }
     }
+    if ('maker' in fact && this.fold.isQuarantined(fact.maker)) this.wereQuarantined.add(fact.maker);
     if ('maker' in fact) this.judgeBook(fact.maker, offset);
     if ('maker' in fact || fact.type === 'BlockProcessed')
       this.judgeCaps('maker' in fact ? fact.maker : undefined, offset);
@@ -147,7 +148,6 @@ class JudgedPartition {
     for (const { orderHash, order, inBook, cappedUntil } of this.fold.openOrders()) {
       const { maker, making } = order;
       if (whose !== undefined && maker !== whose) continue;
-      if (this.fold.isQuarantined(maker)) this.wereQuarantined.add(maker);
       if (this.wereQuarantined.has(maker)) continue;
       const until = this.counted.until(maker, making.token);
       if (cappedUntil !== until) this.report(orderHash, `is capped until ${cappedUntil} at ${offset}, not ${until}`);
