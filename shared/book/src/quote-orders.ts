@@ -43,7 +43,7 @@ export interface Costs {
 }
 
 /** Gas of a fill in the middle of others, of tokens like OpenZeppelin's. */
-export const GAS_PER_ORDER = 70_000;
+export const GAS_PER_ORDER = 72_000;
 
 /** The levels of the pair, the best first, one by one: take as many as you need, before the next change. */
 export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs): Generator<Level, void, void> {
