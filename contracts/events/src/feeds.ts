@@ -69,7 +69,9 @@ const bookEntryBase = {
   ),
   acceptedAtMs: milliseconds,
   position: logPosition,
-  causes: z.array(bookCause).describe('what changed since the record before'),
+  causes: z
+    .array(bookCause)
+    .describe('what changed since the record before; funds are told by one order of each token'),
 };
 
 /**

@@ -61,16 +61,18 @@ describe('two hundred random quotes of makers with shared funds', () => {
       }
       const before = new Map([...funds].map(([maker, { balance, allowance }]) => [maker, min(balance, allowance)]));
       const block = await market.provider.getBlock('latest');
-      /** As the projector: only orders that a reader sees change, whatever became of the funds. */
+      /** As the projector: orders that a reader sees change; and where none of them tells the funds, one that does. */
       const publish = (maker: string) => {
         const { balance, allowance } = funds.get(maker) ?? { balance: 0n, allowance: 0n };
-        for (const order of open.values()) {
-          if (order.entry.order.maker !== maker) continue;
-          const next = observed(order.entry, order.remaining, balance, allowance, block?.number ?? 0);
-          const { status, remainingMakingAmount } = order.published ?? {};
-          if (status === next.status && remainingMakingAmount === next.remainingMakingAmount) continue;
-          order.published = next;
-          book.putEntry(next);
+        const own = [...open.values()].filter(({ entry }) => entry.order.maker === maker);
+        const isKnown = ({ entry, remaining, published }: (typeof own)[number]) => {
+          const { status, remainingMakingAmount } = observed(entry, remaining, balance, allowance, 0);
+          return published?.status === status && published.remainingMakingAmount === remainingMakingAmount;
+        };
+        const changed = own.filter((order) => !isKnown(order));
+        for (const order of changed.length > 0 ? changed : own.slice(0, 1)) {
+          order.published = observed(order.entry, order.remaining, balance, allowance, block?.number ?? 0);
+          book.putEntry(order.published);
         }
       };
       for (const maker of funds.keys()) publish(maker);

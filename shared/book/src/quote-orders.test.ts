@@ -92,19 +92,6 @@ describe('the ladder', () => {
     expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([5n]);
   });
 
-  test('counts with what is left after a last fill, of which the feed says no more', () => {
-    const shared = { taking: 10, funds: 10, block: 3 };
-    const book = bookOf({
-      '01': { ...shared, making: 4 },
-      '02': { ...shared, making: 5 },
-      '03': { ...shared, making: 5 },
-    });
-    book.remove('01', 'FILLED');
-    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([6n]);
-    book.put('02', { ...shared, making: 5, remaining: 4, funds: 99, block: 4 });
-    expect(levelsOf(book)).toMatchObject([{ amountOut: 9n }]);
-  });
-
   test('forgets the funds of a maker who has no order', () => {
     const book = bookOf({ '01': { making: 10, taking: 10, funds: 4, block: 9 } });
     book.remove('01', 'CANCELLED');

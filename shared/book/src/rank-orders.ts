@@ -60,8 +60,7 @@ export class RankedOrders {
     const after = change.kind === 'entry' ? change.entry : undefined;
     if (before !== undefined && isFillable(before)) this.#remove(before);
     if (after !== undefined && isFillable(after)) this.#add(after);
-    const isFilled = change.kind === 'removed' && change.removal === 'FILLED';
-    this.#count(before, after, isFilled);
+    this.#count(before, after);
   }
 
   /** The orders of the pair, the best price first, then the oldest; as long as nothing changes. */
@@ -107,16 +106,14 @@ export class RankedOrders {
     if (orders?.size === 0) this.#pairs.delete(pair);
   }
 
-  /** The feed repeats an order if its status changes or it is filled: another order of its maker may have newer funds. */
-  #count(before: BookEntry | undefined, after: BookEntry | undefined, isFilled: boolean): void {
+  /** The feed tells new funds by one order alone: another order of the maker may have newer ones. */
+  #count(before: BookEntry | undefined, after: BookEntry | undefined): void {
     const order = (after ?? before)?.order;
     if (order === undefined) return;
     const { maker, making } = order;
     const makers = this.#funds.get(making.token) ?? new Map<Address, Funds>();
     const funds = makers.get(maker) ?? { amount: 0n, block: 0, orders: 0 };
     funds.orders += Number(hasFunds(after)) - Number(hasFunds(before));
-    // Its last fill has no record with the funds that are left. If another record had them already, too little is left.
-    if (isFilled && before !== undefined) funds.amount -= min(funds.amount, BigInt(before.remainingMakingAmount));
     if (hasFunds(after) && after.funding.block >= funds.block) {
       funds.amount = min(BigInt(after.funding.balance), BigInt(after.funding.allowance));
       funds.block = after.funding.block;

@@ -142,6 +142,7 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
     ]);
   }
   if (fact.nonce !== undefined && fact.block.timestamp >= draft.dueAtSeconds) removeAhead(draft, fact.block.timestamp);
+  for (const [token, causes] of changedFunds) draft.tellFunds(token, causes);
 }
 
 /**

@@ -366,6 +366,25 @@ describe('for any stream of facts', () => {
     );
   });
 
+  test('the feed has told the funds of each token that an order in the book was judged by', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: state, transitions } = fold(events);
+        const told = new Map<Hex, unknown>();
+        for (const one of transitions) {
+          if ('funding' in one && one.order.inBook && one.order.state.status !== 'VALIDATING')
+            told.set(one.order.order.making.token, one.funding.known);
+        }
+        for (const { order, inBook, state: own } of state.orders.values()) {
+          if (!inBook || own.status === 'VALIDATING') continue;
+          const { balance, allowance } = state.funding.get(order.making.token)?.known ?? {};
+          expect(told.get(order.making.token)).toMatchObject({ balance, allowance });
+        }
+      }),
+      runs,
+    );
+  });
+
   test('the list is the same as long as its version is', () => {
     fc.assert(
       fc.property(stream, (events) => {
@@ -424,7 +443,8 @@ function bookOf(transitions: readonly Transition[]): ReadonlyMap<Hex, unknown> {
     const { orderHash, state, remaining, inBook } = transition.order;
     const isShown = transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged';
     if (isShown && inBook) book.set(orderHash, [state, remaining]);
-    else if (!isShown && transition.kind !== 'OrderObserved') book.delete(orderHash);
+    else if (!isShown && transition.kind !== 'OrderObserved' && transition.kind !== 'FundsChanged')
+      book.delete(orderHash);
   }
   return book;
 }

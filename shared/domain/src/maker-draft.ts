@@ -241,6 +241,15 @@ export class MakerDraft implements Maker {
     return changed;
   }
 
+  /** Has the feed told the funds of a token by an order that sells it, unless a change of one has told them. */
+  tellFunds(token: Address, causes: readonly BookCause[]): void {
+    const sells = ({ order, inBook, state }: OpenOrder) =>
+      inBook && order.making.token === token && state.status !== 'VALIDATING';
+    const isTold = this.#transitions.some((change) => change.kind === 'OrderChanged' && sells(change.order));
+    const order = isTold ? undefined : [...this.#orders.values()].find(sells);
+    if (order !== undefined) this.note({ kind: 'FundsChanged', order, funding: this.#fundingOf(order), causes });
+  }
+
   remove(order: OpenOrder, reason: RemovalReason): void {
     const { token } = order.order.making;
     const { known, openOrders } = this.#fundingOf(order);

@@ -100,6 +100,13 @@ export type Change =
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
+  /** The funds changed, and no order by them: this one tells the feed, so that a reader can add up the orders that share them. */
+  | {
+      readonly kind: 'FundsChanged';
+      readonly order: OpenOrder;
+      readonly funding: Funding;
+      readonly causes: readonly BookCause[];
+    }
   /** The order was read on the chain for the first time, or its wallet refuses it, and its status is what it was. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
   /** Out of the book; the maker's list keeps it. */

@@ -31,6 +31,7 @@ function messageOf(transition: Transition): string | undefined {
   switch (transition.kind) {
     case 'OrderOpened':
     case 'OrderChanged':
+    case 'FundsChanged':
       if (!transition.order.inBook) return undefined;
       return `${transition.offset} ${transition.order.state.status} ${transition.order.remaining}`;
     case 'OrderWithheld':

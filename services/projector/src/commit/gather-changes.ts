@@ -89,7 +89,7 @@ export class Changes {
       this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce, expiresAtSeconds });
     }
     if (kind === 'OrderRemoved') this.settled.push({ maker, orderHash });
-    if (kind === 'OrderObserved') return;
+    if (kind === 'OrderObserved' || kind === 'FundsChanged') return;
     const { status } = order.state;
     const reason = order.state.status === 'INACTIVE' ? order.state.reason : null;
     this.history.push({

@@ -87,6 +87,7 @@ export class FactFeed {
       case 'OrderOpened':
         return this.#entry(transition, ['SUBMITTED']);
       case 'OrderChanged':
+      case 'FundsChanged':
         return this.#entry(transition, transition.causes);
       case 'OrderWithheld':
         return this.withdraw(transition.order.orderHash, transition.reason, maker);
@@ -128,7 +129,7 @@ export class FactFeed {
   }
 
   #entry(
-    { order, funding }: Extract<Transition, { kind: 'OrderOpened' | 'OrderChanged' }>,
+    { order, funding }: Extract<Transition, { readonly funding: unknown }>,
     causes: Parameters<typeof bookEntryOf>[2],
   ): void {
     if (!order.inBook) return;

@@ -28,9 +28,17 @@ describe('a fact', () => {
   test('that changes nothing a reader can see leads to no message, and its rows follow', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));
-    expect(await given.when(observed(maker, [0], { balance: '0xfffe' }), submitted(maker, 0))).toEqual([]);
-    expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe), openOrders: 1 }]);
+    expect(await given.when(observed(maker, [0]), submitted(maker, 0))).toEqual([]);
     expect(given.tables.projection.nextOffset).toBe(4n);
+  });
+
+  test('that changes funds alone is told by one order, and is no news of it', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0), submitted(maker, 1), observed(maker, [0, 1]));
+    const history = given.tables.history.length;
+    expect(await given.when(observed(maker, [0], { balance: '0xfffe' }))).toEqual(['3:0 ACTIVE BALANCE_CHANGED of 0']);
+    expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe) }, {}]);
+    expect(given.tables.history).toHaveLength(history);
   });
 });
 

@@ -117,12 +117,7 @@ function fundsOf({ changes }: RouterBook): Map<string, bigint> {
     } else if (change.kind === 'removed') {
       const order = open.get(change.orderHash);
       open.delete(change.orderHash);
-      const funds = known.get(order?.order.maker ?? '');
-      if (order === undefined || funds === undefined) continue;
-      if (change.removal === 'FILLED') {
-        const left = funds.amount - BigInt(order.remainingMakingAmount);
-        known.set(order.order.maker, { ...funds, amount: left < 0n ? 0n : left });
-      }
+      if (order === undefined) continue;
       if (![...open.values()].some(({ order: { maker } }) => maker === order.order.maker))
         known.delete(order.order.maker);
     }

@@ -231,7 +231,7 @@ export class Replay {
       if (transition.kind === 'OrderRemoved' && transition.order.inBook) {
         this.#withdraw(transition.order.orderHash, transition.reason, maker);
       }
-      if ((transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged') && transition.order.inBook) {
+      if ('funding' in transition && transition.order.inBook) {
         const causes = transition.kind === 'OrderOpened' ? (['SUBMITTED'] as const) : transition.causes;
         const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), this.#rules);
         this.#publish(entry.orderHash, entry, maker);
@@ -250,7 +250,7 @@ export class Replay {
       const expiresAtSeconds = expirySeconds(transition.order);
       this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.nonce), expiresAtSeconds });
     }
-    if (!('order' in transition) || transition.kind === 'OrderObserved') return;
+    if (!('order' in transition) || transition.kind === 'OrderObserved' || transition.kind === 'FundsChanged') return;
     const { kind, order, offset } = transition;
     const { orderHash, remaining, cappedUntil } = order;
     this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${orderHash} ${remaining} ${maker} ${cappedUntil}`);
