@@ -4,6 +4,7 @@ import {
   type BookRemovalReason,
   bookClockKey,
   bookRemovalHeaders,
+  decodeBookRecord,
   encodeBookRecord,
   encodeMakersRecord,
   type LogPosition,
@@ -20,10 +21,14 @@ import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import type { LoggedFact } from './read-facts.js';
 
 /** Names a message of a partition: the fact that led to it, and which of that fact's messages it is. */
-export interface FeedEnd {
+export interface MessagePlace {
   readonly offset: bigint;
   readonly index: number;
-  /** The maker of a tombstone. Other messages do not need it, because a block leads only to tombstones and its clock. */
+}
+
+/** The last message on the feeds of a partition. */
+export interface FeedEnd extends MessagePlace {
+  /** The maker of its order; undefined where it is about none. */
   readonly maker: Address | undefined;
 }
 
@@ -160,10 +165,17 @@ export class FactFeed {
 export function placeOfMessage({
   headers,
   partition,
-}: Pick<StoredRecord, 'headers' | 'partition'>): FeedEnd | undefined {
+}: Pick<StoredRecord, 'headers' | 'partition'>): MessagePlace | undefined {
   const [, home, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(headers['ce_id'] ?? '') ?? [];
   if (offset === undefined || home !== String(partition)) return undefined;
-  return { offset: BigInt(offset), index: Number(index), maker: headers['maker'] as Address | undefined };
+  return { offset: BigInt(offset), index: Number(index) };
+}
+
+/** The maker of the order that a message of the book is about. */
+export function makerOfMessage({ headers, value }: Pick<StoredRecord, 'headers' | 'value'>): Address | undefined {
+  if (value === null) return headers['maker'] as Address | undefined;
+  const record = decodeBookRecord({ headers: { ...headers }, value });
+  return 'order' in record ? record.order.maker : undefined;
 }
 
 function never(transition: never): never {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
 import { FatalError, RetryableError } from '@makerbook/kafka';
-import { blockAt, orderOf } from '../testing/generate-facts.js';
+import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
 import {
   cancelled,
   decided,
@@ -93,6 +94,44 @@ describe('a block', () => {
     }
     expect(given.tables).toEqual(whole.tables);
   });
+});
+
+test('a block that brings capped orders back goes on where its owner was cut off', async () => {
+  const begin = async () => {
+    const given = new GivenPartition({ commitTransitionsMax: 1 });
+    for (const of of [maker, other]) {
+      const { order, orderHash } = orderOf(of, 0);
+      const cap = {
+        token: order.making.token,
+        amount: '0x1',
+        windowSeconds: 5,
+        issuedAtMs: 1,
+        cause: { kind: 'request', requestId: 'cap' },
+      };
+      const fill = { ...observed(of, [0]), orders: [{ orderHash, filled: '0x2', cancelled: false }] };
+      await given.when(submitted(of, 0), observed(of, [0]), { type: 'FillCapSet', maker: of, ...cap } as MakerEvent);
+      await given.when(fill as MakerEvent);
+    }
+    return given;
+  };
+  const end = blockAt(9, startSeconds + 5);
+  const whole = await (await begin()).when(end);
+  expect(whole).toHaveLength(3);
+  let cuts = 0;
+  for (let ownedFor = 0, isCut = true; isCut; ownedFor += 1) {
+    const given = await begin();
+    const before = given.published;
+    given.ownedFor = ownedFor;
+    isCut = await given.when(end).then(
+      () => false,
+      () => true,
+    );
+    const first = given.published - before;
+    if (isCut) cuts += Number(first > 0);
+    given.ownedFor = Number.POSITIVE_INFINITY;
+    expect([...whole.slice(0, first), ...(isCut ? await given.taken() : [])]).toEqual(whole);
+  }
+  expect(cuts).toBeGreaterThan(1);
 });
 
 describe('a partition whose rows are behind its feeds', () => {

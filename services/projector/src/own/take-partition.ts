@@ -1,7 +1,7 @@
 import { FatalError, type FencedPublisher } from '@makerbook/kafka';
 import type { Projection } from '@makerbook/postgres';
 import { RowCommitter } from '../commit/commit-rows.js';
-import { type FeedEnd, placeOfMessage } from '../fold/describe-feeds.js';
+import { type FeedEnd, makerOfMessage, placeOfMessage } from '../fold/describe-feeds.js';
 import { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
 
@@ -60,7 +60,10 @@ async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): 
   const records = await Promise.all([topics.book, topics.makers].map((topic) => log.readLastRecords(topic, partition)));
   return records
     .flat()
-    .flatMap((record) => placeOfMessage(record) ?? [])
+    .flatMap((record) => {
+      const place = placeOfMessage(record);
+      return place === undefined ? [] : { ...place, maker: makerOfMessage(record) };
+    })
     .sort((a, b) => Number(a.offset - b.offset) || a.index - b.index)
     .at(-1);
 }
