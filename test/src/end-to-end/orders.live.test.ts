@@ -184,6 +184,8 @@ describe('an order, from POST to the router', () => {
       submitted,
       found('ACTIVE'),
       [noAllowance, 'ALLOWANCE_CHANGED 90', filling],
+      // The last fill left no order but this one to tell the funds.
+      [noAllowance, 'ALLOWANCE_CHANGED 50,BALANCE_CHANGED 900', rest],
       ['ACTIVE', 'ALLOWANCE_CHANGED 100', approval],
     );
   });
