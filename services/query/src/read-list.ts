@@ -53,7 +53,7 @@ export async function readList(
   const cancelAt = state?.cancelAt ?? 0;
   return {
     body,
-    etag: etagOf(list.version, records),
+    etag: etagOf(list, records),
     version: list.version,
     nextCursor,
     source: found.source,
@@ -73,9 +73,9 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
 }
 
 /**
- * Of one version a body is told by where it begins and how many records it has: expired ones are hidden in the course of time.
- * Weak: the packed forms of the body have the same.
+ * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and a page of
+ * it by where it begins and how many records it has. Weak: the packed forms of the body have the same.
  */
-function etagOf(version: bigint, records: readonly ListRecord[]): string {
-  return `W/"${version}-${records[0]?.acceptedOffset ?? 'empty'}-${records.length}"`;
+function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[]): string {
+  return `W/"${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}"`;
 }
