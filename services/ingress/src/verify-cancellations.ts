@@ -24,16 +24,17 @@ export function createCancellationVerifier(domain: SigningDomain) {
       salt: hexToBytes(`0x${digits.length % 2 === 0 ? digits : `0${digits}`}`),
     };
     const others: (Address | undefined)[] = [];
-    const digests: Hex[] = [];
+    const hashed: Uint8Array[] = [];
     for (const type of saltTypes) {
       const digest = hashCancellation(request, type);
-      digests.push(bytesToHex(digest));
+      hashed.push(digest);
       if (isSignatureRefusal(signature)) continue;
       const signer = recoverAddress(digest, signature);
       const maker = signer && makerFor(signer);
       if (maker !== undefined) return { maker };
       others.push(signer);
     }
+    const digests = hashed.map(bytesToHex);
     if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature), digests };
     if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it', digests };
     // The maker is not named: who asks need not be the one to know it.

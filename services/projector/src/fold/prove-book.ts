@@ -15,12 +15,15 @@ export function hashTransitions(book: BookHash, inBook: OrdersInBook, transition
     if (!('order' in transition)) continue;
     const { order, kind } = transition;
     const before = inBook.get(order.orderHash);
+    const after = order.inBook && kind !== 'OrderRemoved' ? entryOf(order) : undefined;
+    if (before?.status === after?.status && before?.remainingMakingAmount === after?.remainingMakingAmount) continue;
     if (before !== undefined) book.remove(before);
-    inBook.delete(order.orderHash);
-    if (!order.inBook || kind === 'OrderRemoved') continue;
-    const after = entryOf(order);
-    book.add(after);
-    inBook.set(order.orderHash, after);
+    if (after === undefined) {
+      inBook.delete(order.orderHash);
+    } else {
+      book.add(after);
+      inBook.set(order.orderHash, after);
+    }
   }
 }
 
