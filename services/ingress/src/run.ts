@@ -14,7 +14,7 @@ import {
 } from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
 import { connectPostgres, openPlacementStore, openReadModel } from '@makerbook/postgres';
-import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, signingDomain, walletConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
@@ -77,9 +77,7 @@ export function runIngress(
     onStop(rows.stop);
     const store = openPlacementStore(postgres);
     const wallets = openWallets({
-      urls: settings.WALLET_RPC_URL,
-      chainId: settings.CHAIN_ID,
-      timeoutMs: settings.WALLET_TIMEOUT_MS,
+      ...walletConnection(settings),
       nowMs: () => performance.now(),
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
     });

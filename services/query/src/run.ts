@@ -15,7 +15,13 @@ import {
   type WriteWatchOptions,
 } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection, postgresConnection, redisConnection, signingDomain } from '@makerbook/settings';
+import {
+  kafkaConnection,
+  postgresConnection,
+  redisConnection,
+  signingDomain,
+  walletConnection,
+} from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
@@ -85,9 +91,7 @@ export function runQuery(
     });
     onStop(ops.stop);
     const wallets = openWallets({
-      urls: settings.WALLET_RPC_URL,
-      chainId: settings.CHAIN_ID,
-      timeoutMs: settings.WALLET_TIMEOUT_MS,
+      ...walletConnection(settings),
       nowMs: () => performance.now(),
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
     });

@@ -180,6 +180,15 @@ export const walletSettings = {
   WALLET_TIMEOUT_MS: integer('Time limit for a node to answer for wallets', 2000, { min: 100, max: 60_000 }),
 };
 
+/** Where contract wallets are asked, as `openWallets` of `shared/chain` takes it. */
+export function walletConnection({
+  WALLET_RPC_URL: urls,
+  WALLET_TIMEOUT_MS: timeoutMs,
+  CHAIN_ID: chainId,
+}: SettingsOf<typeof walletSettings & Pick<typeof signingSettings, 'CHAIN_ID'>>) {
+  return { urls, timeoutMs, chainId };
+}
+
 /** The router's feed, as the projector publishes it and query describes it. */
 export const feedSettings = {
   ROUTING_GRACE_SECONDS: integer(
