@@ -65,6 +65,8 @@ export class WatchedSet {
   private readonly pairByOrder: WatchedPair[] = [];
   private readonly expiresAt: number[] = [];
   private readonly makersByAddress = new Map<Address, WatchedMaker>();
+  /** Makers with an order that no key has signed. */
+  private readonly wallets = new Set<WatchedMaker>();
   private pairs = 0;
   private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
 
@@ -81,7 +83,10 @@ export class WatchedSet {
     pair.orders += 1;
     maker.pairs.set(makingToken, pair);
     maker.orders.add(order);
-    if (walletSignature !== null) maker.walletOrders.set(order, { signature: walletSignature, known: undefined });
+    if (walletSignature !== null) {
+      maker.walletOrders.set(order, { signature: walletSignature, known: undefined });
+      this.wallets.add(maker);
+    }
     this.makersByAddress.set(address, maker);
     if (unread !== undefined) this.unread.set(order, unread);
   }
@@ -138,10 +143,7 @@ export class WatchedSet {
 
   /** Makers with an order that no key has signed, that may have a log of their own in a block. */
   walletsIn(logsBloom: Hex | undefined): WatchedMaker[] {
-    return [...this.makersByAddress.values()].filter(
-      ({ address, walletOrders }) =>
-        walletOrders.size > 0 && (logsBloom === undefined || bloomHolds(logsBloom, address)),
-    );
+    return [...this.wallets].filter(({ address }) => logsBloom === undefined || bloomHolds(logsBloom, address));
   }
 
   makers(): IterableIterator<WatchedMaker> {
@@ -186,6 +188,7 @@ export class WatchedSet {
     this.expiresAt[order] = Number.POSITIVE_INFINITY;
     maker.orders.delete(order);
     maker.walletOrders.delete(order);
+    if (maker.walletOrders.size === 0) this.wallets.delete(maker);
     pair.orders -= 1;
     if (pair.orders === 0) {
       maker.pairs.delete(pair.token);
