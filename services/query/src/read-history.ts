@@ -8,10 +8,11 @@ import {
   type HistoryPage,
   type HistoryPlace,
   type HistoryQuery,
+  type NewsQuery,
   unlessAway,
 } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
-import { describeEntry } from './describe-entries.js';
+import { describeEntry, type LoggedFact } from './describe-entries.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import { type HistorySources, readFacts } from './read-order.js';
@@ -51,10 +52,36 @@ export interface ReadEntry {
   readonly described: OrderHistory['entries'][number];
 }
 
+/** What happened to the orders of makers, oldest first. */
+export type News = ReadonlyMap<Hex, readonly ReadEntry[]>;
+export type NewsReader = ReturnType<typeof readNewsFrom>;
+
+/**
+ * Reads what facts of some offsets did to the orders of some makers. A maker in quarantine is not there, and nobody is if there
+ * are too many entries. Undefined while the log does not answer, and if a crash has taken the rows of these facts back.
+ * @throws PostgresUnavailable
+ */
+export function readNewsFrom({ rows, log, topic }: Pick<HistorySources, 'rows' | 'log' | 'topic'>) {
+  return async (asked: NewsQuery): Promise<News | undefined> => {
+    const { entries, isCut, quarantined, nextOffset } = await rows.readNews(asked);
+    if (nextOffset < asked.to) return undefined;
+    if (isCut) return new Map();
+    const facts = await readFacts(log, { topic, partition: asked.partition }, entries);
+    if (facts === undefined) return undefined;
+    const news = new Map<Hex, ReadEntry[]>(asked.makers.map((maker) => [maker, []]));
+    for (const maker of quarantined) news.delete(maker);
+    for (const entry of entries) news.get(entry.maker)?.push(...describe(entry, facts));
+    return news;
+  };
+}
+
 export type EntryReader = ReturnType<typeof readEntriesFrom>;
 
 /** Reads a page of the history of a maker: what happened from the rows, the rest from the log. */
-export function readEntriesFrom({ rows, log, topic }: Omit<HistorySources, 'watch'>, partitions: number) {
+export function readEntriesFrom(
+  { rows, log, topic }: Pick<HistorySources, 'rows' | 'log' | 'topic'>,
+  partitions: number,
+) {
   return async (
     maker: Hex,
     asked: Pick<HistoryQuery, 'after' | 'before' | 'happened' | 'entriesMax'>,
@@ -64,12 +91,14 @@ export function readEntriesFrom({ rows, log, topic }: Omit<HistorySources, 'watc
     if (page === undefined) return rowsAreAway;
     const facts = await readFacts(log, { topic, partition }, page.entries);
     if (facts === undefined) return logIsAway;
-    const entries = page.entries.flatMap((entry) => {
-      const described = describeEntry(entry, facts.get(entry.logOffset));
-      return described === undefined ? [] : [{ entry, described: { orderHash: entry.orderHash, ...described } }];
-    });
-    return { ...page, entries };
+    return { ...page, entries: page.entries.flatMap((entry) => describe(entry, facts)) };
   };
+}
+
+/** Empty where the log does not hold the fact any more. */
+function describe(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): ReadEntry[] {
+  const described = describeEntry(entry, facts.get(entry.logOffset));
+  return described === undefined ? [] : [{ entry, described: { orderHash: entry.orderHash, ...described } }];
 }
 
 /** Reads a page with everything in it that was answered to its maker before. */

@@ -21,7 +21,7 @@ export interface FoundOrder {
 
 export interface HistorySources {
   readonly watch: WriteWatch;
-  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory'>;
+  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory' | 'readNews'>;
   readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
   readonly topic: string;
 }

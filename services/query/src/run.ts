@@ -33,7 +33,7 @@ import { judgeReadiness } from './health.js';
 import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
-import { type ReadHistoryParts, readEntriesFrom, readHistory, readPageFrom } from './read-history.js';
+import { type ReadHistoryParts, readEntriesFrom, readHistory, readNewsFrom, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
 import {
@@ -121,8 +121,9 @@ export function openStreams(
 ): OrderStreams {
   const { PARTITIONS: partitions, STREAMS_MAX: streamsMax, STREAMS_PER_MAKER_MAX: streamsPerMakerMax } = settings;
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
-  const readEntries = readEntriesFrom({ rows, log, topic }, partitions);
-  const tail = tailRows(rows, { after, onError });
+  const sources = { rows, log, topic };
+  const readEntries = readEntriesFrom(sources, partitions);
+  const tail = tailRows({ rows, readNews: readNewsFrom(sources), after, onError });
   return holdStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
 }
 

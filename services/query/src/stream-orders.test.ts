@@ -5,7 +5,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import type { HistoryEntry } from '@makerbook/postgres';
-import type { EntryReader, ReadEntry } from './read-history.js';
+import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
 import { holdStreams, type OrderStreams } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 
@@ -64,9 +64,10 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
       isUnsure: false,
     };
   };
-  const rows = {
-    readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }],
-    readTouchedMakers: async () => ({ makers: [maker], nextOffset }),
+  const rows = { readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }] };
+  const readNews: NewsReader = async ({ from, to }) => {
+    const news = history.filter(({ entry }) => entry.logOffset >= from && entry.logOffset < to);
+    return new Map([[maker, news]]);
   };
   const after = (ms: number, work: () => void) => {
     // Polls and clocks follow at once; what a stream waits for otherwise does not come.
@@ -75,7 +76,7 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
     return () => clearTimeout(timer);
   };
   const onError = (error: unknown) => errors.push(error);
-  const tail = tailRows(rows, { after, onError });
+  const tail = tailRows({ rows, readNews, after, onError });
   const streams = holdStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after, onError });
   opened.push(streams);
   return {

@@ -4,12 +4,12 @@ import { happenings, type StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { type After, type HistoryPlace, type PartitionClockRow, placeOfEntry, startTimer } from '@makerbook/postgres';
+import { type After, type HistoryPlace, type PartitionClockRow, startTimer } from '@makerbook/postgres';
 import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
 import { parseStreamRequest } from './parse-requests.js';
 import { cursorOf, type EntryReader } from './read-history.js';
 import type { Listing } from './read-list.js';
-import type { RowTail } from './tail-rows.js';
+import { type Listener, type RowTail, type ToldEntry, tell } from './tail-rows.js';
 
 export interface StreamParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashStreamRequest'>;
@@ -22,7 +22,7 @@ const SLOW_MS = 10_000;
 const LINGER_MS = 500;
 const ENTRIES_MAX = 100;
 const CLOCK_MS = 1_000;
-/** What is read again after so long is also what the tail cannot see: the facts of a maker whose quarantine has ended. */
+/** The tail does not see the facts of a maker whose quarantine has ended. */
 const READ_AGAIN_MS = 10_000;
 const RETRY_MS = 1_000;
 
@@ -113,11 +113,9 @@ export function holdStreams(parts: OrderStreamsParts) {
           const stream = new OrderStream(maker, response, parts);
           open.add(stream);
           ofMaker.set(maker, (ofMaker.get(maker) ?? 0) + 1);
-          const unfollow = parts.tail.follow();
           response.once('close', () => {
             open.delete(stream);
             leave(maker);
-            unfollow();
           });
           stream.run(place, first).catch((error: unknown) => {
             parts.onError(error);
@@ -145,8 +143,8 @@ class OrderStream {
   #stopClock: () => void = () => undefined;
   /** The clock up to which everything is told. */
   #told: PartitionClockRow | undefined;
-  /** Nothing is known that is not told: what comes would wake this stream first. */
-  #isIdle = false;
+  /** Hears everything that is not told yet; undefined while the rows are read. */
+  #listener: Listener | undefined;
 
   constructor(maker: Hex, response: ServerResponse, parts: OrderStreamsParts) {
     this.#maker = maker;
@@ -162,30 +160,49 @@ class OrderStream {
     if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
     this.#startClock();
     while (this.#isOpen()) {
-      const waiting = new AbortController();
-      const news = this.#parts.tail.changed(this.#maker, this.#partition, waiting.signal);
-      const since = this.#parts.tail.clockOf(this.#partition);
-      const page = await this.#parts.readEntries(this.#maker, {
-        happened: happenings,
-        before: undefined,
-        entriesMax: ENTRIES_MAX,
-        after: place,
-      });
-      if (isRefusal(page)) await this.#wait(RETRY_MS);
-      // A snapshot shows what came of all that is not kept.
-      else if (snapshot === undefined && place.offset < page.keptFrom) this.end('gone');
-      else {
-        for (const { entry, described } of page.entries) {
-          const id = cursorOf(placeOfEntry(entry));
-          this.#write('change', JSON.stringify({ after: this.#lastId, ...described }), id);
-          this.#lastId = id;
+      const listener = this.#parts.tail.listen(this.#maker, this.#partition);
+      try {
+        const page = await this.#parts.readEntries(this.#maker, {
+          happened: happenings,
+          before: undefined,
+          entriesMax: ENTRIES_MAX,
+          after: place,
+        });
+        if (isRefusal(page)) await this.#wait(RETRY_MS);
+        // A snapshot shows what came of all that is not kept.
+        else if (snapshot === undefined && place.offset < page.keptFrom) this.end('gone');
+        else {
+          this.#tell(page.entries.map(tell));
+          place = page.next;
+          if ((await this.#isTaken()) && !page.hasMore) place = await this.#follow(listener, place);
         }
-        place = page.next;
-        if (this.#response.writableNeedDrain && !(await this.#untilTaken())) this.#drop();
-        else if (!page.hasMore) await this.#idle(since, page.next.offset, news);
+      } finally {
+        listener.close();
       }
-      waiting.abort();
     }
+  }
+
+  /** Tells what the tail reads, until something is missing. @returns the place behind all that is told */
+  async #follow(listener: Listener, from: HistoryPlace): Promise<HistoryPlace> {
+    const { since } = listener;
+    // The history of a maker in quarantine, and rows that a crash took back, end before what the tail reads.
+    if (since === undefined || from.entry !== undefined || from.offset < since) {
+      await this.#wait(READ_AGAIN_MS, listener.arrived());
+      return from;
+    }
+    let { offset } = from;
+    this.#listener = listener;
+    for (;;) {
+      await this.#wait(undefined, listener.arrived());
+      const news = this.#isOpen() ? listener.take() : undefined;
+      if (news === undefined) break;
+      const untold = news.filter((entry) => entry.offset >= offset);
+      this.#tell(untold);
+      offset = (untold.at(-1)?.offset ?? offset - 1n) + 1n;
+      if (!(await this.#isTaken())) break;
+    }
+    this.#listener = undefined;
+    return { offset };
   }
 
   /** Says why, so that the client knows whether to come back with what it has. */
@@ -195,18 +212,17 @@ class OrderStream {
     this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
   }
 
-  /** @param end of the rows that were read: before the clock where a crash took some back, and for a maker in quarantine */
-  async #idle(since: PartitionClockRow | undefined, end: bigint, news: Promise<void>): Promise<void> {
-    this.#isIdle = since !== undefined && end >= since.nextOffset;
-    if (this.#isIdle) this.#told = since;
-    await this.#wait(READ_AGAIN_MS, news);
-    this.#isIdle = false;
+  #tell(entries: readonly ToldEntry[]): void {
+    for (const { id, json } of entries) {
+      this.#write('change', `{"after":${JSON.stringify(this.#lastId)},${json.slice(1)}`, id);
+      this.#lastId = id;
+    }
   }
 
   #startClock(): void {
     if (!this.#isOpen()) return;
-    const clock = this.#isIdle ? this.#parts.tail.clockOf(this.#partition) : this.#told;
-    const { nextOffset, block } = clock ?? {};
+    if (this.#listener?.isQuiet()) this.#told = this.#parts.tail.clockOf(this.#partition);
+    const { nextOffset, block } = this.#told ?? {};
     // A client that takes nothing gets no more of it.
     if (!this.#response.writableNeedDrain) {
       if (nextOffset === undefined) this.#response.write(': waiting\n\n');
@@ -220,9 +236,11 @@ class OrderStream {
     this.#response.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
   }
 
-  /** @returns whether the client has taken what was written, in time */
-  async #untilTaken(): Promise<boolean> {
+  /** @returns whether the client has taken what was written; one that does not in time is dropped */
+  async #isTaken(): Promise<boolean> {
+    if (!this.#response.writableNeedDrain) return true;
     await this.#wait(SLOW_MS, new Promise<void>((resolve) => this.#response.once('drain', resolve)));
+    if (this.#response.writableNeedDrain) this.#drop();
     return !this.#response.writableNeedDrain;
   }
 
@@ -236,15 +254,15 @@ class OrderStream {
   }
 
   /** Waits for so long at most, and no longer than the client stays. */
-  async #wait(ms: number, until?: Promise<void>): Promise<void> {
+  async #wait(ms: number | undefined, until?: Promise<void>): Promise<void> {
     let end: () => void = () => undefined;
     const over = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const cancel = this.#after(ms, end);
+    const cancel = ms === undefined ? undefined : this.#after(ms, end);
     this.#response.once('close', end);
     await (until === undefined ? over : Promise.race([until, over]));
     this.#response.off('close', end);
-    cancel();
+    cancel?.();
   }
 }

@@ -3,100 +3,171 @@ import {
   type After,
   type PartitionClockRow,
   PostgresUnavailable,
+  placeOfEntry,
   type ReadModel,
   startTimer,
 } from '@makerbook/postgres';
+import { cursorOf, type News, type NewsReader, type ReadEntry } from './read-history.js';
 
 const POLL_MS = 50;
+/** Of one look at a partition. If more has happened, each stream reads its own. */
+const ENTRIES_MAX = 5_000;
+/** What waits for one stream. */
+const WAITING_MAX = 500;
 
-/** Waits for rows of one maker. */
-interface Waiting {
-  readonly maker: Hex;
-  readonly partition: number;
-  readonly wake: () => void;
+/** An entry as streams tell it; the id is its cursor. */
+export interface ToldEntry {
+  readonly offset: bigint;
+  readonly id: string;
+  readonly json: string;
+}
+
+/** What happens to the orders of a maker from `since` on, as it is committed. */
+export interface Listener {
+  /** Everything that facts from this offset on do is heard. Undefined before the first look at the rows. */
+  readonly since: bigint | undefined;
+  /** True if nothing waits and nothing is missing. */
+  isQuiet(): boolean;
+  /** What has come, oldest first. Undefined if something is missing, or may be: read the rows, and listen anew. */
+  take(): readonly ToldEntry[] | undefined;
+  /** Resolves once there is something to take. */
+  arrived(): Promise<void>;
+  close(): void;
 }
 
 export type RowTail = ReturnType<typeof tailRows>;
 
+interface TailParts {
+  readonly rows: Pick<ReadModel, 'readPartitionClocks'>;
+  readonly readNews: NewsReader;
+  readonly after?: After | undefined;
+  readonly onError: (error: unknown) => void;
+}
+
 /**
- * Notices what is committed to the rows, for all streams of the process together: one look at the positions, and one at the new
- * history of each partition that has moved on. Nothing is asked while nobody follows.
+ * Reads what is committed to the rows, for all streams of the process together: one look at the positions, and one at the history
+ * of each partition that has moved on. Nothing is read while nobody listens.
  */
-export function tailRows(
-  rows: Pick<ReadModel, 'readPartitionClocks' | 'readTouchedMakers'>,
-  { after = startTimer, onError }: { readonly after?: After | undefined; readonly onError: (error: unknown) => void },
-) {
-  const waiting = new Set<Waiting>();
+export function tailRows({ rows, readNews, after = startTimer, onError }: TailParts) {
+  const listeners = new Map<number, Set<QueuedListener>>();
   const clocks = new Map<number, PartitionClockRow>();
-  let followers = 0;
+  let count = 0;
   let isPolling = false;
 
   async function poll(): Promise<void> {
     isPolling = true;
-    // What was committed while nobody looked is not known.
-    let isBlind = true;
-    while (followers > 0) {
-      try {
-        const read = await rows.readPartitionClocks();
-        if (isBlind) {
-          for (const clock of read) clocks.set(clock.partition, clock);
-          wake(() => true);
-          isBlind = false;
-        } else await Promise.all(read.map(moveTo));
-      } catch (error) {
-        isBlind = true;
-        if (!(error instanceof PostgresUnavailable)) onError(error);
-      }
+    while (count > 0) {
+      await rows.readPartitionClocks().then((read) => Promise.all(read.map(moveTo)), unlessAway);
       await new Promise<void>((resolve) => void after(POLL_MS, resolve));
     }
     isPolling = false;
     clocks.clear();
   }
 
+  /** Hands out what has been committed since the last look. While it cannot be read, the clock stands still. */
   async function moveTo(clock: PartitionClockRow): Promise<void> {
-    const { partition, nextOffset } = clock;
-    const from = clocks.get(partition)?.nextOffset ?? 0n;
-    const isNews = nextOffset > from && [...waiting].some((each) => each.partition === partition);
-    const touched = isNews ? await rows.readTouchedMakers(partition, from, nextOffset) : undefined;
-    // A crash of Postgres has taken rows back meanwhile.
-    const isSure = touched === undefined || touched.nextOffset >= nextOffset;
-    if (isSure) clocks.set(partition, clock);
-    const makers = new Set(touched?.makers);
-    wake((each) => each.partition === partition && (!isSure || makers.has(each.maker)));
+    const { partition, nextOffset: to } = clock;
+    const from = clocks.get(partition)?.nextOffset;
+    const own = listeners.get(partition) ?? [];
+    const makers = [...new Set([...own].map(({ maker }) => maker))];
+    // A crash of Postgres takes rows back.
+    const isLost = from === undefined || to < from;
+    if (isLost || makers.length === 0 || to === from) {
+      clocks.set(partition, clock);
+      if (isLost) for (const each of own) each.lose();
+      return;
+    }
+    const news = await readNews({ partition, makers, from, to, entriesMax: ENTRIES_MAX }).catch(unlessAway);
+    if (news === undefined) return;
+    clocks.set(partition, clock);
+    handOut(own, news);
   }
 
-  function wake(isMeant: (each: Waiting) => boolean): void {
-    for (const each of waiting) if (isMeant(each)) each.wake();
+  /** If there is something that cannot be told, each stream reads its own. */
+  function unlessAway(error: unknown): News | undefined {
+    if (error instanceof PostgresUnavailable) return undefined;
+    onError(error);
+    return new Map();
   }
 
   return {
-    /** Looks at the rows from now on. @returns what ends it */
-    follow(): () => void {
-      followers += 1;
-      if (!isPolling) void poll();
-      return () => {
-        followers -= 1;
-      };
-    },
-
     /** The clock of a partition as it was seen last; undefined where it was not yet. */
     clockOf: (partition: number): PartitionClockRow | undefined => clocks.get(partition),
 
-    /**
-     * Resolves when something is done to orders of the maker from now on, or might have been; or when the signal says so. Call it
-     * before the rows are read.
-     */
-    changed(maker: Hex, partition: number, signal: AbortSignal): Promise<void> {
-      return new Promise((resolve) => {
-        const each = { maker, partition, wake: end };
-        function end(): void {
-          waiting.delete(each);
-          signal.removeEventListener('abort', end);
-          resolve();
-        }
-        signal.addEventListener('abort', end);
-        waiting.add(each);
+    /** Call it before the rows are read. */
+    listen(maker: Hex, partition: number): Listener {
+      const own = listeners.get(partition) ?? new Set();
+      listeners.set(partition, own);
+      const listener = new QueuedListener(maker, clocks.get(partition)?.nextOffset, () => {
+        if (own.delete(listener)) count -= 1;
       });
+      own.add(listener);
+      count += 1;
+      if (!isPolling) void poll();
+      return listener;
     },
   };
+}
+
+/** A maker who is not in the news is in quarantine, or nobody listened to it when they were read. */
+function handOut(listeners: Iterable<QueuedListener>, news: News): void {
+  const told = new Map<Hex, readonly ToldEntry[]>();
+  for (const listener of listeners) {
+    const { maker } = listener;
+    const entries = told.get(maker) ?? news.get(maker)?.map(tell);
+    if (entries === undefined) listener.lose();
+    else {
+      told.set(maker, entries);
+      if (entries.length > 0) listener.add(entries);
+    }
+  }
+}
+
+export function tell({ entry, described }: ReadEntry): ToldEntry {
+  return { offset: entry.logOffset, id: cursorOf(placeOfEntry(entry)), json: JSON.stringify(described) };
+}
+
+class QueuedListener implements Listener {
+  readonly maker: Hex;
+  readonly since: bigint | undefined;
+  readonly close: () => void;
+  #entries: ToldEntry[] = [];
+  #isLost = false;
+  #wake: () => void = () => undefined;
+
+  constructor(maker: Hex, since: bigint | undefined, close: () => void) {
+    this.maker = maker;
+    this.since = since;
+    this.close = close;
+  }
+
+  add(entries: readonly ToldEntry[]): void {
+    if (this.#isLost) return;
+    if (this.#entries.length + entries.length > WAITING_MAX) this.lose();
+    else {
+      this.#entries.push(...entries);
+      this.#wake();
+    }
+  }
+
+  lose(): void {
+    this.#entries = [];
+    this.#isLost = true;
+    this.#wake();
+  }
+
+  isQuiet(): boolean {
+    return this.#entries.length === 0 && !this.#isLost;
+  }
+
+  take(): readonly ToldEntry[] | undefined {
+    return this.#isLost ? undefined : this.#entries.splice(0);
+  }
+
+  arrived(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (!this.isQuiet()) resolve();
+    });
+  }
 }

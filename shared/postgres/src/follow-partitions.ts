@@ -1,4 +1,3 @@
-import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 
 /** How far the rows of a partition have come, and the newest block that they know. */
@@ -30,40 +29,3 @@ interface ClockRow {
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
 }
-
-/** The makers of a partition to whom something was done, and the offset up to which the rows knew of it. */
-export interface TouchedMakers {
-  readonly makers: readonly Hex[];
-  readonly nextOffset: bigint;
-}
-
-/**
- * The makers to whose orders facts of these offsets did something, and those in quarantine, to whom they may have.
- * @throws PostgresUnavailable
- */
-export async function readTouchedMakers(
-  postgres: Postgres,
-  partition: number,
-  from: bigint,
-  to: bigint,
-): Promise<TouchedMakers> {
-  const rows = await postgres.query<TouchedRow>(touchedSql, [partition, from, to], 'read touched makers');
-  return {
-    makers: rows.flatMap(({ maker }) => maker ?? []),
-    nextOffset: rows[0]?.next_offset ?? 0n,
-  };
-}
-
-interface TouchedRow {
-  readonly next_offset: bigint;
-  readonly maker: Hex | null;
-}
-
-const touchedSql = `
-  select next_offset, maker from projections left join (
-    select maker from order_history where partition = $1 and log_offset >= $2 and log_offset < $3
-    union
-    select maker from fills where partition = $1 and log_offset >= $2 and log_offset < $3
-    union
-    select maker from makers where partition = $1 and quarantined_offset is not null) as touched on true
-  where partition = $1`;

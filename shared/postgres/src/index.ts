@@ -4,6 +4,7 @@ export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Que
 export * from './decide-requests.js';
 export * from './failures.js';
 export * from './follow-partitions.js';
+export { type Happening, type HistoryEntry, happenings, type OrderChange } from './history-rows.js';
 export * from './migrate.js';
 export * from './project-partition.js';
 export * from './projected-positions.js';
@@ -11,6 +12,7 @@ export * from './projection-rows.js';
 export * from './prune-history.js';
 export * from './read-lists.js';
 export * from './read-model.js';
+export type { News, NewsQuery } from './read-news.js';
 export * from './read-open-orders.js';
 export * from './read-order.js';
 export * from './save-projection.js';

@@ -1,8 +1,9 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
-import { readPartitionClocks, readTouchedMakers } from './follow-partitions.js';
+import { readPartitionClocks } from './follow-partitions.js';
 import { projectedPositions } from './projected-positions.js';
 import { readListChanges, readListState, readMakerList } from './read-lists.js';
+import { type NewsQuery, readNews } from './read-news.js';
 import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-order.js';
 
 /** The rows as those see them who only read them. */
@@ -17,8 +18,7 @@ export function openReadModel(postgres: Postgres) {
     readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
       readOrderHistory(postgres, maker, orderHash, entriesMax),
     readPartitionClocks: () => readPartitionClocks(postgres),
-    readTouchedMakers: (partition: number, from: bigint, to: bigint) =>
-      readTouchedMakers(postgres, partition, from, to),
+    readNews: (asked: NewsQuery) => readNews(postgres, asked),
     readMakerHistory: (asked: HistoryQuery) => readMakerHistory(postgres, asked),
   };
 }

@@ -12,6 +12,7 @@ import {
   withVariants,
 } from './compare-services.js';
 import { followSteps } from './follow-steps.js';
+import { measureStreams } from './measure-streams.js';
 import { type Bench, withBench } from './open-bench.js';
 import { placeOrders } from './place-orders.js';
 import { AGAINST_GOAL, type BenchOptions, compare, type Figure } from './report.js';
@@ -46,7 +47,7 @@ interface Parts {
 
 /**
  * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and sends as many
- * bytes; where Redis is gone; and with some orders replaced since the last GET.
+ * bytes; where Redis is gone; and with some orders replaced since the last GET. Then what streams cost.
  */
 export async function benchList({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const variants = [...withBefore(QUERY, against), { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
@@ -57,6 +58,7 @@ export async function benchList({ isQuick, against }: BenchOptions): Promise<rea
       for (const size of sizes) {
         figures.push(...(await measure({ bench, load, services, rounds: isQuick ? 2 : 10 }, size)));
       }
+      figures.push(...(await measureStreams(bench, load, isQuick ? 200 : 1_000)));
       load.close();
       return figures;
     }),

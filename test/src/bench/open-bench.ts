@@ -3,7 +3,7 @@ import type { Address } from '@makerbook/contracts-primitives';
 import { admitMaker } from '../kit/admit-maker.js';
 import { type DrivenChain, driveChain } from '../kit/drive-chain.js';
 import { type OpenStack, openStack, UNBOUNDED } from '../kit/open-stack.js';
-import { readCpu } from '../kit/read-processes.js';
+import { readCpu, readPssMb } from '../kit/read-processes.js';
 import type { Environment } from '../kit/run-services.js';
 import type { PreparedRequest } from '../kit/send-requests.js';
 import {
@@ -31,6 +31,8 @@ export interface Bench {
   signOrder(maker: MakerKey): OrderToPost;
   /** The GET of the maker's list, good for one use within half a minute. */
   signList(maker: MakerKey): PreparedRequest;
+  /** As `signList`, of the maker's stream. */
+  signStream(maker: MakerKey): PreparedRequest;
   /** The DELETE of orders. */
   signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
   /** The environment of a service that runs beside those of the stack, on the same log, rows and cache. */
@@ -39,6 +41,8 @@ export interface Bench {
   portOf(name: string): number;
   /** CPU of every process of the stack since its start, in microseconds, by name. */
   cpu(): ReadonlyMap<string, number>;
+  /** Memory of a process of the stack, in megabytes (10^6 bytes). */
+  memory(name: string): number;
 }
 
 /** Nor does any other bound stand in the way of a bench: it measures what work costs, not when it is refused. */
@@ -110,6 +114,10 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
       const processes = stack.processes();
       const used = readCpu(processes.map(({ pid }) => pid));
       return new Map(processes.map(({ name }, index) => [name, used[index] ?? 0]));
+    },
+    memory(name) {
+      const process = stack.processes().find((each) => each.name === name);
+      return process === undefined ? Number.NaN : readPssMb(process.pid);
     },
   };
 }

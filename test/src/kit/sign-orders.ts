@@ -66,14 +66,18 @@ export function createRequestSigner(domain: SigningDomain) {
     const salt = hexToBytes(`0x${order.salt.toString(16).padStart(64, '0')}`);
     return signDigest(hashers.hashCancellation({ orderHash: hexToBytes(orderHash), salt }, 'uint256'), key);
   };
-  return {
-    signList({ key }: MakerKey): PreparedRequest {
+  const signRead =
+    (path: string, hash: (request: { issuedAt: bigint; salt: Uint8Array }) => Uint8Array) =>
+    ({ key }: MakerKey): PreparedRequest => {
       const salt = randomBytes(32);
       const issuedAt = BigInt(Math.floor(Date.now() / 1000) - 1);
-      const signature = signDigest(hashers.hashGetRequest({ issuedAt, salt }), key);
+      const signature = signDigest(hash({ issuedAt, salt }), key);
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt: bytesToHex(salt), signature });
-      return { method: 'GET', path: `${paths.limitOrders}?${query}` };
-    },
+      return { method: 'GET', path: `${path}?${query}` };
+    };
+  return {
+    signList: signRead(paths.limitOrders, hashers.hashGetRequest),
+    signStream: signRead(paths.stream, hashers.hashStreamRequest),
     signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest {
       const hashes = orders.map(({ orderHash }) => orderHash);
       const signatures = orders.map((order) => signCancellation(maker, order));

@@ -137,10 +137,11 @@ async function readAll(rows: ReadModel) {
     return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records, changed };
   });
   const [clock] = (await rows.readPartitionClocks()).filter((each) => each.partition === partition);
-  const { makers: some, nextOffset } = await rows.readTouchedMakers(partition, 20n, 90n);
-  const touched = [[...some].sort(), nextOffset];
+  const asked = { partition, makers, from: 20n, to: 90n };
+  const news = await Promise.all([1, 7, 1_000].map((entriesMax) => rows.readNews({ ...asked, entriesMax })));
+  const heard = news.map(({ quarantined, ...rest }) => ({ ...rest, quarantined: [...quarantined].sort() }));
   const position = (await rows.projectedPositions()).get(partition);
-  return { position, clock, touched, lists: await Promise.all(lists) };
+  return { position, clock, heard, lists: await Promise.all(lists) };
 }
 
 test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {

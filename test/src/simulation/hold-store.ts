@@ -8,12 +8,13 @@ import {
   type HistoryQuery,
   happenings,
   type ListedOrder,
+  type News,
+  type NewsQuery,
   type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
   type ProjectionStore,
   type ReadModel,
-  type TouchedMakers,
 } from '@makerbook/postgres';
 import { noTables, RowsInMemory, type Tables } from '@makerbook/projector/testing';
 import { PlacementsInMemory } from './hold-placements.js';
@@ -151,7 +152,7 @@ export class StoreInMemory {
             return { partition, nextOffset, block };
           }),
         ),
-      readTouchedMakers: (partition, from, to) => ask((all) => touchedOf(all[partition] ?? fail(partition), from, to)),
+      readNews: (asked) => ask((all) => newsOf(all[asked.partition] ?? fail(asked.partition), asked)),
       readMakerHistory: (asked) =>
         ask((all) => {
           const isUnsure = !this.#placements.isTrusted;
@@ -226,11 +227,16 @@ function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
     });
 }
 
-function touchedOf({ history, fills, makers, projection }: Tables, from: bigint, to: bigint): TouchedMakers {
-  const rows = [...history, ...fills.values()].filter(({ logOffset }) => logOffset >= from && logOffset < to);
-  const quarantined = [...makers.values()].filter(({ quarantinedOffset }) => quarantinedOffset !== null);
-  const touched = new Set([...rows, ...quarantined].map(({ maker }) => maker));
-  return { makers: [...touched], nextOffset: projection.nextOffset };
+/** As `readNews` reads it. */
+function newsOf(tables: Tables, { partition, makers, from, to, entriesMax }: NewsQuery): News {
+  const found = makers
+    .flatMap((maker) => entriesOf(tables, partition, maker))
+    .filter(({ entry }) => entry.logOffset >= from && entry.logOffset < to)
+    .sort((one, other) => comparePlaces(one.place, other.place))
+    .map(({ entry, maker }) => ({ ...entry, maker }));
+  const quarantined = makers.filter((maker) => (tables.makers.get(maker)?.quarantinedOffset ?? null) !== null);
+  const { nextOffset } = tables.projection;
+  return { entries: found.slice(0, entriesMax), isCut: found.length > entriesMax, quarantined, nextOffset };
 }
 
 function cancelAtOf(tables: readonly Tables[], maker: Hex): number {
