@@ -36,8 +36,8 @@ const LIFE_SECONDS = 10 * 86_400;
 /** Indices into the stack's tokens: a plain one, and the wrapped native one. */
 export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
-/** What was cancelled while Postgres was away is listed until it is folded. */
-const FOLDED_MS_MAX = 10_000;
+/** What was cancelled while Postgres was away is listed until Postgres is back, after 20 s at most, and has caught up. */
+const FOLDED_MS_MAX = 60_000;
 /**
  * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
  * the nonce then counts as one that never came.
