@@ -16,6 +16,8 @@ export interface LoadMaker {
   seen: { readonly nonce: bigint; readonly sinceMs: number } | undefined;
   /** It has sent a transaction that cancels all of its orders, and does not know that it was mined. */
   mayCancelAll: boolean;
+  /** What it placed before this time, by `performance.now()`, its switch may cancel. */
+  switchedMs: number;
   /** One transaction at a time: a wallet numbers them. */
   isMoving: boolean;
 }
@@ -29,7 +31,11 @@ export interface LoadState {
   readonly touched: Set<string>;
   readonly findings: Finding[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
-  count(kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'chain', outcome: string, beganAtMs?: number): void;
+  count(
+    kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'BEAT' | 'chain',
+    outcome: string,
+    beganAtMs?: number,
+  ): void;
 }
 
 const LIFE_SECONDS = 10 * 86_400;
@@ -38,6 +44,9 @@ export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
 /** What was cancelled while Postgres was away is listed until Postgres is back, after 20 s at most, and has caught up. */
 const FOLDED_MS_MAX = 60_000;
+const SWITCH_SECONDS = [2, 10] as const;
+/** A switch works by the log's clock, which stands still while no block is processed. */
+const SWITCHED_MS_MAX = 60_000;
 /**
  * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
  * the nonce then counts as one that never came.
@@ -119,6 +128,7 @@ export function openRequests(state: LoadState) {
     },
     replace: (owner: LoadMaker) => replaceSome(owner, state),
     cap: (owner: LoadMaker) => capSome(owner, state),
+    beat: (owner: LoadMaker) => beat(owner, state),
     list: (owner: LoadMaker) => checkList(owner, state),
   };
 }
@@ -170,6 +180,14 @@ async function capSome({ client, maker }: LoadMaker, { chance, count }: LoadStat
   count('CAP', outcome);
 }
 
+/** Sets the maker's switch. Where no other heartbeat follows in time, it cancels what the maker has placed by then. */
+async function beat(owner: LoadMaker, { chance, count }: LoadState): Promise<void> {
+  owner.switchedMs = performance.now() + SWITCHED_MS_MAX;
+  const cancelAt = Math.floor(Date.now() / 1000) + chance.between(...SWITCH_SECONDS);
+  const { outcome } = await attemptOf(() => owner.client.sendHeartbeat(cancelAt).then(() => 'set'));
+  count('BEAT', outcome);
+}
+
 function isNonceNew(owner: LoadMaker): boolean {
   const nonce = owner.nonce();
   const sinceMs = owner.seen === undefined ? Number.NEGATIVE_INFINITY : performance.now();
@@ -189,7 +207,7 @@ export function drawTerms(chance: Chance) {
 async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
   const { orders: own, client } = owner;
   const isSurelyOpen = ({ signed, posts, cancels }: OrderHistory) =>
-    posts.some(({ outcome }) => outcome === 'stored') &&
+    posts.some(({ outcome, beganAtMs }) => outcome === 'stored' && beganAtMs > owner.switchedMs) &&
     cancels.length === 0 &&
     !state.touched.has(signed.orderHash) &&
     !owner.mayCancelAll &&

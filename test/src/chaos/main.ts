@@ -69,8 +69,10 @@ async function rehearse(): Promise<boolean> {
 
 /** Prints and keeps the figures. @returns whether nothing was wrong */
 function judge(result: ChaosResult): boolean {
-  const { findings, differences, skipped, rounds, failure, held, capped } = result;
-  console.log(`ACTIVE was right ${held} times, and ${capped} times that a cap withheld an order`);
+  const { findings, differences, skipped, rounds, failure, held, capped, told } = result;
+  console.log(
+    `ACTIVE was right ${held} times, and ${capped} times that a cap withheld an order; streams told ${told} changes`,
+  );
   for (const each of skipped) console.log(`left out: ${each}`);
   for (const { wrong, text } of findings) console.log(`${wrong}: ${text}`);
   for (const difference of differences) console.log(difference);

@@ -17,7 +17,7 @@ const ACTIONS_PER_SECOND = 16;
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
 const FUNDS = 1_000_000n;
-const weights = { post: 18, postAgain: 4, cancel: 8, replace: 6, cap: 2, list: 10, move: 6, spoil: 1 };
+const weights = { post: 18, postAgain: 4, cancel: 8, replace: 6, cap: 2, beat: 1, list: 10, move: 6, spoil: 1 };
 const moves = {
   spend: 8,
   mint: 6,
@@ -94,7 +94,17 @@ async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker
   const client = createClient({ ...stack.addresses, baseUrl, signer: maker.wallet, timeoutMs: TIMEOUT_MS });
   const address = await client.maker();
   const nonce = () => valueAt(bed.chain.head, nonceOf(stack.addresses.limitOrderProtocol as Address, address));
-  return { address, maker, client, orders: [], nonce, seen: undefined, mayCancelAll: false, isMoving: false };
+  return {
+    address,
+    maker,
+    client,
+    orders: [],
+    nonce,
+    seen: undefined,
+    mayCancelAll: false,
+    switchedMs: 0,
+    isMoving: false,
+  };
 }
 
 /** Moves funds, fills or cancels on the chain. Some transactions fail, and some are never mined. */

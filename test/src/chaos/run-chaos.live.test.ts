@@ -255,7 +255,7 @@ test.each(outages.map((outage) => [outage.what, outage] as const))(
 
 test('one fault after another, in a random order and under load: nothing answered is lost, invented or doubled, and each order is what the chain says', async () => {
   const lines: string[] = [];
-  const { failure, findings, differences, held, tally } = await runChaos(bed, {
+  const { failure, findings, differences, held, told, tally } = await runChaos(bed, {
     seed: 1,
     minutes: 10,
     makers: 3,
@@ -273,6 +273,8 @@ test('one fault after another, in a random order and under load: nothing answere
     lines,
   });
   expect(held).toBeGreaterThan(100);
+  expect(told).toBeGreaterThan(50);
   expect(tally['chain mined']).toBeGreaterThan(10);
   expect(tally['CAP set']).toBeGreaterThan(3);
+  expect(tally['BEAT set']).toBeGreaterThan(1);
 }, 600_000);

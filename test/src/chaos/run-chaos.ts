@@ -10,6 +10,7 @@ import { verifyRows } from '../kit/verify-rows.js';
 import { compareAnswers } from './compare-answers.js';
 import { compareFills } from './compare-fills.js';
 import { type Fault, listFaults } from './faults.js';
+import { type FollowedStreams, followStreams } from './follow-streams.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
 import { judgeStates } from './judge-states.js';
 import type { ChaosBed } from './open-bed.js';
@@ -50,6 +51,8 @@ export interface ChaosResult {
   readonly held: number;
   /** How often an order was withheld by a cap after a fact, and it was right. */
   readonly capped: number;
+  /** Changes that streams told. */
+  readonly told: number;
   readonly skipped: readonly string[];
   readonly tally: Readonly<Record<string, number>>;
   readonly orders: number;
@@ -65,6 +68,7 @@ const NEW_ORDERS = 50;
 const POLL_MS = 20;
 const PAUSE_MS = [200, 2_500] as const;
 const TWO_AT_ONCE_ONE_IN = 5;
+const STREAMED_MAKERS = 3;
 
 /**
  * Harms one part after another under load, each drawn by the seed. In the end it compares every answer that a maker got with log,
@@ -78,6 +82,7 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
   const draw = dealFrom(faults.filter(isWanted), chance, options.oneAtATime);
   const feed = followOrders(bed.stack);
   const load = await putLoadOn(bed, options.makers, createChance(seed + 1), options.actionsPerSecond);
+  const streams = followStreams(load.makers.slice(0, STREAMED_MAKERS), createChance(seed + 2));
   try {
     await recovered(bed, load, feed, performance.now());
     const rounds: Round[] = [];
@@ -92,17 +97,25 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
         await pause(chance.between(...PAUSE_MS));
       }
       await load.stop();
-      return compare(bed, load, feed);
+      return compare(bed, load, feed, streams);
     };
     const compared = await playAll().then(
       (found) => ({ failure: undefined, ...found }),
-      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [], held: 0, capped: 0 }),
+      (error: Error) => ({
+        failure: error.message,
+        findings: load.findings,
+        differences: [],
+        held: 0,
+        capped: 0,
+        told: 0,
+      }),
     );
     const { orders, tally } = load;
     report(`${orders.length} orders: ${JSON.stringify(tally)}`);
     return { rounds, ...compared, skipped, tally, orders: orders.length, restarts: bed.restarts };
   } finally {
     await load.stop().catch(() => undefined);
+    await streams.stop();
     await feed.close();
   }
 }
@@ -195,7 +208,7 @@ function describeRound(number: number, { faults, heldMs, recoveredMs }: Round): 
   return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}`;
 }
 
-async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
+async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: FollowedOrders, streams: FollowedStreams) {
   const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
   const postgres = connectPostgres({
     url: stack.addresses.databaseUrl,
@@ -219,9 +232,15 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
     await eventually(agree, 0).catch(() => undefined);
     const findings = await compareAnswers(load, feed, postgres, partitions);
     const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker));
+    const streamed = await streams.compare();
     const protocol = stack.addresses.limitOrderProtocol as Address;
     const { wrong, ...sums } = judgeStates(load.orders, feed, { chain, protocol, partitions });
-    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills], ...sums };
+    return {
+      findings,
+      differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills, ...streamed.wrong],
+      told: streamed.told,
+      ...sums,
+    };
   } finally {
     await postgres.close();
   }

@@ -1,0 +1,94 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { MakerbookError, type OrderEvent, type OrderHistory } from '@makerbook/client';
+import type { Chance } from '@makerbook/parts';
+import type { LoadMaker } from './ask-service.js';
+
+export type FollowedStreams = ReturnType<typeof followStreams>;
+
+const STAYS_MS = [500, 20_000] as const;
+const AWAY_MS = [0, 3_000] as const;
+const TOLD_MS_MAX = 120_000;
+
+/** What the clients of a maker's stream were told, over all connections. */
+interface Told {
+  readonly owner: Pick<LoadMaker, 'address' | 'client'>;
+  /** The id of the first snapshot. */
+  begunAt: string | undefined;
+  lastId: string | undefined;
+  readonly changes: string[];
+  readonly wrong: string[];
+}
+
+/** Follows the streams of makers by clients that leave and come back at random. */
+export function followStreams(owners: readonly Told['owner'][], chance: Chance) {
+  const stopping = new AbortController();
+  const all = owners.map((owner): Told => ({ owner, begunAt: undefined, lastId: undefined, changes: [], wrong: [] }));
+  const following = all.map((told) => follow(told, chance, stopping.signal));
+  return {
+    /** Waits until the streams have told what the histories hold, and names the first difference of each. `told`: changes. */
+    async compare(): Promise<{ readonly wrong: readonly string[]; readonly told: number }> {
+      const differences = await Promise.all(all.map(compareToHistory));
+      stopping.abort();
+      await Promise.all(following);
+      return { wrong: differences.flat(), told: all.reduce((sum, { changes }) => sum + changes.length, 0) };
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.allSettled(following);
+    },
+  };
+}
+
+async function follow(told: Told, chance: Chance, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(chance.between(...STAYS_MS))]);
+    const { lastId } = told;
+    const events = told.owner.client.streamOrders({ signal, ...(lastId !== undefined && { lastEventId: lastId }) });
+    try {
+      for await (const event of events) note(event, told);
+    } catch (error) {
+      if (!(error instanceof MakerbookError)) throw error;
+    }
+    if (!stopping.aborted) await pause(chance.between(...AWAY_MS));
+  }
+}
+
+function note(event: OrderEvent, told: Told): void {
+  if (event.event === 'clock') return;
+  if (event.event === 'snapshot') {
+    if (told.begunAt !== undefined) told.wrong.push(`a second snapshot, at ${event.id}`);
+    told.begunAt ??= event.id;
+  } else {
+    if (event.after !== told.lastId)
+      told.wrong.push(`${event.id} comes behind ${told.lastId}, and says behind ${event.after}`);
+    told.changes.push(lineOf(event));
+  }
+  told.lastId = event.id;
+}
+
+async function compareToHistory({ owner, begunAt, changes, wrong }: Told): Promise<string[]> {
+  const name = `the stream of ${owner.address}`;
+  if (begunAt === undefined) return [`${name} has never begun`];
+  const must = await readHistory(owner, begunAt);
+  const deadline = performance.now() + TOLD_MS_MAX;
+  while (changes.length < must.length && performance.now() < deadline) await pause(100);
+  const at = must.findIndex((line, index) => line !== changes[index]);
+  const first = at >= 0 ? at : changes.length > must.length ? must.length : undefined;
+  const differs =
+    first === undefined ? [] : [`${name}: entry ${first} is ${must[first]}, and ${changes[first]} was told`];
+  return [...wrong.map((what) => `${name}: ${what}`), ...differs];
+}
+
+async function readHistory({ client }: Told['owner'], cursor: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (let page: OrderHistory | undefined; page === undefined || page.hasMore; ) {
+    page = await client.readHistory({ cursor: page?.nextCursor ?? cursor });
+    lines.push(...page.entries.map(lineOf));
+  }
+  return lines;
+}
+
+function lineOf(entry: OrderHistory['entries'][number]): string {
+  const { orderHash, happened, position } = entry;
+  return `${position} ${orderHash} ${entry.happened === 'FILLED' ? `${happened} ${entry.logIndex}` : `${happened} ${entry.status}`}`;
+}
