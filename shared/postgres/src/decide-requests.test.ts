@@ -103,11 +103,14 @@ describe('small requests that arrive while another is decided', () => {
     expect(statements.map(({ received }) => received)).toEqual([[1], [7, 9]]);
   });
 
-  test('are a power of two in a statement, at most 64', async () => {
+  test('are 64 at most, and decided each for itself a power of two in a statement', async () => {
     const { statements, store } = heldPostgres();
-    for (let maker = 0; maker < 104; maker += 1) void store.place(requestOf(maker));
-    for (const index of [0, 1, 2, 3, 4, 5]) await statements[index]?.answer();
-    expect(statements.map(({ makers }) => makers[0])).toEqual([1, 64, 32, 4, 2, 1]);
+    const placed = Array.from({ length: 76 }, (_, maker) => store.place(requestOf(maker)));
+    for (const index of [0, 1]) await statements[index]?.answer();
+    await statements[2]?.answer(refused);
+    for (const index of [3, 4, 5]) await statements[index]?.answer();
+    expect(statements.map(({ makers }) => makers)).toEqual([[1], [64], [11], Array(8).fill(1), Array(2).fill(1), [1]]);
+    expect((await Promise.all(placed)).every(({ kind }) => kind === 'placed')).toBe(true);
   });
 
   test('do not wait where they are of several makers', async () => {

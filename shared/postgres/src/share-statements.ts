@@ -27,8 +27,7 @@ export interface Decision<Request, Row extends Decided, Outcome> {
   readonly isGranted: (row: Row) => boolean;
 }
 
-/** Powers of two, so that a connection prepares few statements. */
-const REQUESTS_PER_STATEMENT = [64, 32, 16, 8, 4, 2, 1];
+const REQUESTS_MAX = 64;
 const SMALL_SIZE_MAX = 10;
 
 /**
@@ -54,12 +53,23 @@ export function shareStatements<Request extends OfMakers, Row extends Decided, O
   async function decide(requests: readonly Request[]): Promise<readonly Outcome[]> {
     const merged = requests.length > 1 ? merge(requests) : undefined;
     const [row] = merged === undefined ? [] : await call([merged]);
-    if (row === undefined || !isGranted(row)) return (await call(requests)).map(outcomeOf);
+    if (row === undefined || !isGranted(row)) return decideEach(requests);
     return splitRemaining(row.remaining, requests, sizeOf).map((left) => outcomeOf({ ...row, remaining: [left] }));
   }
 
+  /** By statements for powers of two, so that a connection prepares few. */
+  async function decideEach(requests: readonly Request[]): Promise<readonly Outcome[]> {
+    const outcomes: Outcome[] = [];
+    while (outcomes.length < requests.length) {
+      const left = requests.slice(outcomes.length);
+      const some = left.slice(0, 2 ** Math.floor(Math.log2(left.length)));
+      outcomes.push(...(await call(some)).map(outcomeOf));
+    }
+    return outcomes;
+  }
+
   const shared = {
-    count: (waiting: readonly Request[]) => REQUESTS_PER_STATEMENT.find((count) => count <= waiting.length) ?? 1,
+    count: () => REQUESTS_MAX,
     compare: (a: Request, b: Request) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b))),
     decide,
     isOfOne: isRace,
