@@ -26,13 +26,14 @@ class Router {
 
   public static void main(String[] args) throws Exception {
     var environment = System.getenv();
+    var brokers = environment.get("KAFKA_BROKERS");
     var file = new File(environment.getOrDefault("MAKERBOOK_DATA", ".local"), "stack.json");
-    if (!file.exists()) throw new Exception("no stack runs here (" + file + " is missing): start it with `npm start`");
-    var stack = JSON.readTree(file);
+    if (brokers == null && !file.exists()) throw new Exception("no stack runs here (" + file + " is missing): start it with `npm start`");
+    if (brokers == null) brokers = JSON.readTree(file).get("kafkaBrokers").asText();
     var topic = environment.getOrDefault("TOPIC_PREFIX", "") + "limit-orders.book.v1";
     // Without read_committed, records of a transaction that was given up would be seen.
     var settings = Map.<String, Object>of(
-        "bootstrap.servers", stack.get("kafkaBrokers").asText(), "isolation.level", "read_committed");
+        "bootstrap.servers", brokers, "isolation.level", "read_committed");
     try (var consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
       new Router().follow(consumer, topic);
     }

@@ -80,11 +80,13 @@ def follow(consumer):
             print(f"STALE: the last block is {age:.0f} s old, fill nothing" if was_stale else "FRESH", flush=True)
 
 
-stack_file = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
-if not os.path.exists(stack_file):
-    raise SystemExit(f"no stack runs here ({stack_file} is missing): start it with `npm start`")
-with open(stack_file, encoding="utf-8") as file:
-    brokers = json.load(file)["kafkaBrokers"]
+brokers = os.environ.get("KAFKA_BROKERS")
+if brokers is None:
+    stack_file = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
+    if not os.path.exists(stack_file):
+        raise SystemExit(f"no stack runs here ({stack_file} is missing): start it with `npm start`")
+    with open(stack_file, encoding="utf-8") as file:
+        brokers = json.load(file)["kafkaBrokers"]
 # Without read_committed, records of a transaction that was given up would be seen. No group: nothing is committed.
 settings = {"bootstrap.servers": brokers, "isolation.level": "read_committed", "enable.partition.eof": True}
 try:

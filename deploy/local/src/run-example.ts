@@ -4,11 +4,11 @@ import { endWithUsage, readOptions } from '@makerbook/settings';
 
 const USAGE = `npm run example:maker | example:maker-viem | example:quoter | example:router
   a maker's bot, the same with nothing but viem, a bot that quotes and a router's reader until Ctrl-C (examples/typescript/src), on the stack that
-  runs (MAKERBOOK_DATA: its folder, .local unless given)`;
+  runs (MAKERBOOK_DATA: its folder, .local unless given); the router also on KAFKA_BROKERS alone`;
 const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'quoter', 'router']);
 if (name === undefined) endWithUsage(USAGE, 'which example?');
 const file = join(process.env['MAKERBOOK_DATA'] ?? '.local', 'stack.json');
-if (!existsSync(file)) {
+if (!existsSync(file) && !(name === 'router' && process.env['KAFKA_BROKERS'])) {
   console.error(`no stack runs here (${file} is missing): start it with \`npm start\` and leave it running`);
   process.exit(1);
 }

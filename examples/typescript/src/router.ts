@@ -9,9 +9,7 @@ import { Kafka, logLevel } from 'kafkajs';
 
 const STALE_SECONDS_MAX = 5;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
-const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
-if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
-const { kafkaBrokers } = JSON.parse(readFileSync(file, 'utf8'));
+const kafkaBrokers = process.env['KAFKA_BROKERS'] ?? brokersOfStack();
 const topic = `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.book.v1`;
 const kafka = new Kafka({ clientId: 'example-router', brokers: kafkaBrokers.split(','), logLevel: logLevel.NOTHING });
 
@@ -67,6 +65,12 @@ setInterval(() => {
   console.log(isStale ? `STALE: the last block is ${age.toFixed(0)} s old, fill nothing` : 'FRESH');
 }, 500);
 
+function brokersOfStack(): string {
+  const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+  if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
+  return JSON.parse(readFileSync(file, 'utf8')).kafkaBrokers;
+}
+
 function fail({ message }: Error): never {
   console.error(message);
   process.exit(1);
@@ -74,6 +78,8 @@ function fail({ message }: Error): never {
 
 function reportSnapshot(): void {
   isComplete = true;
+  // From now on each clock has to agree with the book.
+  book.expectWhole();
   console.log(`snapshot: ${book.entries.size} open orders`);
   for (const entry of book.entries.values()) reportOrder(entry);
 }
