@@ -1,4 +1,5 @@
 import { readProcessesFile, readStackFile, type StackFile } from '@makerbook/local-stack';
+import { type KafkaConnection, kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 
 /** The stack that runs, and the prefix of its topics. */
 export interface FoundStack {
@@ -21,10 +22,27 @@ export function findStack(): FoundStack {
   return { stack, topicPrefix: process.env['TOPIC_PREFIX'] ?? settings?.['TOPIC_PREFIX'] ?? '' };
 }
 
+/** Brokers, and the prefix of the topics. */
+export interface FoundKafka {
+  readonly connection: KafkaConnection;
+  readonly topicPrefix: string;
+}
+
+/** Those of the environment where it has KAFKA_BROKERS, else those of the stack that runs. @throws Error likewise */
+export function findKafka(): FoundKafka {
+  const { env } = process;
+  if (env['KAFKA_BROKERS'] === undefined) {
+    const { stack, topicPrefix } = findStack();
+    return { connection: { brokers: stack.kafkaBrokers.split(',') }, topicPrefix };
+  }
+  const settings = readSettings(kafkaSettings, env);
+  return { connection: kafkaConnection(settings), topicPrefix: settings.TOPIC_PREFIX };
+}
+
 /** Ends the process with 1 and a sentence where the work fails. */
-export async function orExit(work: (found: FoundStack) => Promise<void>): Promise<void> {
+export async function orExit(work: () => Promise<void>): Promise<void> {
   try {
-    await work(findStack());
+    await work();
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exitCode = 1;

@@ -24,12 +24,12 @@ export function commandsIn(readme: string, begin: string): string[] {
 
 /** The command as a shell runs it at once: an npm script without npm, which would install and build before. */
 function withoutNpm(command: string): string {
-  const [, script] = /^npm run (\S+)$/.exec(command) ?? [];
+  const [, script, words = ''] = /^npm run (\S+)(?: -- (.*))?$/.exec(command) ?? [];
   if (script === undefined) return command;
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  return `'${process.execPath}' ${scripts[script]?.replace(/^exec node deploy\/local\/bootstrap\.mjs /, '')}`;
+  return `'${process.execPath}' ${scripts[script]?.replace(/^exec node deploy\/local\/bootstrap\.mjs /, '')} ${words}`;
 }
 
 /** What a command prints on standard output. @throws Error with what it prints on both when it fails */

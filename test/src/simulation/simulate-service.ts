@@ -49,6 +49,8 @@ export interface RunOptions {
   readonly onLine?: ((line: string) => void) | undefined;
   /** What a planted defect does to a projector that has just taken a partition. */
   readonly onTaken?: World['onTaken'];
+  /** Without it the rows of each commit are not kept. */
+  readonly isJudged?: boolean;
 }
 
 export interface RunReport {
@@ -82,6 +84,13 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Run
   const run = new Run(plan, options);
   await run.time.runUntil(run.live());
   return run.judge();
+}
+
+/** Does a run that is not judged. @returns its log and feeds */
+export async function runUnjudged(plan: Plan): Promise<LogInMemory> {
+  const run = new Run(plan, { isJudged: false });
+  await run.time.runUntil(run.live());
+  return run.log;
 }
 
 /** One process of the service. */
@@ -151,6 +160,10 @@ class Run {
       return chance.pickAny(servers);
     };
     this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find });
+  }
+
+  get log(): LogInMemory {
+    return this.#world.log;
   }
 
   async live(): Promise<void> {
@@ -315,6 +328,7 @@ class Run {
     const tables = this.#world.store.tables[partition];
     if (tables === undefined) return;
     this.#note(() => `the rows of ${partition} are at ${tables.projection.nextOffset}`);
+    if (this.#options.isJudged === false) return;
     const published = this.#world.log.published.filter((record) => record.partition === partition).length;
     this.#commits.push({ partition, tables, published });
   }
