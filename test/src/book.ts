@@ -4,6 +4,9 @@ import { readWhole } from './kit/read-values.js';
 
 const USAGE = `npm run book
   shows the book of the stack that runs (MAKERBOOK_DATA: its folder, .local unless given), as a router has it, until Ctrl-C
+npm run book -- --at MOMENT [--order HASH]
+  prints what the feed said at a moment: all messages that were not replaced by then, or the last one about an order.
+  MOMENT: a block, or <partition>:<offset> of a fact, as X-Log-Position and timelines have it
 npm run book -- --record FILE
   writes the feed into a file, until Ctrl-C
 npm run book -- --replay FILE [--speed N] [--fresh]
@@ -12,6 +15,8 @@ npm run book -- --make FILE [--seed N] [--minutes N]
   writes a feed of simulated makers, an hour unless given; the same seed writes the same
 KAFKA_BROKERS, its like, and TOPIC_PREFIX name other topics than those of the stack`;
 const { values } = readOptions(USAGE, {
+  at: { type: 'string' },
+  order: { type: 'string' },
   record: { type: 'string' },
   replay: { type: 'string' },
   speed: { type: 'string', default: '1' },
@@ -20,9 +25,9 @@ const { values } = readOptions(USAGE, {
   seed: { type: 'string', default: '1' },
   minutes: { type: 'string', default: '60' },
 });
-const { record, replay, make } = values;
-const modes = [record, replay, make].filter((mode) => mode !== undefined);
-if (modes.length > 1) endWithUsage(USAGE, 'one of --record, --replay and --make is enough');
+const { at, order, record, replay, make } = values;
+const modes = [at, record, replay, make].filter((mode) => mode !== undefined);
+if (modes.length > 1) endWithUsage(USAGE, 'one of --at, --record, --replay and --make is enough');
 const whole = (name: 'speed' | 'seed' | 'minutes') => readWhole(USAGE, `--${name}`, values[name], 1);
 const [speed, seed, minutes] = [whole('speed'), whole('seed'), whole('minutes')];
 
@@ -37,6 +42,7 @@ await orExit(async () => {
   try {
     if (record !== undefined) await feed.record(record);
     if (replay !== undefined) await feed.replay(replay, speed, values.fresh);
+    if (at !== undefined) await feed.tell(at, order);
   } finally {
     await feed.close();
   }

@@ -1,5 +1,5 @@
 import { readProcessesFile, readStackFile, type StackFile } from '@makerbook/local-stack';
-import { type KafkaConnection, kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
+import { feedSettings, type KafkaConnection, kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 
 /** The stack that runs, and the prefix of its topics. */
 export interface FoundStack {
@@ -22,21 +22,23 @@ export function findStack(): FoundStack {
   return { stack, topicPrefix: process.env['TOPIC_PREFIX'] ?? settings?.['TOPIC_PREFIX'] ?? '' };
 }
 
-/** Brokers, and the prefix of the topics. */
+/** Brokers, the prefix of the topics, and how long before its expiry an order leaves the book. */
 export interface FoundKafka {
   readonly connection: KafkaConnection;
   readonly topicPrefix: string;
+  readonly routingGraceSeconds: number;
 }
 
 /** Those of the environment where it has KAFKA_BROKERS, else those of the stack that runs. @throws Error likewise */
 export function findKafka(): FoundKafka {
   const { env } = process;
+  const { ROUTING_GRACE_SECONDS: routingGraceSeconds } = readSettings(feedSettings, env);
   if (env['KAFKA_BROKERS'] === undefined) {
     const { stack, topicPrefix } = findStack();
-    return { connection: { brokers: stack.kafkaBrokers.split(',') }, topicPrefix };
+    return { connection: { brokers: stack.kafkaBrokers.split(',') }, topicPrefix, routingGraceSeconds };
   }
   const settings = readSettings(kafkaSettings, env);
-  return { connection: kafkaConnection(settings), topicPrefix: settings.TOPIC_PREFIX };
+  return { connection: kafkaConnection(settings), topicPrefix: settings.TOPIC_PREFIX, routingGraceSeconds };
 }
 
 /** Ends the process with 1 and a sentence where the work fails. */
