@@ -366,10 +366,13 @@ const findOrder: Operation = {
     headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: invalidParameter,
+    invalid_request: {
+      ...invalidParameter,
+      cause: `${invalidParameter.cause} Or \`at\` is in another partition than the maker, or the log has not reached it.`,
+    },
     ...signedReadErrors,
     not_found: {
-      cause: 'The service knows no order of the signer with this hash.',
+      cause: 'The service knows no order of the signer with this hash, or it was placed after `at`.',
       remedy: 'Compare the hash, and the signer: orders of other makers are not found.',
     },
     gone: {

@@ -59,6 +59,14 @@ export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: tr
     description: 'Over `GetLimitOrderRequest`, in the domain that has `salt`',
     examples: [examples.orderQuery.signature],
   }),
+  at: z
+    .string()
+    .regex(/^[0-9]{1,15}(:[0-9]{1,18})?$/, { error: 'must be a block, or <partition>:<offset>' })
+    .optional()
+    .meta({
+      description:
+        'Tell what became of the order up to then: up to the end of this block, or up to the fact at this `position`. Without it: up to now. Not signed',
+    }),
 });
 
 /** Entries of one page of a history. */

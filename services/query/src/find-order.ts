@@ -4,12 +4,13 @@ import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry, statusOf } from './describe-entries.js';
+import type { Moment } from './find-moment.js';
 import { parseOrderRequest } from './parse-requests.js';
 import type { FoundOrder } from './read-order.js';
 
 export interface FindOrderParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashOrderRequest'>;
-  readonly readOrder: (asker: Asker, orderHash: Hex) => Promise<FoundOrder | Refusal>;
+  readonly readOrder: (asker: Asker, orderHash: Hex, at: Moment | undefined) => Promise<FoundOrder | Refusal>;
 }
 
 /**
@@ -20,7 +21,7 @@ export async function findOrder(request: ApiRequest, parts: FindOrderParts): Pro
   const asked = parseOrderRequest(request, parts.hashers);
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
-    const found = await parts.readOrder(asker, asked.orderHash);
+    const found = await parts.readOrder(asker, asked.orderHash, asked.at);
     if (isRefusal(found)) return found;
     return okJson(JSON.stringify(describeOrder(found)), {
       'Cache-Control': 'private, no-store',

@@ -12,6 +12,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
 import type { HistoryPlace } from '@makerbook/postgres';
 import type { SignedRequest } from './admit-request.js';
+import { type Moment, momentOf } from './find-moment.js';
 import { type HistoryPart, placeOf } from './read-history.js';
 import type { Page } from './take-page.js';
 
@@ -19,7 +20,7 @@ import type { Page } from './take-page.js';
 export type ListRequest = SignedRequest & { readonly page: Page };
 
 /** A request for one order. */
-export type OrderRequest = SignedRequest & { readonly orderHash: Hex };
+export type OrderRequest = SignedRequest & { readonly orderHash: Hex; readonly at: Moment | undefined };
 
 /** Reads the parameters of a GET of a list. */
 export function parseListRequest(
@@ -46,8 +47,9 @@ export function parseOrderRequest(
   const orderHash = path.data.orderHash.toLowerCase() as Hex;
   const { issuedAt, signature } = asked;
   const salt = normalSalt(asked.salt);
+  const at = asked.at === undefined ? undefined : momentOf(asked.at);
   const digest = () => hashOrderRequest({ orderHash: hexToBytes(orderHash), issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, maker: asked.maker, digest, orderHash };
+  return { issuedAt, salt, signature, maker: asked.maker, digest, orderHash, at };
 }
 
 /** Reads the parameters of a GET of the history. */

@@ -2,10 +2,11 @@ import { decodeMakerEvent, type OrderSubmitted } from '@makerbook/contracts-even
 import { TIMELINE_ENTRIES_MAX } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Refusal, unavailable } from '@makerbook/http';
-import { type Log, LogUnavailable } from '@makerbook/kafka';
+import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type HistoryEntry, type ReadModel, unlessAway, type WriteWatch } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import type { LoggedFact } from './describe-entries.js';
+import { findMoment, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
 
 /** An order, what happened to it, and the facts that led to that. */
@@ -22,18 +23,20 @@ export interface FoundOrder {
 export interface HistorySources {
   readonly watch: WriteWatch;
   readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory' | 'readNews'>;
-  readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
+  readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
   readonly topic: string;
 }
 
 /** Reads an order with everything in it that was answered to its maker before: what happened from the rows, and why from the log. */
-export function readOrderFrom({ watch, rows, log, topic }: HistorySources) {
-  return async ({ maker, state: begun }: Asker, orderHash: Hex): Promise<FoundOrder | Refusal> => {
+export function readOrderFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
+  return async ({ maker, state: begun }: Asker, orderHash: Hex, at?: Moment): Promise<FoundOrder | Refusal> => {
+    const before = at && (await findMoment(log, { topic, partition: partitionOf(maker, partitions) }, at));
+    if (typeof before === 'object') return before;
     const state = begun && (await watch.awaitSettled(maker, begun));
-    const history = state && (await unlessAway(rows.readOrderHistory(maker, orderHash, TIMELINE_ENTRIES_MAX)));
+    const history = state && (await unlessAway(rows.readOrderHistory(maker, orderHash, TIMELINE_ENTRIES_MAX, before)));
     if (state === undefined || history === undefined)
       return unavailable('the store of orders does not answer; try again');
-    const { entries, hash, isUnsure } = history;
+    const { entries, hash, isUnsure, foldedTo } = history;
     const opened = entries.find(({ happened }) => happened === 'OPENED');
     if (opened === undefined) {
       // A fill is told of an order that nobody has placed here, too.
@@ -42,6 +45,10 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources) {
       if (isUnsure) return unavailable('the store of orders is still reading the log; try again');
       return { code: 'not_found', detail: `no order of the signer has the hash ${orderHash}` };
     }
+    if (before !== undefined && opened.logOffset >= before)
+      return { code: 'not_found', detail: `the order was placed later, at ${opened.partition}:${opened.logOffset}` };
+    if (before !== undefined && foldedTo < before)
+      return unavailable('the store of orders has not come so far in the log; try again');
     const facts = await readFacts(log, { topic, partition: opened.partition }, entries);
     if (facts === undefined) return unavailable('the log does not answer; try again');
     const submitted = facts.get(opened.logOffset)?.fact;

@@ -129,7 +129,7 @@ export function openStreams(
 
 /** What makers' requests are answered from, and the clocks. */
 export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
-  readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
+  readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
   readonly redis: RedisConnection;
   readonly rows: Omit<ReadModel, 'projectedPositions'>;
   readonly streams: OrderStreams;
@@ -175,7 +175,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     listed: metrics.listed,
   };
   const sources = { watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents };
-  const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources) };
+  const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources, settings.PARTITIONS) };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
   const streamParts: StreamParts = { ...signed, streams, readList: (asker) => listParts.readList(asker, WHOLE_LIST) };
   return [

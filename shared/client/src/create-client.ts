@@ -13,7 +13,7 @@ import { type Answer, callService } from './call-service.js';
 import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
-import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
+import { createReads, type FindOptions, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
@@ -68,8 +68,8 @@ export interface MakerbookClient {
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
   /** GET: the maker's open orders, oldest first. */
   listOrders(): Promise<OrderList>;
-  /** GET …/{orderHash}: what became of an order that was ever accepted. */
-  findOrder(orderHash: string): Promise<OrderReport>;
+  /** GET …/{orderHash}: what became of an order that was ever accepted, up to now or up to a moment. */
+  findOrder(orderHash: string, options?: FindOptions): Promise<OrderReport>;
   /** GET …/history: what happened to the maker's orders, oldest first. */
   readHistory(asked?: HistoryRequest): Promise<OrderHistory>;
   /** GET …/stream: the list, then each change as it happens; it connects again by itself. */

@@ -14,7 +14,7 @@ export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
 export type { PlaceOptions } from './place-orders.js';
-export type { HistoryRequest, OrderList } from './read-orders.js';
+export type { FindOptions, HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';
 export type { OrderEvent, StreamOptions } from './stream-orders.js';

@@ -23,6 +23,11 @@ export interface HistoryRequest {
   readonly cursor?: string | undefined;
 }
 
+/** What became of an order up to then: up to the end of a block, or up to the fact at a `position`. */
+export interface FindOptions {
+  readonly at?: number | string;
+}
+
 interface ReadParts {
   readonly signing: Pick<RequestSigner, 'signList' | 'signHistory' | 'signOrderRequest'>;
   readonly calling: CallOptions;
@@ -59,10 +64,11 @@ export function createReads({ signing, calling, named, again, now, randomSalt }:
       return readObject((await read(paths.history, signing.signHistory, rest)).text);
     },
 
-    async findOrder(hash: string): Promise<OrderReport> {
+    async findOrder(hash: string, { at }: FindOptions = {}): Promise<OrderReport> {
       const orderHash = lowerHex(hash, 32);
       const path = paths.limitOrder.replace('{orderHash}', orderHash);
-      const { text } = await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }));
+      const rest = at === undefined ? {} : { at: String(at) };
+      const { text } = await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }), rest);
       return readObject(text);
     },
   };

@@ -15,8 +15,8 @@ export function openReadModel(postgres: Postgres) {
     readListState: (maker: Hex) => readListState(postgres, maker),
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
     readListChanges: (maker: Hex, since: bigint) => readListChanges(postgres, maker, since),
-    readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
-      readOrderHistory(postgres, maker, orderHash, entriesMax),
+    readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number, before?: bigint) =>
+      readOrderHistory(postgres, maker, orderHash, entriesMax, before),
     readPartitionClocks: () => readPartitionClocks(postgres),
     readNews: (asked: NewsQuery) => readNews(postgres, asked),
     readMakerHistory: (asked: HistoryQuery) => readMakerHistory(postgres, asked),

@@ -69,6 +69,22 @@ describe('the history of an order', () => {
     expect(happeningsOf(await read(maker, 9))).toHaveLength(9);
   });
 
+  test('ends before an offset where one is given, and says how far the rows have come', async () => {
+    await postgres.query(
+      `insert into projections (partition, next_offset) values (3, 9)
+       on conflict (partition) do update set next_offset = 9, history_from = 0`,
+    );
+    await happen('OPENED', 2);
+    for (let offset = 3; offset <= 7; offset += 1) await happen('CHANGED', offset);
+    await fill(4, 5);
+    const before = (offset: bigint, entriesMax = 10) => readOrderHistory(postgres, maker, order, entriesMax, offset);
+    expect(happeningsOf(await before(5n))).toEqual(['OPENED 2', 'CHANGED 3', 'FILLED 4', 'CHANGED 4']);
+    expect(happeningsOf(await before(5n, 2))).toEqual(['OPENED 2', 'CHANGED 4']);
+    // Who asks sees that it was opened later.
+    expect(happeningsOf(await before(1n))).toEqual(['OPENED 2']);
+    expect((await before(5n)).foldedTo).toBe(9n);
+  });
+
   test('has its fills, each before what it led to', async () => {
     await happen('OPENED', 1);
     await happen('CHANGED', 2);

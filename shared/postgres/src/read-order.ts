@@ -19,10 +19,13 @@ export interface OrderHistory {
   readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
   /** As of a `ListState`: something may be missing. */
   readonly isUnsure: boolean;
+  /** Facts of the order's partition before it are folded; 0 where there are no entries. */
+  readonly foldedTo: bigint;
 }
 
 /**
  * The history of a maker's order: at most `entriesMax` entries. Of a maker in quarantine it ends there, its fills too.
+ * @param before besides the fact that opened it, facts before this offset alone
  * @throws PostgresUnavailable
  */
 export async function readOrderHistory(
@@ -30,16 +33,21 @@ export async function readOrderHistory(
   maker: Hex,
   orderHash: Hex,
   entriesMax: number,
+  before?: bigint,
 ): Promise<OrderHistory> {
-  const parameters = [byteaOf(maker), byteaOf(orderHash), entriesMax];
-  const rows = await postgres.query<{ hash: OrderHistory['hash']; is_unsure: boolean } & (Row | { happened: null })>(
-    readOrderHistorySql,
-    parameters,
-    'read order history',
-  );
+  const parameters = [byteaOf(maker), byteaOf(orderHash), entriesMax, before ?? OFFSET_MAX];
+  const rows = await postgres.query<OrderRow>(readOrderHistorySql, parameters, 'read order history');
   const entries = rows.flatMap((row) => (row.happened === null ? [] : entryOf(row)));
-  return { entries, hash: rows[0]?.hash ?? 'UNKNOWN', isUnsure: rows[0]?.is_unsure ?? true };
+  const { hash, is_unsure: isUnsure, folded_to: foldedTo } = rows[0] ?? noOrder;
+  return { entries, hash, isUnsure, foldedTo: foldedTo ?? 0n };
 }
+
+type OrderRow = {
+  readonly hash: OrderHistory['hash'];
+  readonly is_unsure: boolean;
+  readonly folded_to: bigint | null;
+} & (Row | { readonly happened: null });
+const noOrder: OrderRow = { hash: 'UNKNOWN', is_unsure: true, folded_to: null, happened: null };
 
 /** The place of an entry among all of a maker. Without the rest: before all entries of the fact at the offset. */
 export interface HistoryPlace {
@@ -153,13 +161,15 @@ const readOrderHistorySql = `
     from (
       ${changes} where order_hash = $2 and maker = $1
       union all ${filled} where order_hash = $2 and maker = $1
-        and log_offset < coalesce((select quarantined_offset from makers where maker = $1), ${OFFSET_MAX})) as e)
+        and log_offset < coalesce((select quarantined_offset from makers where maker = $1), ${OFFSET_MAX})) as e
+    where log_offset < $4 or happened = 'OPENED')
   select case
       when exists (select from in_flight where order_hash = $2 and maker = $1) then 'PLACED'
       else coalesce((
         select case state when 'UNFOLDED' then 'PLACED' when 'ACCEPTED' then 'ACCEPTED' end
         from hashes where order_hash = $2 and maker = $1), 'UNKNOWN') end as hash,
-    not exists (select from trusted) as is_unsure, own.*
+    not exists (select from trusted) as is_unsure,
+    (select next_offset from projections where projections.partition = own.partition) as folded_to, own.*
   from (select) as one left join own on age < $3 or happened = 'OPENED'
   order by age desc`;
 

@@ -130,20 +130,23 @@ export class StoreInMemory {
           const removed = [...touched].filter((hash) => records.every(({ orderHash }) => orderHash !== hash));
           return { version: versionOf(all, maker), records, removed: StoreInMemory.hidesRemovals ? [] : removed };
         }),
-      readOrderHistory: (maker, orderHash) =>
+      readOrderHistory: (maker, orderHash, _entriesMax, before) =>
         ask((all) => {
           const key = hashKeyText({ maker, orderHash });
           const entries = all.flatMap((tables, partition) => {
             const end = tables.makers.get(maker)?.quarantinedOffset ?? null;
             return entriesOf(tables, partition, maker).flatMap(({ entry }) => {
               const isHidden = entry.happened === 'FILLED' && end !== null && entry.logOffset >= end;
-              return entry.orderHash !== orderHash || isHidden ? [] : [entry];
+              const isLater = before !== undefined && entry.logOffset >= before && entry.happened !== 'OPENED';
+              return entry.orderHash !== orderHash || isHidden || isLater ? [] : [entry];
             });
           });
           const states = all.flatMap(({ hashes }) => hashes.get(key)?.state ?? []);
           const isPlaced = states.includes('UNFOLDED') || all.some(({ inFlight }) => inFlight.has(key));
           const hash = isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN';
-          return { entries, hash, isUnsure: !this.#placements.isTrusted };
+          const [first] = entries;
+          const foldedTo = (first && all[first.partition]?.projection.nextOffset) ?? 0n;
+          return { entries, hash, isUnsure: !this.#placements.isTrusted, foldedTo };
         }),
       readPartitionClocks: () =>
         ask((all) =>

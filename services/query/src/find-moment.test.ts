@@ -1,0 +1,53 @@
+import { describe, expect, test } from '@jest/globals';
+import { encodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import fc from 'fast-check';
+import { findMoment, momentOf } from './find-moment.js';
+
+const place = { topic: 'log', partition: 0 };
+
+/** A log with these blocks; a null is a fact that is none. */
+function logOf(blocks: readonly (number | null)[]) {
+  const log = new LogInMemory({ partitions: 1 });
+  for (const number of blocks) {
+    const fact: MakerEvent =
+      number === null
+        ? { type: 'WatcherResigned' }
+        : { type: 'BlockProcessed', block: { number, hash: `0x${'00'.repeat(32)}`, timestamp: number } };
+    const { value, headers } = encodeMakerEvent(fact, { id: 'fact', source: '/test', timeMs: 0 });
+    log.store([{ ...place, key: '', value, headers }]);
+  }
+  return log.connect();
+}
+const find = (blocks: readonly (number | null)[], at: string) => findMoment(logOf(blocks), place, momentOf(at));
+
+describe('the offset behind a moment', () => {
+  test('of a block is that behind its record, or behind the newest one before it', async () => {
+    const blocks = [null, 5, null, null, 7, null];
+    expect(await Promise.all(['4', '5', '6', '7'].map((at) => find(blocks, at)))).toEqual([0n, 2n, 2n, 5n]);
+    expect(await find(blocks, '8')).toMatchObject({ code: 'invalid_request' });
+    expect(await find([], '0')).toMatchObject({ code: 'invalid_request' });
+  });
+
+  test('of a block is found however far apart blocks are', async () => {
+    const gaps = fc.array(fc.record({ facts: fc.nat(30), skipped: fc.nat(2) }), { minLength: 1, maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(gaps, fc.nat(200), async (drawn, block) => {
+        let number = 0;
+        const blocks = drawn.flatMap(({ facts, skipped }) => {
+          number += 1 + skipped;
+          return [...Array<null>(facts).fill(null), number];
+        });
+        const behind = blocks.findLastIndex((each) => each !== null && each <= block) + 1;
+        const expected = block <= number ? BigInt(behind) : { code: 'invalid_request' };
+        const found = await find(blocks, String(block));
+        expect(typeof found === 'object' ? { code: found.code } : found).toEqual(expected);
+      }),
+    );
+  });
+
+  test('of a position is that behind its fact, in the partition of the maker', async () => {
+    expect(await find([null, null], '0:1')).toBe(2n);
+    for (const at of ['0:2', '1:0']) expect(await find([null, null], at)).toMatchObject({ code: 'invalid_request' });
+  });
+});

@@ -1,0 +1,69 @@
+import { ceType, decodeMakerEvent } from '@makerbook/contracts-events';
+import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
+import { type Log, LogUnavailable, type TopicPartition } from '@makerbook/kafka';
+import { unlessAway } from '@makerbook/postgres';
+
+/** Behind a block, or behind the fact at a place of the log. */
+export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
+
+/** @param text a block, or `<partition>:<offset>` */
+export function momentOf(text: string): Moment {
+  const [first, offset] = text.split(':');
+  return offset === undefined ? { block: Number(first) } : { partition: Number(first), offset: BigInt(offset) };
+}
+
+type MomentLog = Pick<Log, 'readRange' | 'endOffsets'>;
+
+/** The offset before which the facts are that count at the moment. Refuses one that the partition has not reached, or has not. */
+export async function findMoment(log: MomentLog, place: TopicPartition, at: Moment): Promise<bigint | Refusal> {
+  const { partition } = place;
+  const refuse = (message: string) => refuseFields([{ path: ['at'], message }]);
+  if ('partition' in at && at.partition !== partition) return refuse(`must be in the maker's partition, ${partition}`);
+  const found = await unlessAway(
+    (async () => {
+      const end = (await log.endOffsets(place.topic))[partition] ?? 0n;
+      if ('block' in at)
+        return (await findBlock(log, place, at.block, end)) ?? refuse('must be a block that was processed');
+      return at.offset < end ? at.offset + 1n : refuse(`must be before the end of the log, ${end}`);
+    })(),
+    LogUnavailable,
+  );
+  return found ?? unavailable('the log does not answer; try again');
+}
+
+/** The offset behind the newest record of a block up to this one; undefined where the log has not reached it. */
+async function findBlock(
+  log: MomentLog,
+  place: TopicPartition,
+  block: number,
+  end: bigint,
+): Promise<bigint | undefined> {
+  /** Behind a record of a block up to the wanted one, or the beginning. */
+  let low = 0n;
+  /** From here on all blocks are later. */
+  let high = end;
+  let isReached = false;
+  while (low < high) {
+    const middle = (low + high) / 2n;
+    const blocks = await readSomeBlocks(log, place, middle, high);
+    const last = blocks.findLast(({ number }) => number <= block);
+    isReached ||= blocks.some(({ number }) => number >= block);
+    if (last === undefined) high = middle;
+    else if (last === blocks.at(-1)) low = last.offset + 1n;
+    else return last.offset + 1n;
+  }
+  return isReached ? low : undefined;
+}
+
+/** The first blocks of a range, as many as come together. */
+async function readSomeBlocks(log: MomentLog, place: TopicPartition, from: bigint, to: bigint) {
+  for await (const { records } of log.readRange(place, from, to)) {
+    const blocks = records.flatMap((record) => {
+      if (record.headers['ce_type'] !== ceType('BlockProcessed')) return [];
+      const fact = decodeMakerEvent(record);
+      return 'block' in fact ? [{ number: fact.block.number, offset: record.offset }] : [];
+    });
+    if (blocks.length > 0) return blocks;
+  }
+  return [];
+}
