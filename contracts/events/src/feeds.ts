@@ -139,6 +139,23 @@ export const bookClock = z.object({
 /** Every record of `limit-orders.book.v1` that is not a tombstone. */
 export const bookRecord = z.discriminatedUnion('type', [bookEntry, bookClock]);
 
+/** How an operator names a router. */
+export const routerName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/)
+  .describe('the name by which the operator knows the router');
+
+/**
+ * A record of `limit-orders.acks.v1`, keyed `<router>:<partition>`: a router has applied its book up to the clock of a partition
+ * that has this `position`.
+ */
+export const bookAcknowledged = z.object({
+  type: z.literal('BookAcknowledged'),
+  router: routerName,
+  position: logPosition,
+});
+
+export type BookAcknowledged = z.infer<typeof bookAcknowledged>;
 export type LogPosition = z.infer<typeof logPosition>;
 export type FundingView = z.infer<typeof fundingView>;
 export type BookEntry = z.infer<typeof bookEntry>;

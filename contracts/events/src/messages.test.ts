@@ -3,9 +3,11 @@ import { bookEntry, bookRemovalReason } from './feeds.js';
 import { type MakerEvent, makerEvent } from './maker-events.js';
 import {
   bookRemovalHeaders,
+  decodeAcknowledged,
   decodeBookRecord,
   decodeMakerEvent,
   decodeMakersRecord,
+  encodeAcknowledged,
   encodeBookRecord,
   encodeMakerEvent,
   encodeMakersRecord,
@@ -23,9 +25,12 @@ function inputOf({ headers, value }: GoldenMessage) {
 }
 
 function decodeGolden(message: GoldenMessage) {
-  const decode = { 'maker-events': decodeMakerEvent, book: decodeBookRecord, makers: decodeMakersRecord }[
-    message.topic
-  ];
+  const decode = {
+    'maker-events': decodeMakerEvent,
+    book: decodeBookRecord,
+    makers: decodeMakersRecord,
+    acks: decodeAcknowledged,
+  }[message.topic];
   const record = decode(inputOf(message));
   if ('unreadable' in record) throw new Error(record.unreadable);
   return record;
@@ -41,6 +46,8 @@ function recode(message: GoldenMessage) {
     case 'MakerView':
     case 'ServiceView':
       return encodeMakersRecord(record, context);
+    case 'BookAcknowledged':
+      return encodeAcknowledged(record, context);
     default:
       return encodeMakerEvent(record, context);
   }
@@ -93,6 +100,7 @@ describe('messages on the log', () => {
       'BookClock.v1.json',
       'BookClock-book.v1.json',
       'BookEntryRemoved.v1.json',
+      'BookAcknowledged.v1.json',
       'MakerObserved-fills.v1.json',
       'MakerObserved-funds.v1.json',
       'MakerObserved-wallet.v1.json',

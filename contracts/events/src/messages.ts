@@ -1,8 +1,10 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import {
+  type BookAcknowledged,
   type BookRecord,
   type BookRemovalReason,
+  bookAcknowledged,
   bookRecord,
   type LogPosition,
   type MakersRecord,
@@ -85,6 +87,12 @@ export function encodeMakersRecord(record: MakersRecord, context: MessageContext
   return encode(type, record.type === 'ServiceView' ? serviceKey : record.maker, data, context);
 }
 
+/** The message of a router that has applied its book; `limit-orders.acks.v1`. */
+export function encodeAcknowledged(record: BookAcknowledged, context: MessageContext): Message {
+  const { type, ...data } = record;
+  return encode(type, `${record.router}:${record.position.partition}`, data, context);
+}
+
 /** The key of the service's record in `limit-orders.makers.v1`. */
 export const serviceKey = 'service';
 
@@ -136,6 +144,13 @@ export function decodeMakersRecord(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
 ): MakersRecord | Unreadable {
   return decode(makersRecord, message);
+}
+
+/** Reads a message of `limit-orders.acks.v1`, or returns why it cannot be read. */
+export function decodeAcknowledged(
+  message: Pick<Message, 'headers'> & { value: Buffer | null },
+): BookAcknowledged | Unreadable {
+  return decode(bookAcknowledged, message);
 }
 
 /** The trace that a message belongs to: what it leads to carries the same headers. */

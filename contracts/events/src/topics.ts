@@ -10,6 +10,7 @@ export interface TopicNames {
   makerEvents: string;
   book: string;
   makers: string;
+  acks: string;
   parked: string;
 }
 
@@ -19,6 +20,7 @@ export function topicNames(prefix = ''): TopicNames {
     makerEvents: `${prefix}limit-orders.maker-events.v1`,
     book: `${prefix}limit-orders.book.v1`,
     makers: `${prefix}limit-orders.makers.v1`,
+    acks: `${prefix}limit-orders.acks.v1`,
     parked: `${prefix}limit-orders.parked.v1`,
   };
 }
@@ -53,6 +55,7 @@ export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
     },
     { name: names.book, partitions, config: feed },
     { name: names.makers, partitions, config: feed },
+    { name: names.acks, partitions, config: { 'cleanup.policy': 'compact', 'segment.ms': String(hourMs) } },
     { name: names.parked, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(30 * dayMs) } },
   ];
 }

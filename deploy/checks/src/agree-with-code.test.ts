@@ -63,6 +63,7 @@ describe('Kafka', () => {
     expect(writers(names.makerEvents)).toEqual(['kafka-ingress', 'kafka-chain-watcher', 'kafka-operator'].sort());
     expect(writers(names.book)).toEqual(['kafka-projector']);
     expect(writers(names.makers)).toEqual(['kafka-projector']);
+    expect(writers(names.acks)).toEqual(['kafka-router']);
   });
 
   test('the lag that scales the projector is that of its own group', () => {

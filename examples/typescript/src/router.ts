@@ -4,13 +4,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { Book, type BookChange, type BookEntry, feedRecordOf } from '@makerbook/book';
+import { ackOf, Book, type BookChange, type BookClock, type BookEntry, feedRecordOf } from '@makerbook/book';
 import { Kafka, logLevel } from 'kafkajs';
 
 const STALE_SECONDS_MAX = 5;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 const kafkaBrokers = process.env['KAFKA_BROKERS'] ?? brokersOfStack();
-const topic = `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.book.v1`;
+const topicOf = (name: string) => `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.${name}.v1`;
+const topic = topicOf('book');
 const kafka = new Kafka({ clientId: 'example-router', brokers: kafkaBrokers.split(','), logLevel: logLevel.NOTHING });
 
 // The snapshot is complete when the position in each partition has reached the end that it has now.
@@ -21,6 +22,10 @@ await admin.disconnect();
 const missing = new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]));
 for (const { partition, low, high } of partitions) if (low === high) missing.delete(partition);
 let isComplete = false;
+// Makers can wait for a router that the operator has registered (`Prefer: wait=N; by=router`) to have seen a cancellation.
+const name = process.env['ROUTER_NAME'];
+const producer = name === undefined ? undefined : kafka.producer();
+await producer?.connect();
 
 const book = new Book();
 // kafkajs reads in groups alone: a new one at each start begins with the first record, and keeps no offsets.
@@ -48,6 +53,7 @@ await consumer.run({
     try {
       const change = book.apply(feedRecordOf(partition, message));
       if (isComplete) report(change);
+      if (isComplete && change.kind === 'clock') acknowledge(change.clock);
     } catch (error) {
       // The feed broke its promise, or cannot be read: what the book holds is not to be used.
       fail(error as Error);
@@ -64,6 +70,13 @@ setInterval(() => {
   isStale = age > STALE_SECONDS_MAX;
   console.log(isStale ? `STALE: the last block is ${age.toFixed(0)} s old, fill nothing` : 'FRESH');
 }, 500);
+
+function acknowledge(clock: BookClock): void {
+  if (name === undefined) return;
+  const messages = [ackOf(name, clock, Date.now())];
+  // The book is good all the same.
+  producer?.send({ topic: topicOf('acks'), messages }).catch(({ message }) => console.error(message));
+}
 
 function brokersOfStack(): string {
   const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;

@@ -1,4 +1,5 @@
 export type { BookClock, BookEntry, BookRemovalReason, LogPosition } from '@makerbook/contracts-events';
+export * from './acknowledge-clocks.js';
 export * from './book.js';
 export * from './encode-fill.js';
 export * from './follow-book.js';

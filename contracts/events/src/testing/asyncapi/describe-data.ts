@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { bookCause, bookClock, bookEntry, fundingView, logPosition, makerView, serviceView } from '../../feeds.js';
+import {
+  bookAcknowledged,
+  bookCause,
+  bookClock,
+  bookEntry,
+  fundingView,
+  logPosition,
+  makerView,
+  serviceView,
+} from '../../feeds.js';
 import { type MakerEvent, makerEvent, observedFunds, observedOrder, orderFill } from '../../maker-events.js';
 import {
   address,
@@ -18,7 +27,13 @@ import {
 export type Schema = Readonly<Record<string, unknown>>;
 
 /** The type of a message that has a value: what stands between `makerbook.` and `.v1` in its `ce_type`. */
-export type DataType = MakerEvent['type'] | 'BookEntry' | 'BookClock' | 'MakerView' | 'ServiceView';
+export type DataType =
+  | MakerEvent['type']
+  | 'BookEntry'
+  | 'BookClock'
+  | 'MakerView'
+  | 'ServiceView'
+  | 'BookAcknowledged';
 
 /** What several messages hold, each described once. */
 const parts = {
@@ -76,5 +91,6 @@ function dataByType(): Record<string, z.ZodType> {
     BookClock: bookClock.omit({ type: true }),
     MakerView: makerView.omit({ type: true }),
     ServiceView: serviceView.omit({ type: true }),
+    BookAcknowledged: bookAcknowledged.omit({ type: true }),
   };
 }

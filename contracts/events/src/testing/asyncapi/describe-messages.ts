@@ -18,6 +18,11 @@ const clockKey: Schema = {
   pattern: '^clock:(0|[1-9][0-9]*)$',
   description: '`clock:<partition>`, with the partition that the record is in.',
 };
+const routerKey: Schema = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_.-]{1,64}:(0|[1-9][0-9]*)$',
+  description: '`<router>:<partition>`, with the partition of the clock.',
+};
 const serviceKey: Schema = { const: 'service' };
 const sourceKey: Schema = { type: ['string', 'null'], description: 'As the message had it.' };
 
@@ -30,6 +35,7 @@ const otherKeys: Readonly<Partial<Record<MessageName, Schema>>> = {
   BookEntryRemoved: orderKey,
   BookClock: clockKey,
   ServiceView: serviceKey,
+  BookAcknowledged: routerKey,
   Parked: sourceKey,
   ParkedResolved: sourceKey,
 };
@@ -68,6 +74,8 @@ const summaries: Readonly<Record<MessageName, string>> = {
     'What ingress and query know of a maker. `nonce` is the highest that the chain was seen to hold, null before the first reading.',
   ServiceView:
     'What the whole service does. `CANCEL_ONLY`: no order is placed. `NORMAL` where there is no such record.',
+  BookAcknowledged:
+    'A router has applied its book up to the clock of a partition that has this `position`: it uses no order that left the book before.',
   Parked:
     'A message that could not be handled, or a batch that could not be decoded (`parked-next-offset`): its key, its headers and its bytes.',
   ParkedResolved: 'An operator dealt with a parked message.',

@@ -3,7 +3,7 @@ import specs from '@asyncapi/specs';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { bookCause, bookEntry, bookRemovalReason } from '../../feeds.js';
-import { decodeBookRecord, decodeMakerEvent, decodeMakersRecord } from '../../messages.js';
+import { decodeAcknowledged, decodeBookRecord, decodeMakerEvent, decodeMakersRecord } from '../../messages.js';
 import type { TopicNames } from '../../topics.js';
 import { type GoldenMessage, openMessageCheck, readAsyncApi, readGoldenMessages, withUnknownFields } from '../index.js';
 import { describeTopics } from './describe-topics.js';
@@ -13,6 +13,7 @@ const topics: Record<GoldenMessage['topic'], keyof TopicNames> = {
   'maker-events': 'makerEvents',
   book: 'book',
   makers: 'makers',
+  acks: 'acks',
 };
 const ours = openMessageCheck('refused');
 const anyVersion = openMessageCheck('allowed');
@@ -82,7 +83,8 @@ describe('asyncapi.json', () => {
   test.each(golden.filter(([, { value }]) => value !== null))(
     'refuses what the decoder refuses, and allows what it reads, wherever %s is changed',
     (_file, { topic, key, headers, value: text }) => {
-      const decode = { 'maker-events': decodeMakerEvent, book: decodeBookRecord, makers: decodeMakersRecord }[topic];
+      const decoders = { book: decodeBookRecord, makers: decodeMakersRecord, acks: decodeAcknowledged };
+      const decode = { 'maker-events': decodeMakerEvent, ...decoders }[topic];
       const changes = [...changesOf(JSON.parse(text ?? ''))].map((data) => {
         const value = Buffer.from(JSON.stringify(data));
         const isRead = !('unreadable' in decode({ headers, value }));

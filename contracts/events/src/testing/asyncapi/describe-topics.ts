@@ -38,6 +38,12 @@ all partitions.`,
     description: `What the services know of each maker, keyed by maker, and what the whole service does, keyed \`service\`. ${partitionOfMaker}`,
     messages: ['MakerView', 'ServiceView'],
   },
+  acks: {
+    title: 'Acknowledgements of routers',
+    description:
+      'How far each router has applied the book, if it says so: one message for each clock, keyed by router and partition. Ingress waits for it where a maker asks (`Prefer: wait=N; by=router`).',
+    messages: ['BookAcknowledged'],
+  },
   parked: {
     title: 'Parked messages',
     description:
@@ -113,7 +119,7 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
         certificate: {
           type: 'X509',
           description:
-            'A client certificate, or SASL where the operator has set that up. A router reads the book alone.',
+            'A client certificate, or SASL where the operator has set that up. A router reads the book, and may write acknowledgements.',
         },
       },
     },
