@@ -309,7 +309,7 @@ describe('what a maker says of all its orders', () => {
       code: 'rate_limited',
       headers: { 'Retry-After': '51' },
     });
-    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) });
+    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 1 });
     const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
     const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
