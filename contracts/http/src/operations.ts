@@ -133,13 +133,18 @@ const storedHeaders = z.object({
       .optional(),
     'There when the request prefers a receipt and the service gives them: its signature over `Receipt`, by one of `receiptSigners`',
   ),
+  'X-Unseen-By': header(
+    'X-Unseen-By',
+    z.string().optional(),
+    'There when the request preferred to wait for routers: those that have not acknowledged what it cancelled',
+  ),
   'Preference-Applied': header(
     'Preference-Applied',
     z
       .string()
-      .regex(/^(wait=[0-9]+|receipt|wait=[0-9]+, receipt)$/)
+      .regex(/^(wait=[0-9]+(; by=router)?(, receipt)?|receipt)$/)
       .optional(),
-    "`wait=N` when the request waited, and the orders are out of the router's feed; `receipt` when there is one",
+    "`wait=N` when the request waited, and the orders are out of the router's feed; `wait=N; by=router` when all registered routers have acknowledged it; `receipt` when there is one",
   ),
 });
 

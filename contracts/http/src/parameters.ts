@@ -175,8 +175,8 @@ const prefer = z.string().optional();
 export const cancelHeaders = z.object({
   Prefer: prefer.meta({
     description:
-      "`wait=N` (RFC 7240): answer when the orders are out of the router's feed, or after N seconds, at most `cancelWaitSeconds`. `receipt`: answer with a receipt",
-    examples: ['wait=2, receipt'],
+      "`wait=N` (RFC 7240): answer when the orders are out of the router's feed, or after N seconds, at most `cancelWaitSeconds`. `wait=N; by=router`: when the routers that the operator has registered have acknowledged it. `receipt`: answer with a receipt",
+    examples: ['wait=2, receipt', 'wait=2; by=router'],
   }),
 });
 

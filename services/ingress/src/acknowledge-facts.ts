@@ -7,7 +7,7 @@ import type { Acknowledged } from './sign-receipts.js';
 
 /**
  * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last one of each
- * partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed.
+ * partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed, or seen by routers.
  * @param mayWait whether the request may wait
  */
 export async function acknowledge(
@@ -20,24 +20,36 @@ export async function acknowledge(
   const prefer = request.headers['prefer'];
   const position = appended.map(({ partition, offset }) => `${partition}:${offset}`).join(', ');
   const receipt = prefersReceipt(prefer) ? parts.signReceipt?.(acknowledged, position) : undefined;
-  const seconds = mayWait ? await awaitFeed(parts, prefer, appended) : 0;
-  const applied = [seconds === 0 ? [] : `wait=${seconds}`, receipt === undefined ? [] : 'receipt'].flat();
+  const { waited, unseenBy } = mayWait ? await awaitFeed(parts, prefer, appended) : notWaited;
+  const applied = [waited ?? [], receipt === undefined ? [] : 'receipt'].flat();
   return {
     'X-Log-Position': position,
     ...(receipt && { 'X-Receipt': receipt }),
+    ...(unseenBy.length > 0 && { 'X-Unseen-By': unseenBy.join(', ') }),
     ...(applied.length > 0 && { 'Preference-Applied': applied.join(', ') }),
   };
 }
 
-/**
- * The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out.
- * @returns the seconds that were preferred; 0 where they are none, or were not enough
- */
+interface Waited {
+  /** The preference that was applied; undefined where there was none, or the time was not enough. */
+  readonly waited: string | undefined;
+  /** The routers that have not said that they have seen the facts, where they were waited for. */
+  readonly unseenBy: readonly string[];
+}
+
+const notWaited: Waited = { waited: undefined, unseenBy: [] };
+
+/** Routers see the feed, and the rows are behind it, never ahead: where they have passed the cancellations, the tombstones are out. */
 async function awaitFeed(
-  { settings, rows }: Parts,
+  { settings, rows, acks }: Parts,
   prefer: string | string[] | undefined,
   appended: readonly AppendedAt[],
-): Promise<number> {
-  const seconds = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
-  return seconds > 0 && (await unlessAway(rows.havePassed(appended, seconds * 1000))) ? seconds : 0;
+): Promise<Waited> {
+  const { seconds, isByRouter } = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
+  if (seconds === 0) return notWaited;
+  const waitsForAcks = isByRouter && acks !== undefined;
+  const unseenBy = waitsForAcks ? await acks.awaitSeen(appended, seconds * 1000) : [];
+  if (waitsForAcks && unseenBy.length === 0) return { waited: `wait=${seconds}; by=router`, unseenBy };
+  const isOut = await unlessAway(rows.havePassed(appended, waitsForAcks ? 0 : seconds * 1000));
+  return { waited: isOut ? `wait=${seconds}` : undefined, unseenBy };
 }

@@ -45,7 +45,10 @@ const away = async () => {
 const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away };
 
 /** The routes on a store that answers as it is told to, and a log that counts. */
-function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, own, isLogAway, ...makers }: Given = {}) {
+function openRoutes(
+  store: Partial<PlacementStore> = {},
+  { lagSeconds = 0, own, isLogAway, acks, isBehind, ...makers }: Given = {},
+) {
   const clock = { nowMs: Date.now() };
   const seen = { appended: 0, losses: 0 };
   const appender = {
@@ -70,7 +73,8 @@ function openRoutes(store: Partial<PlacementStore> = {}, { lagSeconds = 0, own, 
       ...makers,
     },
     store: { forgetNotes: async () => undefined, ...store },
-    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => true },
+    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => isBehind !== true },
+    acks,
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
     pause: async (ms: number) => {
@@ -99,6 +103,8 @@ type Given = Partial<Makers> & {
   /** Settings of its own. */
   readonly own?: Record<string, string>;
   readonly isLogAway?: boolean;
+  readonly acks?: Outside['acks'];
+  readonly isBehind?: boolean;
 };
 
 const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
@@ -230,6 +236,24 @@ describe('cancellations', () => {
     expect(seen.appended).toBe(2);
     // A key cancels for its own maker alone.
     expect(statuses(await post(paths.cancellations, [cancelling(ofOther, key)]))).toBe('invalid_signature');
+  });
+
+  test.each([
+    ['wait=2; by=router', [], false, 'wait=2; by=router', undefined],
+    // The rows are not asked.
+    ['wait=2; by=router', [], true, 'wait=2; by=router', undefined],
+    ['wait=2; by=router', ['swift', 'slow'], false, 'wait=2', 'swift, slow'],
+    ['wait=2; by=router', ['slow'], true, undefined, 'slow'],
+    ['wait=2', ['slow'], false, 'wait=2', undefined],
+    ['wait=0; by=router', ['slow'], false, undefined, undefined],
+    ['wait=2; by=router', undefined, false, 'wait=2', undefined],
+  ])('with %s and %j behind say what was waited for', async (prefer, unseen, isBehind, applied, unseenBy) => {
+    const acks = unseen && ({ awaitSeen: async () => unseen, ageSeconds: () => new Map() } as unknown);
+    const given = { acks: acks as NonNullable<Outside['acks']>, isBehind };
+    const { post } = openRoutes(noPostgres, given);
+    const reply = await post(paths.cancellations, [salted(await signOrder(maker))], { prefer });
+    const { headers = {} } = reply as { headers?: Record<string, string> };
+    expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
   });
 
   test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {

@@ -4,6 +4,7 @@ import {
   integer,
   kafkaSettings,
   limitSettings,
+  names,
   opsSettings,
   postgresSettings,
   type SettingsOf,
@@ -41,6 +42,9 @@ export const ingressSettings = {
   ),
   RECEIPT_SIGNER_KEY: signerKey(
     'The key that signs receipts, one of `RECEIPT_SIGNERS`: 0x and 64 hex digits. Without a key there are no receipts',
+  ),
+  ROUTERS: names(
+    'Routers whose acknowledgements `Prefer: wait=N; by=router` waits for, comma-separated names; all of them must acknowledge',
   ),
   APPEND_LINGER_MS: integer('How long appends wait after another one, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('Time limit for the log to acknowledge', 5000, { min: 100, max: 60_000 }),

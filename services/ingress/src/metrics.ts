@@ -9,7 +9,7 @@ export type Endpoint = 'place' | 'cancel' | 'replace' | 'exit' | 'patch';
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 
 /** Counters and timers of the service. `@makerbook/http` counts requests by route and code. */
-export function createMetrics({ rows, makers }: Pick<Parts, 'rows' | 'makers'>) {
+export function createMetrics({ rows, makers, acks }: Pick<Parts, 'rows' | 'makers' | 'acks'>) {
   const { counter, histogram, gauge } = createInstruments('ingress');
   const accepted = counter('orders_accepted_total', 'Orders that were answered with 200');
   const cancelled = counter('orders_cancelled_total', 'Orders of which the cancellation was answered with 200');
@@ -20,6 +20,9 @@ export function createMetrics({ rows, makers }: Pick<Parts, 'rows' | 'makers'>) 
     rows.lagSeconds(),
   );
   gauge('cancel_only_modes', '1 while the service takes no orders, else 0', () => (makers.isCancelOnly() ? 1 : 0));
+  gauge('router_ack_age_seconds', 'How long a router has not acknowledged some partition of the book, by router', () =>
+    [...(acks?.ageSeconds() ?? [])].map(([router, age]) => [age, { router }] as const),
+  );
   return {
     ordersAccepted: (count: number) => accepted.add(count),
     ordersCancelled: (count: number) => cancelled.add(count),

@@ -12,15 +12,27 @@ describe('the preference to wait', () => {
     ['wait=60', 10],
     ['wait=0', 0],
   ])('%j is %d seconds', (prefer, seconds) => {
-    expect(parseWait(prefer, 10)).toBe(seconds);
+    expect(parseWait(prefer, 10)).toEqual({ seconds, isByRouter: false });
   });
 
   test.each([undefined, '', 'wait', 'wait=', 'wait=-1', 'wait=1.5', 'wait=1e3', 'await=3', 'wait=soon', 'x="wait=3"'])(
     '%j is none',
     (prefer) => {
-      expect(parseWait(prefer, 10)).toBe(0);
+      expect(parseWait(prefer, 10)).toEqual({ seconds: 0, isByRouter: false });
     },
   );
+});
+
+test.each([
+  ['wait=3; by=router', true],
+  ['receipt, Wait=3 ;x=1; By = "router" ', true],
+  ['wait=3; by=router; x=1', true],
+  ['wait=3; by=maker', false],
+  ['wait=3; by=routers', false],
+  ['wait=3, by=router', false],
+  ['wait=3; x=by=router', false],
+])('%j waits for routers: %s', (prefer, isByRouter) => {
+  expect(parseWait(prefer, 10)).toEqual({ seconds: 3, isByRouter });
 });
 
 describe('the preference for a receipt', () => {

@@ -5,6 +5,7 @@ import type { PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { IngressSettings } from './env.js';
+import type { RouterAcks } from './follow-acks.js';
 import type { Rows } from './follow-rows.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
@@ -23,6 +24,8 @@ export interface Outside {
   readonly store: PlacementStore;
   readonly rows: Rows;
   readonly trust: TrustKeeper;
+  /** Undefined where no router is registered. */
+  readonly acks?: RouterAcks | undefined;
   /** Undefined where keys alone sign. */
   readonly askWallets?: AskWallets | undefined;
   /** Milliseconds since 1970. */

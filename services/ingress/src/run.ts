@@ -20,6 +20,7 @@ import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { cancelBy } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
+import { followAcks } from './follow-acks.js';
 import { followRows } from './follow-rows.js';
 import { judgeReadiness } from './health.js';
 import { keepTrust } from './keep-trust.js';
@@ -56,8 +57,10 @@ export function runIngress(
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'ingress', logger });
     onStop(log.close);
     const specs = topicSpecs(names, settings.PARTITIONS);
+    const { ROUTERS: routers, PARTITIONS: partitions } = settings;
+    const used = [names.makers, names.makerEvents, ...(routers.length > 0 ? [names.acks] : [])];
     const topics = awaitTopics(log, {
-      specs: specs.filter(({ name }) => name === names.makers || name === names.makerEvents),
+      specs: specs.filter(({ name }) => used.includes(name)),
       logger,
       onFatal: fail,
     });
@@ -83,7 +86,11 @@ export function runIngress(
     });
     onStop(async () => wallets?.close());
     const askWallets = wallets?.ask;
-    const outside = { settings, logger, log, topics, makers, store, rows, askWallets, now: Date.now, pause: wait };
+    const clock = { now: Date.now, pause: wait };
+    const following = { topic: names.acks, partitions, routers, logger, onFatal: fail, ...clock };
+    const acks = routers.length > 0 ? followAcks(log, following) : undefined;
+    onStop(async () => acks?.stop());
+    const outside = { settings, logger, log, topics, makers, store, rows, acks, askWallets, ...clock };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;

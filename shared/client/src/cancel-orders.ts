@@ -14,8 +14,17 @@ export interface AwaitedCancellations {
   readonly cancellations: Cancellation[];
   /** Whether the cancelled orders are out of the router's feed; false where the time passed, or nothing was cancelled. */
   readonly isOutOfFeed: boolean;
+  /** Whether all routers that the operator has registered have acknowledged it, where they were waited for. */
+  readonly isSeenByRouters: boolean;
+  /** The routers that have not. */
+  readonly unseenBy: readonly string[];
   /** `<partition>:<offset>` in the log, one for each partition; undefined where nothing was cancelled. */
   readonly position: string | undefined;
+}
+
+/** What the answer waits for: the router's feed, unless routers are named. */
+export interface WaitOptions {
+  readonly by?: 'router';
 }
 
 export interface CancelParts {
@@ -38,18 +47,26 @@ export function signCancellations(signing: RequestSigner, orders: readonly Order
 
 /** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
 export function createCancel({ signing, calling, again }: CancelParts) {
-  return async (orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations> => {
+  return async (
+    orders: readonly OrderToCancel[],
+    waitSeconds: number,
+    { by }: WaitOptions = {},
+  ): Promise<AwaitedCancellations> => {
     const body = await signCancellations(signing, orders);
     const call = { method: 'POST', path: paths.cancellations, body } as const;
-    const asked = waitSeconds > 0 ? { ...call, headers: { Prefer: `wait=${waitSeconds}` } } : call;
+    const Prefer = `wait=${waitSeconds}${by === undefined ? '' : `; by=${by}`}`;
+    const asked = waitSeconds > 0 ? { ...call, headers: { Prefer } } : call;
     return again(async () => {
       const { text, headers } = await callService(asked, {
         ...calling,
         timeoutMs: calling.timeoutMs + waitSeconds * 1000,
       });
+      const applied = headers.get('preference-applied') ?? '';
       return {
         cancellations: readList(text),
-        isOutOfFeed: /\bwait=/.test(headers.get('preference-applied') ?? ''),
+        isOutOfFeed: /\bwait=/.test(applied),
+        isSeenByRouters: /\bby=router\b/.test(applied),
+        unseenBy: headers.get('x-unseen-by')?.split(', ') ?? [],
         position: headers.get('x-log-position') ?? undefined,
       };
     });

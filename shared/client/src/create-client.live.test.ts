@@ -13,6 +13,7 @@ import {
 import { problemBody } from '@makerbook/contracts-http';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { TypedDataEncoder, verifyTypedData, Wallet } from 'ethers';
+import type { WaitOptions } from './cancel-orders.js';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
 import type { Receipt } from './verify-receipts.js';
@@ -164,11 +165,22 @@ describe('the client', () => {
   test('waits with a cancellation for the feed where it is asked to, and hands on what the answer says of it', async () => {
     const order = await signed();
     const answer = [{ orderHash: order.orderHash, status: 'CANCELLED' }];
-    answers = [ok(answer, { 'X-Log-Position': '3:17', 'Preference-Applied': 'wait=2' }), ok(answer)];
-    const ask = () => clientOf().cancelOrdersAndWait([{ orderHash: order.orderHash, salt: order.order.salt }], 2);
-    expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: true, position: '3:17' });
-    expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: false, position: undefined });
+    answers = [
+      ok(answer, { 'X-Log-Position': '3:17', 'Preference-Applied': 'wait=2' }),
+      ok(answer),
+      ok(answer, { 'Preference-Applied': 'wait=2; by=router, receipt' }),
+      ok(answer, { 'Preference-Applied': 'wait=2', 'X-Unseen-By': 'swift, slow' }),
+    ];
+    const asks = [{ orderHash: order.orderHash, salt: order.order.salt }];
+    const ask = (options?: WaitOptions) => clientOf().cancelOrdersAndWait(asks, 2, options);
+    const plain = { cancellations: answer, isSeenByRouters: false, unseenBy: [] };
+    expect(await ask()).toEqual({ ...plain, isOutOfFeed: true, position: '3:17' });
+    expect(await ask()).toEqual({ ...plain, isOutOfFeed: false, position: undefined });
     expect(asked[0]?.headers['prefer']).toBe('wait=2');
+    expect(await ask({ by: 'router' })).toMatchObject({ isOutOfFeed: true, isSeenByRouters: true, unseenBy: [] });
+    const unseen = { isOutOfFeed: true, isSeenByRouters: false, unseenBy: ['swift', 'slow'] };
+    expect(await ask({ by: 'router' })).toMatchObject(unseen);
+    expect(asked.at(-1)?.headers['prefer']).toBe('wait=2; by=router');
   });
 });
 

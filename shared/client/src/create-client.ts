@@ -11,7 +11,7 @@ import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primi
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { type Answer, callService } from './call-service.js';
 import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
-import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
+import { type AwaitedCancellations, createCancel, type OrderToCancel, type WaitOptions } from './cancel-orders.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
 import { createReads, type FindOptions, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
@@ -79,8 +79,12 @@ export interface MakerbookClient {
    * order's own.
    */
   cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
-  /** The same, answered when the orders are out of the router's feed, or after so many seconds. */
-  cancelOrdersAndWait(orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations>;
+  /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */
+  cancelOrdersAndWait(
+    orders: readonly OrderToCancel[],
+    waitSeconds: number,
+    options?: WaitOptions,
+  ): Promise<AwaitedCancellations>;
   /**
    * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is to go
    * is not open any more.

@@ -10,7 +10,7 @@ export type {
   TimelineEntry,
 } from '@makerbook/contracts-http';
 export type { CancelAllScope, FillCap } from './cancel-all.js';
-export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
+export type { AwaitedCancellations, OrderToCancel, WaitOptions } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
 export type { PlaceOptions } from './place-orders.js';

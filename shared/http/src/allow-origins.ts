@@ -15,6 +15,7 @@ const exposedHeaders = [
   'Server-Timing',
   'X-Log-Position',
   'X-Receipt',
+  'X-Unseen-By',
   'Preference-Applied',
   'ETag',
 ];

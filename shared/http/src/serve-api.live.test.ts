@@ -223,7 +223,7 @@ describe('the HTTP server', () => {
     for (const answer of [await ask('https://wallet.example', 'GET'), await ask('https://wallet.example', 'PUT')]) {
       expect(answer.headers.get('access-control-allow-origin')).toBe('https://wallet.example');
       expect(answer.headers.get('access-control-expose-headers')).toBe(
-        'X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,X-Read-Lag,X-Next-Cursor,X-List-Version,X-Cancel-All-At,X-Server-Time,Server-Timing,X-Log-Position,X-Receipt,Preference-Applied,ETag',
+        'X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,X-Read-Lag,X-Next-Cursor,X-List-Version,X-Cancel-All-At,X-Server-Time,Server-Timing,X-Log-Position,X-Receipt,X-Unseen-By,Preference-Applied,ETag',
       );
     }
     expect((await ask('https://other.example')).headers.get('access-control-allow-origin')).toBeNull();

@@ -232,6 +232,16 @@ export const addresses = (description: string): Setting<Hex[]> => {
   return { ...rest, schema: checked.transform((entries) => entries.map((entry) => entry.toLowerCase() as Hex)) };
 };
 
+/** Names of letters, digits, `_`, `.` and `-`, comma-separated. */
+export const names = (description: string): Setting<string[]> => {
+  const { schema, ...rest } = list(description, '');
+  const error = 'must be names of at most 64 letters, digits, `_`, `.` and `-`';
+  return {
+    ...rest,
+    schema: schema.refine((all) => all.every((name) => /^[A-Za-z0-9_.-]{1,64}$/.test(name)), { error }),
+  };
+};
+
 /** A setting that is one of some words. */
 export const choice = <const T extends string>(
   description: string,

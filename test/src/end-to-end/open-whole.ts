@@ -3,6 +3,7 @@ import { followOrders } from '../kit/follow-orders.js';
 import { openChain } from '../kit/open-maker.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { receiveSpans } from '../kit/receive-spans.js';
+import { ROUTERS } from './test-acks.js';
 
 /** One stack for many tests, on the parts of the run, and what they look at it with. */
 export type WholeStack = Awaited<ReturnType<typeof openWhole>>;
@@ -16,6 +17,7 @@ export async function openWhole() {
     // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
     SWEEP_PAIRS_PER_SECOND: '0',
     CANCEL_WAIT_SECONDS_MAX: '20',
+    ROUTERS: ROUTERS.join(','),
     WALLET_RPC_URL: 'own',
     WALLET_TIMEOUT_MS: '60000',
     OTEL_EXPORTER_OTLP_ENDPOINT: spans.endpoint,

@@ -13,6 +13,7 @@ import { openMakers, type TestMaker } from '../kit/open-maker.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
 import { isOwnStack, openWhole, type WholeStack } from './open-whole.js';
 import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './read-documents.js';
+import { testAcks } from './test-acks.js';
 import { testMoments } from './test-moments.js';
 import { testQuotes } from './test-quotes.js';
 import { testRestores } from './test-restores.js';
@@ -47,6 +48,7 @@ const describeOwn = isOwnStack ? describe : describe.skip;
 
 // One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
 describeOwn('examples', () => testExamples(ofWhole));
+describeOwn('routers that acknowledge', () => testAcks(ofWhole));
 describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
 describeOwn('quotes', () => testQuotes(ofWhole));

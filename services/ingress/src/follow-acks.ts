@@ -1,0 +1,80 @@
+import { decodeAcknowledged } from '@makerbook/contracts-events';
+import type { AppendedAt, Log, StoredRecord } from '@makerbook/kafka';
+import type { Logger } from '@makerbook/telemetry';
+import type { Outside } from './parts.js';
+
+const POLL_MS = 10;
+
+export interface FollowAcksOptions extends Pick<Outside, 'now' | 'pause'> {
+  readonly topic: string;
+  /** How many the log has. */
+  readonly partitions: number;
+  /** The routers that are registered; acknowledgements of others do not count. */
+  readonly routers: readonly string[];
+  readonly logger: Logger;
+  readonly onFatal: (error: Error) => void;
+}
+
+export type RouterAcks = ReturnType<typeof followAcks>;
+
+/** How far a router has applied a partition of the book, and when it said so last. */
+interface Acknowledged {
+  readonly offset: bigint;
+  readonly atMs: number;
+}
+
+/**
+ * How far each router has applied the book, in memory. It begins with what is acknowledged from now on: routers acknowledge with
+ * each block, and a fact that is yet to come is in no earlier acknowledgement.
+ */
+export function followAcks(
+  log: Pick<Log, 'followTopic'>,
+  { topic, partitions, routers, logger, onFatal, now, pause }: FollowAcksOptions,
+) {
+  const startedAtMs = now();
+  const acknowledged = new Map(routers.map((router) => [router, new Map<number, Acknowledged>()]));
+
+  function take({ headers, value, partition, offset }: StoredRecord): void {
+    const ack = decodeAcknowledged({ headers: { ...headers }, value });
+    if ('unreadable' in ack) {
+      logger.warn({ topic, partition, offset: String(offset), reason: ack.unreadable }, 'an ack cannot be read');
+      return;
+    }
+    const { position } = ack;
+    acknowledged.get(ack.router)?.set(position.partition, { offset: BigInt(position.offset), atMs: now() });
+  }
+
+  const following = log.followTopic({
+    topic,
+    from: 'end',
+    onRecords: (_partition, records) => {
+      for (const record of records) take(record);
+    },
+    onFatal,
+  });
+  const unseenBy = (facts: readonly AppendedAt[]) =>
+    routers.filter((router) => {
+      const own = acknowledged.get(router);
+      return facts.some(({ partition, offset }) => (own?.get(partition)?.offset ?? 0n) <= offset);
+    });
+  return {
+    /** By router, the seconds since it has acknowledged anything of the partition that it is furthest behind in. */
+    ageSeconds(): ReadonlyMap<string, number> {
+      const ages = [...acknowledged].map(([router, own]) => {
+        const times = Array.from({ length: partitions }, (_, partition) => own.get(partition)?.atMs ?? startedAtMs);
+        return [router, Math.max(0, (now() - Math.min(...times)) / 1000)] as const;
+      });
+      return new Map(ages);
+    },
+    /** Waits until all routers have applied the facts, at most so long. @returns those that have not */
+    async awaitSeen(facts: readonly AppendedAt[], timeoutMs: number): Promise<readonly string[]> {
+      const deadlineMs = now() + timeoutMs;
+      for (;;) {
+        const unseen = unseenBy(facts);
+        if (unseen.length === 0 || now() >= deadlineMs) return unseen;
+        await pause(POLL_MS);
+      }
+    },
+    stop: () => following.stop(),
+  };
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { commandsIn, type RunningCommand, startCommand } from '../examples/run-commands.js';
+import { eventually } from '../kit/eventually.js';
+import { openMakers, type TestMaker } from '../kit/open-maker.js';
+import type { WholeStack } from './open-whole.js';
+
+/** Those that the stack has registered. */
+export const ROUTERS = ['swift', 'slow'] as const;
+const [router = ''] = commandsIn('examples/README.md', 'npm run example:router');
+
+/** Makers who wait for routers, which are processes of their own. */
+export function testAcks(whole: () => WholeStack): void {
+  let running: RunningCommand[] = [];
+  let makers: TestMaker[];
+  beforeAll(async () => {
+    const { stack, chain } = whole();
+    makers = await openMakers(stack, chain, 2);
+    const environment = { KAFKA_BROKERS: stack.addresses.kafkaBrokers, TOPIC_PREFIX: stack.topicPrefix };
+    running = ROUTERS.map((name) => startCommand(router, { ...environment, ROUTER_NAME: name }));
+  });
+  afterAll(() => Promise.all(running.map((command) => command.stop())));
+
+  /** Places an order and cancels it. */
+  async function cancel(maker: TestMaker | undefined, waitSeconds: number, by?: 'router') {
+    const [order] = (await maker?.place({})) ?? [];
+    if (maker === undefined || order === undefined) throw new Error('there is no order');
+    const asks = [{ orderHash: order.orderHash, salt: order.order.salt }];
+    return maker.client.cancelOrdersAndWait(asks, waitSeconds, by && { by });
+  }
+
+  test('a cancellation is answered when routers have it, and one that hangs is named and delays nobody else', async () => {
+    const [first, second] = makers;
+    await eventually(async () => (await cancel(first, 1, 'router')).unseenBy, []);
+    const seen = await cancel(first, 20, 'router');
+    expect(seen).toMatchObject({ isOutOfFeed: true, isSeenByRouters: true, unseenBy: [] });
+
+    running[1]?.signal('SIGSTOP');
+    try {
+      let isAnswered = false;
+      const waiting = cancel(first, 10, 'router').finally(() => {
+        isAnswered = true;
+      });
+      waiting.catch(() => undefined);
+      for (let left = 3; left > 0; left -= 1) {
+        expect(await cancel(second, 20)).toMatchObject({ isOutOfFeed: true, isSeenByRouters: false, unseenBy: [] });
+      }
+      expect(isAnswered).toBe(false);
+      expect(await waiting).toMatchObject({ isOutOfFeed: true, isSeenByRouters: false, unseenBy: ['slow'] });
+    } finally {
+      running[1]?.signal('SIGCONT');
+    }
+    await eventually(async () => (await cancel(first, 1, 'router')).isSeenByRouters, true);
+  });
+}
