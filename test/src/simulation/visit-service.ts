@@ -13,6 +13,7 @@ import {
 import type { OrderHistory } from '@makerbook/contracts-http';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import {
@@ -38,6 +39,8 @@ export interface Visit {
   readonly replaced: readonly Hex[];
   /** What a cancellation of all orders is about. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
+  /** Of an ORDER: as of which moment, a block or a position, and where the maker's partition of the log ended then. */
+  readonly asOf?: { readonly at: string; readonly end: bigint } | undefined;
   /** When the service had it; when it was sent, where nobody had it. */
   receivedAtMs: number;
   readonly sentAtMs: number;
@@ -136,7 +139,7 @@ export class Visits {
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
       const own = chance.pickAny(orders.filter((order) => order.maker === maker));
-      if (draw % 3 === 1 && own !== undefined) return void this.find(own, chance);
+      if (draw % 3 === 1 && own !== undefined) return void this.find(own, chance, draw % 4 < 2 ? draw : undefined);
       return void (draw % 3 === 0 ? this.readHistory(maker, chance) : this.list(maker, chance));
     }
     const some = (order: SignedOrder | undefined) => (order === undefined ? [] : [order]);
@@ -254,10 +257,20 @@ export class Visits {
     return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
   }
 
-  find(order: SignedOrder, chance: Chance): Promise<Visit> {
+  /** @param draw of the moment as of which; now, unless it is given */
+  find(order: SignedOrder, chance: Chance, draw?: number): Promise<Visit> {
     const orderHash = hexToBytes(order.hash);
+    const asOf = draw === undefined ? undefined : this.#momentOf(order.maker, draw);
     const query = this.#signedQuery(order.maker, (asked) => requestHashers.hashOrderRequest({ ...asked, orderHash }));
-    return this.#send('ORDER', [order], { query }, chance);
+    return this.#send('ORDER', [order], { query: { ...query, ...(asOf && { at: asOf.at }) }, asOf }, chance);
+  }
+
+  #momentOf(maker: Address, draw: number): NonNullable<Visit['asOf']> {
+    const ends = this.#parts.ends();
+    const partition = partitionOf(maker, ends.length);
+    const end = ends[partition] ?? 0n;
+    const block = String(Math.floor(draw / 8) % 30);
+    return { at: draw % 8 < 4 || end === 0n ? block : `${partition}:${BigInt(draw) % end}`, end };
   }
 
   /** Asks for the page behind what the maker has read. Does nothing while one is asked for, for some seconds. */
@@ -331,8 +344,9 @@ export class Visits {
       body,
       query,
       scope,
+      asOf,
       replaced = [],
-    }: Pick<Visit, 'scope'> &
+    }: Pick<Visit, 'scope' | 'asOf'> &
       Partial<Pick<Visit, 'replaced'>> & { readonly body?: unknown; readonly query?: Record<string, string> },
     chance: Chance,
   ): Promise<Visit> {
@@ -342,7 +356,7 @@ export class Visits {
     const maker = first?.maker ?? '0x';
     const number = this.all.length;
     const times = { receivedAtMs: nowMs(), sentAtMs: nowMs() };
-    const visit: Visit = { number, kind, maker, hashes, replaced, scope, ...times, answer: undefined };
+    const visit: Visit = { number, kind, maker, hashes, replaced, scope, asOf, ...times, answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
     const isRead = ['GET', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);

@@ -254,8 +254,16 @@ class AnswerJudge {
   }
 
   /** An order that was accepted before is not unknown; its timeline is that of a position behind all that was answered before. */
-  #judgeOrder({ maker, hashes: [hash = '0x'], sentAtMs, answer }: Visit): string[] {
+  #judgeOrder(visit: Visit): string[] {
+    const {
+      maker,
+      hashes: [hash = '0x'],
+      sentAtMs,
+      answer,
+      asOf,
+    } = visit;
     if (answer === undefined) return [];
+    if (asOf !== undefined) return this.#judgeOrderThen(visit, asOf);
     const { reply } = answer;
     const from = this.#behindWrites(maker, sentAtMs);
     const replay = this.#parts.replays[this.#partitionOf(maker, hash)];
@@ -274,6 +282,37 @@ class AnswerJudge {
     return is.length >= needed.length || reply.headers?.['X-Read-Lag'] !== undefined
       ? []
       : [`the timeline of ${this.#name(hash)} has ${is.length} entries of ${needed.length}`];
+  }
+
+  /** The timeline up to a moment is whole, unless facts of the maker were folded later, and the moment is refused where it was to come. */
+  #judgeOrderThen({ maker, hashes: [hash = '0x'], answer }: Visit, { at, end }: NonNullable<Visit['asOf']>): string[] {
+    if (answer === undefined) return [];
+    const partition = this.#partitionOf(maker, hash);
+    const facts = (this.#parts.partitions[partition] ?? []).map((record) => ({
+      ...record,
+      fact: decodeMakerEvent(record),
+    }));
+    const [first = '', offset] = at.split(':');
+    const blocks = facts.flatMap(({ fact, offset: of }) =>
+      'type' in fact && fact.type === 'BlockProcessed' ? [{ number: fact.block.number, offset: of }] : [],
+    );
+    const last = blocks.findLast(({ number }) => number <= Number(first));
+    const before = offset === undefined ? (last?.offset ?? -1n) + 1n : BigInt(offset) + 1n;
+    const isReached = offset !== undefined || blocks.some((one) => one.number >= Number(first) && one.offset < end);
+    const replay = this.#parts.replays[partition];
+    const lines = replay === undefined ? [] : historyOf(replay, maker);
+    const must = lines.filter((line) => line.hash === hash && line.offset < before).map(({ line }) => line);
+    const isHeld = facts.some(({ fact }) => 'type' in fact && fact.type === 'QuarantineLifted' && fact.maker === maker);
+    const { reply } = answer;
+    if (isRefusal(reply)) {
+      const isKnown = must.some((line) => line.includes(' OPENED ')) && !isHeld;
+      const isWrong = (reply.code === 'invalid_request' && isReached) || (reply.code === 'not_found' && isKnown);
+      return isWrong || reply.code === 'gone' ? [`${this.#name(hash)} at ${at} is ${reply.code}, and was ${must}`] : [];
+    }
+    const { timeline }: OrderReport = JSON.parse(String(reply.body));
+    const is = timeline.map((entry) => lineOf(entry, hash));
+    const isRight = (isHeld ? must.slice(0, is.length) : must).join() === is.join();
+    return isRight ? [] : [`the timeline of ${this.#name(hash)} up to ${at} is ${is}, and must be ${must}`];
   }
 
   /** The last page reaches behind every write that was answered to the maker before. */
