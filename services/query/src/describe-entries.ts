@@ -9,9 +9,10 @@ export interface LoggedFact {
   readonly loggedAtMs: number;
 }
 
-/** Describes an entry by its fact. Undefined where the log does not hold the fact any more. */
-export function describeEntry(entry: HistoryEntry, logged: LoggedFact | undefined): TimelineEntry | undefined {
-  if (logged === undefined) return undefined;
+/** Describes an entry by its fact. @param facts by offset, as `readFacts` reads them */
+export function describeEntry(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): TimelineEntry {
+  const logged = facts.get(entry.logOffset);
+  if (logged === undefined) throw new Error(`the fact at ${entry.partition}:${entry.logOffset} was not read`);
   const { fact, loggedAtMs } = logged;
   const at = { position: `${entry.partition}:${entry.logOffset}`, loggedAtMs };
   if (entry.happened !== 'FILLED') {

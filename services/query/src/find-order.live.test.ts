@@ -21,6 +21,11 @@ async function asking(orderHash = '') {
 }
 const ask = async (orderHash?: string) => (await asking(orderHash))();
 
+async function prune(): Promise<void> {
+  await running.postgres.query('truncate order_history, fills');
+  await running.postgres.query('update projections set history_from = next_offset');
+}
+
 test('an order on its way is waited for, and is not said to be unknown', async () => {
   const [placed] = await running.projector.place(wallet);
   expect(await ask(placed?.orderHash)).toEqual([503, 'unavailable']);
@@ -33,12 +38,13 @@ test('an order whose history is pruned is gone', async () => {
     `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds)
      select order_hash, maker, partition, 'ACCEPTED', 0, expires_at_seconds from orders`,
   );
+  await prune();
   expect(await ask(placed?.orderHash)).toEqual([410, 'gone']);
 });
 
 test('a page behind what is pruned is gone, and without a cursor the history begins with what is kept', async () => {
   await running.projector.project();
-  await running.postgres.query('update projections set history_from = next_offset');
+  await prune();
   const read = (more = '') => running.ask('history', wallet, more);
   const answer = await read('&cursor=0');
   expect([answer.status, await answer.json()]).toMatchObject([410, { code: 'gone' }]);

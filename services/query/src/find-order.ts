@@ -42,6 +42,6 @@ function describeOrder({ submitted, entries, facts }: FoundOrder): OrderReport {
     remainingMakingAmount: quantity(last.remaining),
     filledMakingAmount: quantity(BigInt(order.making.amount) - last.remaining),
     acceptedAtMs,
-    timeline: entries.flatMap((entry) => describeEntry(entry, facts.get(entry.logOffset)) ?? []),
+    timeline: entries.map((entry) => describeEntry(entry, facts)),
   };
 }

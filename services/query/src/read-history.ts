@@ -70,7 +70,7 @@ export function readNewsFrom({ rows, log, topic }: Pick<HistorySources, 'rows' |
     if (facts === undefined) return undefined;
     const news = new Map<Hex, ReadEntry[]>(asked.makers.map((maker) => [maker, []]));
     for (const maker of quarantined) news.delete(maker);
-    for (const entry of entries) news.get(entry.maker)?.push(...describe(entry, facts));
+    for (const entry of entries) news.get(entry.maker)?.push(describe(entry, facts));
     return news;
   };
 }
@@ -91,14 +91,12 @@ export function readEntriesFrom(
     if (page === undefined) return rowsAreAway;
     const facts = await readFacts(log, { topic, partition }, page.entries);
     if (facts === undefined) return logIsAway;
-    return { ...page, entries: page.entries.flatMap((entry) => describe(entry, facts)) };
+    return { ...page, entries: page.entries.map((entry) => describe(entry, facts)) };
   };
 }
 
-/** Empty where the log does not hold the fact any more. */
-function describe(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): ReadEntry[] {
-  const described = describeEntry(entry, facts.get(entry.logOffset));
-  return described === undefined ? [] : [{ entry, described: { orderHash: entry.orderHash, ...described } }];
+function describe(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): ReadEntry {
+  return { entry, described: { orderHash: entry.orderHash, ...describeEntry(entry, facts) } };
 }
 
 /** Reads a page with everything in it that was answered to its maker before. */

@@ -14,7 +14,7 @@ export interface FoundOrder {
   readonly submitted: OrderSubmitted;
   /** Oldest first; never empty. */
   readonly entries: readonly HistoryEntry[];
-  /** By offset; one that the log does not hold any more is not there. */
+  /** By offset. */
   readonly facts: ReadonlyMap<bigint, LoggedFact>;
   /** The number of the maker's own writes that it may not show yet; undefined where that is not known. */
   readonly lag: number | undefined;
@@ -62,7 +62,7 @@ const gone: Refusal = {
   detail: 'the order was accepted, and its history is not kept any more: the operator has the log',
 };
 
-/** The facts of entries, by their offsets. Undefined where the log does not answer. */
+/** The facts of entries, by their offsets. Undefined where the log does not answer, or does not hold one of them. */
 export async function readFacts(
   log: Pick<Log, 'readRecords'>,
   from: { readonly topic: string; readonly partition: number },
@@ -76,5 +76,5 @@ export async function readFacts(
     const fact = decodeMakerEvent(record);
     if (!('unreadable' in fact)) facts.set(offset, { fact, loggedAtMs: record.timestampMs });
   }
-  return facts;
+  return facts.size === offsets.length ? facts : undefined;
 }
