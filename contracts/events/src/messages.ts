@@ -134,7 +134,7 @@ export function misplacement(
 
 /** Reads a message of `limit-orders.book.v1` that is not a tombstone, or returns why it cannot be read. */
 export function decodeBookRecord(
-  message: Pick<Message, 'headers'> & { value: Buffer | null },
+  message: Pick<Message, 'headers'> & { value: Buffer | string | null },
 ): BookRecord | Unreadable {
   return decode(bookRecord, message);
 }
@@ -182,7 +182,7 @@ function encode(type: string, key: string | null, data: object, context: Message
 
 function decode<T>(
   schema: z.ZodType<T>,
-  { headers, value }: Pick<Message, 'headers'> & { value: Buffer | null },
+  { headers, value }: Pick<Message, 'headers'> & { value: Buffer | string | null },
 ): T | Unreadable {
   const name = headers['ce_type'];
   if (name === undefined) return { unreadable: 'the header ce_type is missing' };
@@ -191,7 +191,7 @@ function decode<T>(
   if (value === null) return { unreadable: 'the value is empty' };
   let data: unknown;
   try {
-    data = JSON.parse(value.toString('utf8'));
+    data = JSON.parse(String(value));
   } catch (error) {
     return { unreadable: `the value is not JSON: ${(error as Error).message}` };
   }

@@ -9,14 +9,14 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-import { BookHash } from './hash-book.js';
+import { type BookDigest, BookHash } from './hash-book.js';
 import { createEntryPacker } from './pack-entries.js';
 
-/** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
+/** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is JSON, and null in a tombstone. */
 export interface FeedRecord {
   readonly partition: number;
   readonly key: string;
-  readonly value: Buffer | null;
+  readonly value: Buffer | string | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -94,6 +94,11 @@ export class Book {
     return Math.min(...[...this.#clocks.values()].map(({ block }) => block.timestamp));
   }
 
+  /** What a clock of the partition would say now. */
+  digestOf(partition: number): BookDigest {
+    return (this.#hashes.get(partition) ?? new BookHash()).digest;
+  }
+
   /**
    * From now on each clock has to agree with what the book holds of its partition. Call it when all that the topic held at the start
    * is applied: before that, compaction has left out what was replaced since.
@@ -145,7 +150,7 @@ export class Book {
     assertGrows(record, news.position, before?.position);
     if (before !== undefined && news.block.number < before.block.number)
       throw violation(record, `block ${news.block.number} came after block ${before.block.number}`);
-    const { entries, hash } = (this.#hashes.get(record.partition) ?? new BookHash()).digest;
+    const { entries, hash } = this.digestOf(record.partition);
     const { book } = news;
     if (this.#isWhole && book !== undefined && (book.entries !== entries || book.hash !== hash)) {
       const held = `the book has ${entries} orders with the hash ${hash}, and must have ${book.entries} with ${book.hash}`;

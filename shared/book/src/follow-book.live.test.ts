@@ -4,9 +4,9 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
-import type { BookChange, FeedRecord } from './book.js';
+import type { BookChange } from './book.js';
 import { followBook } from './follow-book.js';
-import { clockRecord, entryRecord, hashOf, tombstone } from './testing/feed-records.js';
+import { clockRecord, entryRecord, hashOf, type KafkaRecord, tombstone } from './testing/feed-records.js';
 
 const names = topicNames(`book-${randomBytes(4).toString('hex')}.`);
 const [first, second, third] = [hashOf('01'), hashOf('02'), hashOf('03')];
@@ -15,7 +15,7 @@ beforeAll(() => log.createTopics(topicSpecs(names, 4).map((spec) => ({ ...spec, 
 afterAll(() => log.close());
 
 /** As the projector: the records of one transaction. */
-async function publish(...records: readonly FeedRecord[]): Promise<void> {
+async function publish(...records: readonly KafkaRecord[]): Promise<void> {
   const publisher = log.createFencedPublisher({ transactionalId: `${names.book}-3`, timeoutMs: 60_000 });
   await publisher.publish(records.map((record) => ({ ...record, topic: names.book })));
   await publisher.close();

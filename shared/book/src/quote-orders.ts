@@ -71,7 +71,7 @@ export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs)
  * @param options `backups`: a share in percent of the amount that the spare orders are to cover, 0 unless given
  */
 export function quote(
-  orders: RankedOrders,
+  orders: Pick<RankedOrders, 'executable' | 'blockOf'>,
   pair: Pair,
   asked: Asked,
   options: When & Costs & { readonly backups?: number },

@@ -63,6 +63,14 @@ export class RankedOrders {
     this.#count(before, after);
   }
 
+  /** Every pair with an order in it, and how many it has. */
+  *pairs(): Generator<Pair & { readonly orders: number }, void, void> {
+    for (const [pair, { size }] of this.#pairs) {
+      const [tokenIn, tokenOut] = [pair.slice(0, pair.length / 2), pair.slice(pair.length / 2)] as [Address, Address];
+      yield { tokenIn, tokenOut, orders: size };
+    }
+  }
+
   /** The orders of the pair, the best price first, then the oldest; as long as nothing changes. */
   *executable(
     { tokenIn, tokenOut }: Pair,

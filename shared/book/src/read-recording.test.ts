@@ -18,7 +18,10 @@ async function* linesOf(all: readonly (typeof records)[number][]): AsyncGenerato
 }
 
 test('a record is its line, byte for byte', () => {
-  for (const record of records) expect(parseLine(lineOf(timed(record, 0)))).toEqual(timed(record, 0));
+  for (const record of records) {
+    const value = record.value === null ? null : String(record.value);
+    expect(parseLine(lineOf(timed(record, 0)))).toEqual({ ...timed(record, 0), value });
+  }
   const gone = timed(tombstone(first, 'FILLED', { offset: 4 }), 7);
   expect(JSON.parse(lineOf(gone))).toMatchObject({ value: null, timeMs: 1_700_000_000_007 });
 });

@@ -6,7 +6,7 @@ export interface RecordedRecord extends FeedRecord {
   readonly timeMs: number;
 }
 
-/** The line of a record: JSON with `partition`, `key`, `headers`, `value` (as it is, or null) and perhaps `timeMs`. */
+/** The line of a record, in a recording and over HTTP: JSON with `partition`, `key`, `headers`, `value` (as it is, or null) and perhaps `timeMs`. */
 export function lineOf({ partition, key, headers, value, timeMs }: FeedRecord & Partial<RecordedRecord>): string {
   const time = timeMs === undefined ? '' : `,"timeMs":${timeMs}`;
   const place = `"partition":${partition},"key":${JSON.stringify(key)}`;
@@ -16,7 +16,7 @@ export function lineOf({ partition, key, headers, value, timeMs }: FeedRecord & 
 /** @param line as `lineOf` writes it; values of the feed are JSON as JavaScript writes it, so they stay byte for byte */
 export function parseLine(line: string): RecordedRecord {
   const { value, ...record } = JSON.parse(line);
-  return { ...record, value: value === null ? null : Buffer.from(JSON.stringify(value)) };
+  return { ...record, value: value === null ? null : JSON.stringify(value) };
 }
 
 /** Reads a recorded feed to its end, in place of Kafka. @param lines of its file, unpacked */

@@ -43,7 +43,8 @@ export async function replayFeed(
     if (waitMs > 0 || due.length === APPENDED_RECORDS_MAX) await append();
     if (waitMs > 0) await pause(waitMs);
     const { partition, key, headers } = record;
-    due.push({ topic, partition, key, headers, value: isFresh ? freshened(record, toNow) : record.value });
+    const value = isFresh ? freshened(record, toNow) : record.value;
+    due.push({ topic, partition, key, headers, value: value === null ? null : Buffer.from(String(value)) });
     count += 1;
   }
   await append();
@@ -71,9 +72,9 @@ async function countPartitions(file: string): Promise<number> {
   return last + 1;
 }
 
-function freshened({ value }: RecordedRecord, toNow: (ms: number) => number): Buffer | null {
+function freshened({ value }: RecordedRecord, toNow: (ms: number) => number): string | null {
   if (value === null) return null;
-  const data = JSON.parse(value.toString());
+  const data = JSON.parse(String(value));
   const seconds = (time: number) => Math.floor(toNow(time * 1000) / 1000);
   if (data.block !== undefined) data.block.timestamp = seconds(data.block.timestamp);
   else
@@ -81,5 +82,5 @@ function freshened({ value }: RecordedRecord, toNow: (ms: number) => number): Bu
       routableUntil: seconds(data.routableUntil),
       acceptedAtMs: Math.floor(toNow(data.acceptedAtMs)),
     });
-  return Buffer.from(JSON.stringify(data));
+  return JSON.stringify(data);
 }

@@ -10,17 +10,22 @@ import type { BookDigest } from '../hash-book.js';
 
 const TOPIC_PARTITION = 3;
 
+/** A record with its value as Kafka has it. */
+export type KafkaRecord = FeedRecord & { readonly value: Buffer | null };
+
 /** Where a record's fact is in the log, and which of its messages it is. */
 export interface Place {
   readonly offset: number;
   readonly index?: number;
+  /** Of log and topic; 3 unless given. */
+  readonly partition?: number;
 }
 
 /** A hash of one repeated byte. */
 export const hashOf = (byte: string): Hex => `0x${byte.repeat(32)}`;
 
 /** An order that is open, VALIDATING unless said otherwise, as the projector publishes it. */
-export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEntry> = {}): FeedRecord {
+export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEntry> = {}): KafkaRecord {
   const address = `0x${'aa'.repeat(20)}` as const;
   const entry = {
     type: 'BookEntry',
@@ -38,33 +43,37 @@ export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEnt
     remainingMakingAmount: '0xa',
     routableUntil: 940,
     acceptedAtMs: 0,
-    position: { partition: TOPIC_PARTITION, offset: String(place.offset) },
+    position: { partition: place.partition ?? TOPIC_PARTITION, offset: String(place.offset) },
     causes: ['SUBMITTED'],
     status: 'VALIDATING',
     ...given,
   } as BookEntry;
-  return recordOf(encodeBookRecord(entry, contextOf(place)));
+  return recordOf(place, encodeBookRecord(entry, contextOf(place)));
 }
 
 /** The partition's clock after a block whose `BlockProcessed` is at the place. */
-export function clockRecord(block: number, place: Place, timestamp = block, book?: BookDigest): FeedRecord {
-  const position = { partition: TOPIC_PARTITION, offset: String(place.offset + 1) };
+export function clockRecord(block: number, place: Place, timestamp = block, book?: BookDigest): KafkaRecord {
+  const position = { partition: place.partition ?? TOPIC_PARTITION, offset: String(place.offset + 1) };
   const ref = { number: block, hash: hashOf('bb'), timestamp };
   return recordOf(
+    place,
     encodeBookRecord({ type: 'BookClock', block: ref, position, ...(book && { book }) }, contextOf(place)),
   );
 }
 
-export function tombstone(orderHash: Hex, removal: BookRemovalReason, place: Place): FeedRecord {
-  const position = { partition: TOPIC_PARTITION, offset: String(place.offset) };
+export function tombstone(orderHash: Hex, removal: BookRemovalReason, place: Place): KafkaRecord {
+  const position = { partition: place.partition ?? TOPIC_PARTITION, offset: String(place.offset) };
   const headers = bookRemovalHeaders(removal, `0x${'aa'.repeat(20)}`, position, contextOf(place));
-  return { partition: TOPIC_PARTITION, key: orderHash, value: null, headers };
+  return { partition: position.partition, key: orderHash, value: null, headers };
 }
 
-function recordOf({ key, value, headers }: ReturnType<typeof encodeBookRecord>): FeedRecord {
-  return { partition: TOPIC_PARTITION, key: key ?? '', value, headers };
+function recordOf(
+  { partition = TOPIC_PARTITION }: Place,
+  { key, value, headers }: ReturnType<typeof encodeBookRecord>,
+): KafkaRecord {
+  return { partition, key: key ?? '', value, headers };
 }
 
-function contextOf({ offset, index = 0 }: Place) {
-  return { id: `${TOPIC_PARTITION}:${offset}:${index}`, source: '/makerbook/test', timeMs: 0 };
+function contextOf({ offset, index = 0, partition = TOPIC_PARTITION }: Place) {
+  return { id: `${partition}:${offset}:${index}`, source: '/makerbook/test', timeMs: 0 };
 }
