@@ -1,7 +1,7 @@
 import type { BookClock, BookEntry } from '@makerbook/contracts-events';
 import { Book, type BookChange, type FeedRecord } from './book.js';
 
-/** A client of Kafka, as far as the book needs one. It reads committed records alone. */
+/** A client of Kafka that reads committed records alone, as far as the book needs one; or `readOverHttp`. */
 export interface FeedReader {
   /** Reads all partitions from their beginning, and goes on. */
   followTopic(options: {
@@ -14,7 +14,7 @@ export interface FeedReader {
   }): {
     /** Resolves when all that the topic held at the start has been handed over. */
     readonly caughtUp: Promise<void>;
-    /** The next offset to be read, by partition. */
+    /** The next offset to be read, by partition; empty until the partitions are known. */
     positions(): readonly bigint[];
     stop(): Promise<void>;
   };
@@ -25,7 +25,7 @@ export interface FollowBookOptions {
   readonly topic: string;
   /** After each record, in the order of its partition; also for all that the topic held at the start. */
   readonly onChange?: (change: BookChange) => void;
-  /** A FeedViolation, or an error of `onChange`: nothing is read any more, and the book is not to be used. */
+  /** A FeedViolation, an error of `onChange`, or of the reader: nothing is read any more. Drop the book, and follow it anew. */
   readonly onFatal: (error: Error) => void;
 }
 

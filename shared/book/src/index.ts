@@ -6,4 +6,5 @@ export * from './follow-book.js';
 export * from './hash-book.js';
 export * from './quote-orders.js';
 export { type Executable, type Pair, RankedOrders, type When } from './rank-orders.js';
+export * from './read-over-http.js';
 export * from './read-recording.js';

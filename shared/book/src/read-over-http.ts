@@ -1,0 +1,144 @@
+import type { FeedReader } from './follow-book.js';
+import { parseLine } from './read-recording.js';
+
+export interface HttpFeedOptions {
+  /** Of the service, as `https://host`. */
+  readonly baseUrl: string;
+  /** Of the reader, where the operator lets named readers alone read. */
+  readonly key?: string;
+  readonly fetch?: typeof fetch;
+}
+
+/** The feed cannot be read on from where it was: drop the book, and follow it anew. */
+export class FeedLost extends Error {
+  override readonly name = 'FeedLost';
+}
+
+/** The service writes something every 5 s at least: a longer silence means that the connection is dead. */
+const SILENCE_MS_MAX = 15_000;
+const RETRY_MS = 1_000;
+/** The last line of a snapshot begins so, and no record does. */
+const END = '{"cursor":';
+
+/**
+ * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it ends. It
+ * waits while the service cannot answer. `onFatal` gets a FeedLost where the snapshot is cut or the stream cannot be resumed, and
+ * an Error where the service refuses the reader.
+ */
+export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFeedOptions): FeedReader {
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${key}` };
+  return {
+    followTopic({ onRecords, onFatal }) {
+      const stopping = new AbortController();
+      const caughtUp = Promise.withResolvers<void>();
+      let cursor = '';
+
+      /** Opens an answer, as soon as the service gives one. @throws Error where it refuses for good */
+      async function open(path: string): Promise<AsyncGenerator<string>> {
+        for (;;) {
+          const connection = new AbortController();
+          const cut = () => connection.abort();
+          const signal = AbortSignal.any([stopping.signal, connection.signal]);
+          const silence = setTimeout(cut, SILENCE_MS_MAX);
+          const asked = fetch(`${baseUrl}/v0alpha/book/${path}`, { signal, ...(headers && { headers }) });
+          const answer = await asked.catch(() => undefined).finally(() => clearTimeout(silence));
+          stopping.signal.throwIfAborted();
+          if (answer?.ok && answer.body !== null) return readLines(answer.body, cut);
+          if (answer !== undefined && answer.status !== 429 && answer.status < 500) throw await errorOf(answer);
+          await pause(1_000 * Number(answer?.headers.get('retry-after') ?? 0) || RETRY_MS, stopping.signal);
+        }
+      }
+
+      function hand(line: string): void {
+        const record = parseLine(line);
+        onRecords(record.partition, [record]);
+      }
+
+      async function readSnapshot(): Promise<void> {
+        for await (const line of await open('snapshot')) {
+          if (line.startsWith(END)) cursor = JSON.parse(line).cursor;
+          else hand(line);
+        }
+        if (cursor === '') throw new FeedLost('the snapshot was cut before its end');
+      }
+
+      async function readStream(): Promise<void> {
+        let [id, data, event] = ['', '', ''];
+        for await (const line of await open(`stream?after=${cursor}`)) {
+          if (line.startsWith('id: ')) id = line.slice(4);
+          else if (line.startsWith('event: ')) event = line.slice(7);
+          else if (line.startsWith('data: ')) data = line.slice(6);
+          else if (line === '' && event !== '') {
+            if (event === 'end') return;
+            hand(data);
+            cursor = id;
+            event = '';
+          }
+        }
+      }
+
+      async function run(): Promise<void> {
+        await readSnapshot();
+        caughtUp.resolve();
+        for (;;) {
+          const before = cursor;
+          await readStream();
+          // A process that ends each stream is not flooded.
+          if (cursor === before) await pause(RETRY_MS * Math.random(), stopping.signal);
+        }
+      }
+
+      const reading = run().catch((error: Error) => {
+        if (!stopping.signal.aborted) onFatal(error);
+      });
+      return {
+        caughtUp: caughtUp.promise,
+        positions: () =>
+          cursor === '' ? [] : cursor.split(',').map((item) => BigInt(item.split(':')[0]?.replace('-', '0') ?? 0)),
+        stop: async () => {
+          stopping.abort();
+          await reading;
+        },
+      };
+    },
+  };
+}
+
+/** The whole lines of a body, until it ends, is cut or falls silent. */
+async function* readLines(body: ReadableStream<Uint8Array>, cut: () => void): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const silence = setTimeout(cut, SILENCE_MS_MAX);
+      const { done, value = '' } = await reader.read().catch(() => ({ done: true, value: '' }));
+      clearTimeout(silence);
+      if (done) return;
+      const lines = (rest + value).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } finally {
+    cut();
+  }
+}
+
+async function errorOf(answer: Response): Promise<Error> {
+  const text = await answer.text();
+  const message = `the service answers ${answer.status}: ${text}`;
+  return answer.status === 410 ? new FeedLost(message) : new Error(message);
+}
+
+/** @throws the reason of the signal, as soon as it is aborted */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    function end(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    }
+  });
+}
