@@ -8,6 +8,7 @@ export interface Answered {
   readonly endpoint: string;
   readonly status: number;
   readonly maker?: string | undefined;
+  readonly reader?: string | undefined;
   readonly code?: string;
   /** The item of the request that was refused. */
   readonly index?: number;

@@ -13,6 +13,8 @@ export interface RequestNotes {
   isStream?: boolean;
   /** The maker; if the signature was not verified, the one that the request names. */
   maker?: string;
+  /** The reader of the book. */
+  reader?: string;
 }
 
 /** A request's own method and path may be anything: attributes and labels are bounded. */

@@ -15,8 +15,15 @@ export interface ApiRequest {
   readonly headers: IncomingHttpHeaders;
   /** The parsed JSON; undefined on a route without a body. */
   readonly body: unknown;
-  /** Notes the maker and the number of orders of the request, for its span and its line in the log. */
-  readonly describe: (subject: { readonly maker?: string | undefined; readonly orders?: number }) => void;
+  /** Notes the maker, or the reader, and the number of orders of the request, for its span and its line in the log. */
+  readonly describe: (subject: Subject) => void;
+}
+
+/** What a request is about, or who asks. */
+export interface Subject {
+  readonly maker?: string | undefined;
+  readonly reader?: string;
+  readonly orders?: number;
 }
 
 /** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the limit per client. */

@@ -166,9 +166,10 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
     query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt)),
     headers: request.headers,
     body: request.body,
-    describe: ({ maker, orders }) => {
+    describe: ({ maker, reader, orders }) => {
       if (maker !== undefined) notes.maker = maker;
-      describeSpan({ 'makerbook.maker': maker, 'makerbook.orders': orders });
+      if (reader !== undefined) notes.reader = reader;
+      describeSpan({ 'makerbook.maker': maker, 'makerbook.reader': reader, 'makerbook.orders': orders });
     },
   };
 }
@@ -214,6 +215,7 @@ function answerAndLog(log: AnswerLog): Answer {
         endpoint: `${request.method} ${typeof route === 'string' ? route : request.path.slice(0, PATH_CHARS_MAX)}`,
         status: response.statusCode,
         ...(notes.maker === undefined ? {} : { maker: notes.maker }),
+        ...(notes.reader === undefined ? {} : { reader: notes.reader }),
         ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.detail }),
         ...(refusal?.index === undefined ? {} : { index: refusal.index }),
       };
