@@ -69,6 +69,17 @@ const end = {
   cause: { kind: 'log', ...filledBy, block: block(200000007) },
 };
 
+const pair = { tokenIn: placement.order.taking.token, tokenOut: placement.order.making.token };
+const level = { price: { numerator: '1', denominator: '2' }, amountIn: '50', amountOut: '100', orders: 1, gas: 72_000 };
+const held = { block: block(200000007), ageSeconds: 0.4 };
+const clock = {
+  partition: 0,
+  key: 'clock:0',
+  headers: { ce_id: '0:1310:0', ce_type: 'makerbook.BookClock.v1', ce_time: '2027-01-15T08:00:07.100Z' },
+  value: { block: block(200000007), position: { partition: 0, offset: '1311' } },
+};
+const partition = { partition: 0, position: { partition: 0, offset: '1310' }, entries: 0, hash: `0x${'0'.repeat(64)}` };
+
 export const examples = {
   placements: [placement, otherPlacement],
   placed: [
@@ -221,6 +232,20 @@ export const examples = {
   },
   patchedQuote:
     '0xdbde5e4c00000000000000000000000000000000000000000000000000000000000000070000000000000000000000002000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000138800000000000000000000000030000000000000000000000000000000000000030000000000000000000000001a642f0e3c3af545e7acbd38b07251b3990914f100000000000000000000000000000000000000000000000000000000ffffffff0000000000000000000000000000000000000000000000000000000000000120000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000001a0000000000000000000000000000000000000000000000000000000000000001450000000000000000000000000000000000000050000000000000000000000000000000000000000000000000000000000000000000000000000000000000001000000000000000000000000000000000000000000000000000000000000044c0000000000000000000000000000000000000000000000000000000000000041aff8250d29b453f77cdd4cd9d40dbd0954d47cc927a013757f5079bab723be8e450f280efa3f5761a6f2b603fd54fc1eb58f44f08e47503b10b1da05e2b5dacd1c00000000000000000000000000000000000000000000000000000000000000',
+  bookCursor: '1310:0',
+  bookSnapshot: `${JSON.stringify(clock)}\n${JSON.stringify({ cursor: '1310:0', partitions: [partition] })}\n`,
+  bookStream: `id: 1310:0\nevent: clock\ndata: ${JSON.stringify(clock)}\n\n`,
+  pairs: { ...held, pairs: [{ ...pair, orders: 1, best: level }] },
+  ladder: { ...pair, ...held, levels: [level] },
+  bookQuote: {
+    ...pair,
+    ...held,
+    amountIn: '50',
+    amountOut: '100',
+    gas: 72_000,
+    fills: [{ ...placement, orderHash, makingAmount: '100', takingAmount: '50', executable: '100' }],
+    spares: [],
+  },
   info: {
     serviceName: exampleDomain.serviceName,
     chainId: exampleDomain.chainId,

@@ -1,3 +1,4 @@
+export * from './book.js';
 export * from './examples.js';
 export * from './exits.js';
 export * from './info.js';

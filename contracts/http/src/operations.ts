@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bookOperations } from './book-operations.js';
 import { examples } from './examples.js';
 import {
   cancelAllInput,
@@ -50,7 +51,7 @@ export type ErrorCases = Readonly<Partial<Record<ProblemCode, ErrorCase>>>;
 
 /** A body as it is taken or sent. */
 export interface Content {
-  readonly type: 'application/json' | 'text/plain' | 'text/html' | 'text/event-stream';
+  readonly type: 'application/json' | 'application/x-ndjson' | 'text/plain' | 'text/html' | 'text/event-stream';
   readonly schema: z.ZodType;
   readonly example?: unknown;
 }
@@ -64,7 +65,7 @@ export interface Operation {
   readonly path: string;
   /** The section of the interface. */
   readonly section: string;
-  readonly tag: 'Limit orders' | 'Quotes' | 'Documents';
+  readonly tag: 'Limit orders' | 'Book' | 'Quotes' | 'Documents';
   readonly summary: string;
   readonly description: string;
   /** The `{names}` of the path. */
@@ -741,6 +742,7 @@ export const operations = {
   nameCancelKeys,
   setFillCap,
   describeService,
+  ...bookOperations,
   patchQuote,
   readOpenApi: document(paths.openApi, 'application/json', 'This interface as OpenAPI 3.1'),
   readAsyncApi: document(paths.asyncApi, 'application/json', 'The topics of the log and the feeds as AsyncAPI 3'),

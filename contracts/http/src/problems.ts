@@ -20,6 +20,7 @@ export const problemKinds = {
   duplicate: kind(400, 'The order exists already'),
   no_changes: kind(400, 'The request changes nothing'),
   invalid_date: kind(400, 'The transaction data is not valid'),
+  unauthorized: kind(401, 'A key of a reader is needed'),
   invalid_signature: kind(403, 'The signature is not valid'),
   maker_not_whitelisted: kind(403, 'The maker is not on the whitelist'),
   request_expired: kind(403, 'The signed request is outside its time window'),

@@ -107,7 +107,7 @@ test('the HTTPRoute routes as deploy/routes.json says', () => {
 });
 
 test('the policies of Envoy Gateway pass whole requests on, of the size and in the time that deploy/README.md says', () => {
-  const targets = (kind: string) => [{ group: 'gateway.networking.k8s.io', kind, name: 'makerbook' }];
+  const targets = (kind: string, name = 'makerbook') => [{ group: 'gateway.networking.k8s.io', kind, name }];
   const size = `${Number(limitSettings.BODY_BYTES_MAX.fallback) / 1024}Ki`;
   const idle = '60s';
   const [, idleMsMax] = /IDLE_MS_MAX = ([\d_]+)/.exec(readText('shared/http/src/open-server.ts')) ?? [];
@@ -125,11 +125,15 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
       requestBuffer: { limit: size },
       timeout: { http: { requestTimeout: '30s', connectionIdleTimeout: idle } },
     },
+    {
+      targetRefs: targets('HTTPRoute', 'book'),
+      timeout: { http: { connectionIdleTimeout: idle } },
+    },
   ]);
 });
 
 describeOverlays((manifests, overlay) => {
-  test('the gateway may reach ingress and query from its own namespace', () => {
+  test('the gateway may reach ingress, query and feed from its own namespace', () => {
     const policy = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'api');
     const [rule] = fieldOf<{ from: unknown[] }[]>(policy, 'ingress');
     const namespace = overlay === 'production' ? 'envoy-gateway-system' : 'gateway';
@@ -142,7 +146,7 @@ describeOverlays((manifests, overlay) => {
       const ports = Object.fromEntries(
         (spec.containers[0]?.ports ?? []).map((port) => [port.name, port.containerPort]),
       );
-      const api = ['ingress', 'query'].includes(service) ? { http: Number(apiSettings.PORT.fallback) } : {};
+      const api = ['ingress', 'query', 'feed'].includes(service) ? { http: Number(apiSettings.PORT.fallback) } : {};
       expect({ service, ports }).toEqual({ service, ports: { ops: Number(opsSettings.OPS_PORT.fallback), ...api } });
     }
   });

@@ -98,6 +98,7 @@ test('the gateway routes by method and path as deploy/routes.json says', () => {
   const conf = readText('deploy/compose/gateway/makerbook.conf');
   // The rules, and the lines that say the same. nginx takes an exact location before a pattern.
   expect(routes).toEqual([
+    { path: '/v0alpha/book', match: 'prefix', service: 'feed' },
     { path: '/v0alpha/limit-orders/info', match: 'exact', service: 'query' },
     { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'prefix', service: 'query' },
     { path: '/v0alpha', match: 'prefix', service: 'ingress' },
@@ -107,6 +108,7 @@ test('the gateway routes by method and path as deploy/routes.json says', () => {
     { path: '/asyncapi.json', match: 'exact', service: 'query' },
     { path: '/docs', match: 'prefix', service: 'query' },
   ]);
+  expect(conf).toContain('location ~ ^/v0alpha/book(/|$) { proxy_pass http://feed; }');
   expect(conf).toContain('location = /v0alpha/limit-orders/info { proxy_pass http://query; }');
   expect(conf).toContain('location = / { proxy_pass http://query; }');
   expect(conf).toContain('location ~ ^/(docs(/|$)|(openapi|asyncapi)\\.json$) { proxy_pass http://query; }');

@@ -8,6 +8,7 @@ const exportOf: Readonly<Record<string, string>> = {
   projector: 'projectorSettings',
   ingress: 'ingressSettings',
   query: 'querySettings',
+  feed: 'feedSettings',
 };
 
 /**

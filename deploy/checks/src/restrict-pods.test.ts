@@ -5,9 +5,18 @@ import { describeOverlays } from './testing/describe-overlays.js';
 import { expectReadOnly, expectRestricted } from './testing/expect-restricted.js';
 
 /** Secrets that the repository must not hold: README.md says how each is made. */
-const outside = ['postgres-app', 'redis', 'redis-certificate', 'chain', 'quote-signer', 'gateway-certificate'];
+const outside = [
+  'postgres-app',
+  'redis',
+  'redis-certificate',
+  'chain',
+  'quote-signer',
+  'gateway-certificate',
+  'book-readers',
+];
 /** Secrets that the operators of Strimzi and CloudNativePG make. */
-const madeByOperators = /^(kafka-(cluster-ca-cert|ingress|query|chain-watcher|projector|operator|keda)|postgres-ca)$/;
+const madeByOperators =
+  /^(kafka-(cluster-ca-cert|ingress|query|feed|chain-watcher|projector|operator|keda)|postgres-ca)$/;
 
 describeOverlays((manifests) => {
   const pods = readPods(manifests);

@@ -22,6 +22,7 @@ const secrets: Readonly<Record<string, string>> = {
   'redis/query': 'redis://query:secret@redis:6379/0',
   'chain/rpc-url': 'https://node.example.com/key',
   'quote-signer/key': `0x${'1'.repeat(64)}`,
+  'book-readers/readers.json': '[]',
 };
 
 const variablesIn = (settings: Spec): Set<string> =>
@@ -98,7 +99,7 @@ describeOverlays((manifests, overlay) => {
   });
 });
 
-test.each(['chain-watcher', 'ingress', 'operator', 'projector', 'query'])(
+test.each(['chain-watcher', 'feed', 'ingress', 'operator', 'projector', 'query'])(
   'the README of %s has every setting with its default and meaning, and no other',
   async (service) => {
     const readme = readText(`services/${service}/README.md`);

@@ -24,6 +24,7 @@ export const gatewaySettings = {
   CORS_ORIGINS: apiSettings.CORS_ORIGINS,
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
+  FEED_URL: text('Where feed answers, `http://host:port`'),
   MAKERBOOK_DATA: text(
     'Data folder of a stack with a chain of its own, on which the page /docs can prepare makers',
     '',

@@ -5,6 +5,8 @@ const routes = readRoutes();
 
 describe('the routing table', () => {
   test.each([
+    ['GET', '/v0alpha/book/stream', 'feed'],
+    ['POST', '/v0alpha/book', 'feed'],
     ['GET', '/v0alpha/limit-orders', 'query'],
     ['HEAD', '/v0alpha/limit-orders', 'query'],
     ['POST', '/v0alpha/limit-orders', 'ingress'],

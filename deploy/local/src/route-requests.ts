@@ -8,12 +8,12 @@ const routeSchema = z.strictObject({
   path: z.string().startsWith('/'),
   /** `prefix` takes the path itself and everything below it. */
   match: z.enum(['exact', 'prefix']),
-  service: z.enum(['ingress', 'query']),
+  service: z.enum(['ingress', 'query', 'feed']),
 });
 const tableSchema = z.strictObject({ routes: z.array(routeSchema).min(1) });
 
 export type Route = z.infer<typeof routeSchema>;
-/** A service that answers requests of makers. */
+/** A service that answers requests. */
 export type RoutedService = Route['service'];
 
 /**

@@ -39,6 +39,7 @@ beforeAll(async () => {
     CORS_ORIGINS: ['*'],
     INGRESS_URL: url(ingress),
     QUERY_URL: gone,
+    FEED_URL: 'http://127.0.0.1:1',
     MAKERBOOK_DATA: '',
     OPS_URLS: { ingress: url(ingress), query: gone },
   };

@@ -46,7 +46,8 @@ export async function runGateway(
   local?: Router,
 ): Promise<Gateway> {
   const agent = new Agent({ keepAlive: true, maxSockets: UPSTREAM_SOCKETS_MAX });
-  const targets: Record<RoutedService, string> = { ingress: settings.INGRESS_URL, query: settings.QUERY_URL };
+  const { INGRESS_URL: ingress, QUERY_URL: query, FEED_URL: feed } = settings;
+  const targets: Record<RoutedService, string> = { ingress, query, feed };
   const proxy = openProxy(agent, log);
   const readReadiness = shareResult(() => askAllReadiness(settings.OPS_URLS), READINESS_AGE_MS_MAX);
   const limit = { units: settings.GATEWAY_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS };

@@ -230,6 +230,7 @@ function startGateway(
     ...env,
     INGRESS_URL: url(portOf('ingress')),
     QUERY_URL: url(portOf('query')),
+    FEED_URL: url(portOf('feed')),
     OPS_URLS: services.map(({ name, opsPort }) => `${name}=${url(opsPort)}`).join(','),
   };
   const entry = entryOf('deploy/local', 'gateway.js');

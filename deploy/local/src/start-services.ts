@@ -21,6 +21,7 @@ function listServices(chainWatchers: number) {
     { name: 'projector', service: 'projector', hasApi: false },
     { name: 'chain-watcher', ...watcher },
     ...Array.from({ length: chainWatchers - 1 }, (_, index) => ({ name: `chain-watcher-${index + 2}`, ...watcher })),
+    { name: 'feed', service: 'feed', hasApi: true },
     { name: 'query', service: 'query', hasApi: true },
     { name: 'ingress', service: 'ingress', hasApi: true },
   ];

@@ -25,6 +25,7 @@ export interface RehearsalOptions {
 /** What is taken away, and the alert that has to say so. */
 const expected: Readonly<Record<string, string>> = {
   query: 'QueryDown',
+  feed: 'FeedDown',
   ingress: 'IngressDown',
   projector: 'ProjectorDown',
   'chain-watcher': 'ChainWatcherDown',
@@ -35,7 +36,7 @@ const expected: Readonly<Record<string, string>> = {
 };
 /** What a query reads that has no result before something has happened, or with a setting that is off unless given. */
 const mayBeEmpty =
-  /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures)_total/;
+  /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures|reads|streams_ended|snapshots)_total/;
 /** These alerts on error budgets look back for hours, so they end late. */
 const burnAlerts = readRules()
   .flatMap(({ rules }) => rules)

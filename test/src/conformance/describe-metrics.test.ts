@@ -13,7 +13,7 @@ const root = findRoot();
 const opsShell = 'shared/http/src/serve-ops.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-const services = ['ingress', 'query', 'projector', 'chain-watcher'];
+const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'];
 
 /** Where instruments are made that several services have; shared/telemetry's README describes them. */
 const sharedMakers = [

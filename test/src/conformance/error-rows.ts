@@ -564,6 +564,53 @@ const reading = Object.entries(documents).flatMap(([operation, target], n) =>
   rowsOf(operation as keyof typeof documents, { rate_limited: [spent(6 + n, read(target)())] }),
 );
 
+/** What is read of the book. */
+const [sold, paid] = [`0x${'1a'.repeat(20)}`, `0x${'2b'.repeat(20)}`];
+const quotePath = `/v0alpha/book/quote?tokenIn=${paid}&tokenOut=${sold}`;
+const book = {
+  readSnapshot: '/v0alpha/book/snapshot',
+  streamBook: `/v0alpha/book/stream?after=${new Array(12).fill('-').join(',')}`,
+  listPairs: '/v0alpha/book/pairs',
+  showLadder: `/v0alpha/book/${sold}-${paid}`,
+  quoteAmount: `${quotePath}&amountIn=1`,
+} as const;
+const withMore = (target: string) => read(`${target}${target.includes('?') ? '&' : '?'}more=1`);
+const ofBook = Object.entries(book).flatMap(([operation, target], n) =>
+  rowsOf(operation as keyof typeof book, {
+    invalid_request: [['a parameter is unknown', withMore(target), at('/more')]],
+    // A refusal costs as much, and begins no stream.
+    rate_limited: [spent(40 + n, withMore(target)())],
+  }),
+);
+const bookRows = [
+  ...ofBook,
+  ...rowsOf('streamBook', {
+    invalid_request: [
+      ['there is no cursor', read('/v0alpha/book/stream'), at('/after')],
+      ['the cursor is of fewer partitions', read('/v0alpha/book/stream?after=-,-'), at('/after')],
+      [
+        'the last event is none',
+        () => ({ method: 'GET', target: book.streamBook, headers: { 'Last-Event-ID': 'x' } }),
+        at('/Last-Event-ID'),
+      ],
+    ],
+  }),
+  ...rowsOf('showLadder', {
+    invalid_request: [
+      ['a token is no address', read(`/v0alpha/book/${sold}-0x12`), at('/taking')],
+      ['the limit is too high', read(`${book.showLadder}?limit=201`), at('/limit')],
+    ],
+  }),
+  ...rowsOf('quoteAmount', {
+    invalid_request: [
+      ['no amount is given', read(quotePath), at('/amountIn')],
+      ['both amounts are given', read(`${book.quoteAmount}&amountOut=1`), at('/amountIn')],
+      ['the amount is zero', read(`${quotePath}&amountOut=0x0`), at('/amountIn')],
+      ['the amount is no number', read(`${quotePath}&amountOut=1.5`), at('/amountOut')],
+    ],
+  }),
+];
+
 /** A request of each operation that is answered with 200, or would be if its orders were there. */
 export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = {
   ...reads,
@@ -580,6 +627,11 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   readOpenApi: read(documents.readOpenApi),
   readAsyncApi: read(documents.readAsyncApi),
   readDocs: read(documents.readDocs),
+  readSnapshot: read(book.readSnapshot),
+  streamBook: read(book.streamBook),
+  listPairs: read(book.listPairs),
+  showLadder: read(book.showLadder),
+  quoteAmount: read(book.quoteAmount),
 };
 
 const patching = rowsOf('patchQuote', bodyCases(4, contentTo('PATCH', QUOTE_PATH), '[]'), {
@@ -651,6 +703,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...replacing,
   ...exitRows,
   ...reading,
+  ...bookRows,
   ...patching,
   ...roads,
 ];
@@ -661,6 +714,8 @@ const refusedNew = [ofReplacements, 'whose new order is refused leaves the old o
 /** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
+  unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
+  'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
   'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
   'gone of readHistory': ['services/query/src/find-order.live.test.ts', 'a page behind what is pruned is gone'],
   'order_cancelled of replaceOrders': refusedNew,

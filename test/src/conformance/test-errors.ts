@@ -21,6 +21,7 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   duplicate: [400, false],
   no_changes: [400, false],
   invalid_date: [400, false],
+  unauthorized: [401, false],
   invalid_signature: [403, false],
   maker_not_whitelisted: [403, false],
   request_expired: [403, false],
@@ -160,7 +161,7 @@ export function testAbsence(bedOf: () => OpenBed): void {
   test('every operation is unavailable while its service is away', async () => {
     const bed = bedOf();
     const asked = Object.values(goodRequests).map((ask) => ask(bed));
-    bed.stack.signal('SIGKILL', 'ingress', 'query');
+    bed.stack.signal('SIGKILL', 'ingress', 'query', 'feed');
     const answers = await Promise.all(asked.map((each) => bed.send(each)));
     for (const answer of answers) expectProblem(answer, 'unavailable', {});
   });

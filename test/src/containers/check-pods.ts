@@ -104,7 +104,7 @@ function upstreamsOf(pods: Pods, without?: RunningPod) {
       .running()
       .filter((pod) => pod.service === service && pod !== without)
       .map(({ port }) => port);
-  return { ingress: portsOf('ingress'), query: portsOf('query') };
+  return { ingress: portsOf('ingress'), query: portsOf('query'), feed: portsOf('feed') };
 }
 
 /** One pod of each service, the gateway, and the files by which tests and commands find them. */
@@ -226,7 +226,7 @@ async function replace(pods: Pods, gateway: Gateway, old: RunningPod): Promise<s
   const peakMb = await peakMemoryOf(old.container);
   const isSurging = pods.surgeOf(service) > 0;
   let started = isSurging ? await measureStart(pods, await pods.start(service)) : '';
-  if (service === 'ingress' || service === 'query') await gateway.route(upstreamsOf(pods, old));
+  if (service in upstreamsOf(pods)) await gateway.route(upstreamsOf(pods, old));
   const { seconds, exitCode } = await pods.end(old);
   if (exitCode !== 0) fault(`${old.name} ended with ${exitCode}`);
   if (!isSurging) started = await measureStart(pods, await pods.start(service));

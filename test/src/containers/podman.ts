@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-export const services = ['projector', 'chain-watcher', 'ingress', 'query'] as const;
+export const services = ['projector', 'chain-watcher', 'ingress', 'query', 'feed'] as const;
 export const images = [...services, 'operator'] as const;
 const STOP_SECONDS = 40;
 const HEALTH_RETRIES = 3;

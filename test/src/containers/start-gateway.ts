@@ -9,6 +9,7 @@ import { waitUntilReady } from './podman.js';
 export interface Upstreams {
   readonly ingress: readonly number[];
   readonly query: readonly number[];
+  readonly feed: readonly number[];
 }
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
@@ -21,11 +22,12 @@ export async function startGateway(port: number, upstreams: Upstreams) {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-gateway-'));
   const file = join(folder, 'nginx.conf');
   const words = ['-e', 'stderr', '-p', folder, '-c', file];
-  const write = ({ ingress, query }: Upstreams) => {
+  const write = ({ ingress, query, feed }: Upstreams) => {
     const servers = (ports: readonly number[]) => ports.map((each) => `server 127.0.0.1:${each};`).join(' ');
     const site = readText('deploy/compose/gateway/makerbook.conf')
       .replace('server ingress:8080;', servers(ingress))
       .replace('server query:8080;', servers(query))
+      .replace('server feed:8080;', servers(feed))
       .replace('listen 8080;', `listen 127.0.0.1:${port};`)
       .replace('location / {', 'location = /gateway { return 200; }\n  location / {');
     const head = `daemon off; pid ${folder}/nginx.pid; worker_processes 1; events { worker_connections 1024; }`;

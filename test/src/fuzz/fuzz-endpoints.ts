@@ -162,12 +162,16 @@ type Senders = ReturnType<typeof openSenders>;
 
 function openSenders(stack: OpenStack) {
   const gateway = openWireSender(Number(new URL(stack.addresses.baseUrl).port));
-  const [ingress, query] = [openWireSender(stack.portOf('ingress')), openWireSender(stack.portOf('query'))];
+  const senderOf = (service: string) => openWireSender(stack.portOf(service));
+  const [ingress, query, feed] = [senderOf('ingress'), senderOf('query'), senderOf('feed')];
   return {
     gateway,
-    serviceOf: ({ method }: Asked) => (method === 'GET' || method === 'HEAD' ? query : ingress),
+    serviceOf({ method, target }: Asked) {
+      if (target.startsWith('/v0alpha/book/')) return feed;
+      return method === 'GET' || method === 'HEAD' ? query : ingress;
+    },
     close() {
-      for (const sender of [gateway, ingress, query]) sender.close();
+      for (const sender of [gateway, ingress, query, feed]) sender.close();
     },
   };
 }

@@ -131,6 +131,10 @@ const documents = {
   readOpenApi: '/openapi.json?a=b',
   readAsyncApi: '/asyncapi.json?a=b',
   readDocs: '/docs?a=b',
+  readSnapshot: '/v0alpha/book/snapshot',
+  listPairs: '/v0alpha/book/pairs',
+  showLadder: `/v0alpha/book/0x${'1a'.repeat(20)}-0x${'2b'.repeat(20)}?limit=7`,
+  quoteAmount: `/v0alpha/book/quote?tokenIn=0x${'2b'.repeat(20)}&tokenOut=0x${'1a'.repeat(20)}&amountIn=0x7&backups=30&limit=1`,
 };
 
 const oddTerms: readonly [() => object, ...(() => object)[]] = [

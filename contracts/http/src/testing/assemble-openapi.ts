@@ -31,6 +31,7 @@ do not know. What is taken has no other fields than those described.`;
 
 const tagDescriptions: Readonly<Record<Operation['tag'], string>> = {
   'Limit orders': 'Alpha: they can change or be removed without notice. The maker must be on the whitelist.',
+  Book: 'Alpha: what can be filled, for routers and those whom the operator lets read it.',
   Quotes: 'Quotes of the quote interface, v0 and v1.',
   Documents: 'This interface itself.',
 };

@@ -68,17 +68,21 @@ export function findDrift(exchange: Exchange): string[] {
   ];
 }
 
-/** The path of the document that the URL belongs to: a `{name}` in it stands for the last segment. */
+/** The path of the document that the URL belongs to. */
 function pathOf({ pathname }: URL): string {
   if (document.paths[pathname] !== undefined) return pathname;
-  const above = pathname.slice(0, pathname.lastIndexOf('/') + 1);
-  return Object.keys(document.paths).find((path) => path.startsWith(`${above}{`)) ?? pathname;
+  return Object.keys(document.paths).find((path) => readNames(path, pathname) !== undefined) ?? pathname;
+}
+
+/** What the `{names}` of a path stand for in that of a request; undefined where it does not fit. */
+function readNames(path: string, pathname: string): Readonly<Record<string, string>> | undefined {
+  return new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(pathname)?.groups;
 }
 
 function findRequestDrift(exchange: Exchange, operation: Operation, pointer: string): string[] {
   const { url, requestHeaders, requestBody } = exchange;
   const textOf = ({ in: place, name }: Parameter) => {
-    if (place === 'path') return url.pathname.slice(url.pathname.lastIndexOf('/') + 1);
+    if (place === 'path') return readNames(pathOf(url), url.pathname)?.[name] ?? null;
     return place === 'query' ? url.searchParams.get(name) : requestHeaders.get(name);
   };
   const drift = (operation.parameters ?? []).flatMap((parameter, index) => {
@@ -105,7 +109,7 @@ function findAnswerDrift({ method, status, answerHeaders, answerBody }: Exchange
   const [type = ''] = (answerHeaders.get('content-type') ?? '').split(';', 1);
   if (content[type] === undefined) return [...drift, `an answer ${status} of the type "${type}" is not described`];
   const schema = `${pointer}/content/${type.replaceAll('/', '~1')}/schema`;
-  const body = type.endsWith('json') ? parseJson(answerBody) : answerBody;
+  const body = /[/+]json$/.test(type) ? parseJson(answerBody) : answerBody;
   const code = (body as { readonly code?: string } | null | undefined)?.code ?? '';
   if (codes !== undefined && !codes.includes(code)) drift.push(`answer ${status}: the code "${code}" is not described`);
   return [...drift, ...findFaults(schema, body, `answer ${status}`)];

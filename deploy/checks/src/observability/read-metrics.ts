@@ -1,6 +1,6 @@
 import { readText } from '../read-manifests.js';
 
-const services = ['ingress', 'query', 'projector', 'chain-watcher'] as const;
+const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'] as const;
 
 /** Of Prometheus, of the rules themselves, and of Kubernetes. */
 const ofOthers = /^(up|ALERTS|slo:.+|kubelet_volume_stats_(available|capacity)_bytes)$/;

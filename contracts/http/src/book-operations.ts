@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import {
+  bookLadder,
+  bookPairs,
+  bookQuote,
+  bookQuoteQuery,
+  bookStreamHeaders,
+  bookStreamQuery,
+  ladderParams,
+  ladderQuery,
+} from './book.js';
+import { examples } from './examples.js';
+import type { ErrorCases, Operation } from './operations.js';
+import { paths } from './paths.js';
+
+const none = z.object({});
+const unknownParameter = {
+  cause: 'A parameter is missing, given twice, unknown or malformed.',
+  remedy: 'Fix the places that `errors` names.',
+};
+
+const errors = {
+  unauthorized: {
+    cause: 'The operator lets named readers alone read the book, and the request has no key of one.',
+    remedy: 'Send `Authorization: Bearer` and your key. Ask the operator for one.',
+  },
+  invalid_request: unknownParameter,
+  rate_limited: {
+    cause: 'The client address has spent its limit of requests, or the reader its budget.',
+    remedy: 'Wait for `Retry-After` seconds.',
+  },
+  unavailable: {
+    cause: 'The process still reads the book, stops or is overloaded.',
+    remedy: 'Send the request again: another process may answer it.',
+  },
+  internal: {
+    cause: 'A fault in the service.',
+    remedy: 'Send the request again. If it repeats, tell the operator its id.',
+  },
+} as const satisfies ErrorCases;
+
+const lasting = {
+  rate_limited: {
+    cause: 'The client address has spent its limit of requests, or the reader its budget or its streams.',
+    remedy: 'Wait for `Retry-After` seconds, or end a stream.',
+  },
+  unavailable: {
+    cause: 'The process still reads the book, has as many streams or snapshots as it may have, or stops.',
+    remedy: 'Send the request again: another process may answer it.',
+  },
+} as const satisfies ErrorCases;
+
+const base = { method: 'GET', section: '4.17', tag: 'Book' } as const;
+
+const readSnapshot: Operation = {
+  ...base,
+  path: paths.bookSnapshot,
+  summary: 'The whole book, record by record',
+  description:
+    'A line of JSON for each record of `limit-orders.book.v1` as it is now: orders of any status, and clocks, in the order of each partition. The last line has `cursor`, where the stream goes on, and for each partition its position, the number of its orders and the hash over them. Without it the answer was cut: begin anew.',
+  query: none,
+  answer: {
+    type: 'application/x-ndjson',
+    schema: z.string(),
+    example: examples.bookSnapshot,
+    description: 'Lines of JSON',
+  },
+  errors: { ...errors, ...lasting },
+};
+
+const streamBook: Operation = {
+  ...base,
+  path: paths.bookStream,
+  summary: 'Follow the book',
+  description:
+    'Server-sent events: `entry`, `removed` and `clock`, with the same records as in the snapshot. The id of an event is the cursor behind it: name the last one as `Last-Event-ID` or `after`, and the stream goes on at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
+  query: bookStreamQuery,
+  headers: bookStreamHeaders,
+  answer: { type: 'text/event-stream', schema: z.string(), example: examples.bookStream, description: 'Events' },
+  errors: {
+    ...errors,
+    invalid_request: {
+      cause: 'There is no cursor, or it is malformed or of another number of partitions; or a parameter is unknown.',
+      remedy: 'Take a snapshot, and name its `cursor` as `after`.',
+    },
+    gone: {
+      cause: 'What came after the cursor is not kept any more.',
+      remedy: 'Drop the book and take a snapshot.',
+    },
+    ...lasting,
+  },
+};
+
+const listPairs: Operation = {
+  ...base,
+  path: paths.bookPairs,
+  summary: 'Traded pairs, each with its best price',
+  description: 'Made anew once a second, however many ask.',
+  query: none,
+  answer: {
+    type: 'application/json',
+    schema: bookPairs,
+    example: examples.pairs,
+    description: 'Each direction of a pair is an item of its own',
+  },
+  errors,
+};
+
+const showLadder: Operation = {
+  ...base,
+  path: paths.bookLadder,
+  summary: 'The price levels of a pair',
+  description: 'What can be filled now, within the funds of the makers, the best price first.',
+  params: ladderParams,
+  query: ladderQuery,
+  answer: { type: 'application/json', schema: bookLadder, example: examples.ladder, description: 'The ladder' },
+  errors,
+};
+
+const quoteAmount: Operation = {
+  ...base,
+  path: paths.bookQuote,
+  summary: 'What an amount buys or costs, with the orders to fill',
+  description:
+    'To the wei what the contract moves, for one block; of the best 200 orders at most. With `limit` it has the calldata for an `OrderFiller`.',
+  query: bookQuoteQuery,
+  answer: {
+    type: 'application/json',
+    schema: bookQuote,
+    example: examples.bookQuote,
+    description: 'The quote. Compare its amounts with yours',
+  },
+  errors: {
+    ...errors,
+    invalid_request: {
+      cause: 'Not one of both amounts is given, an amount is zero, or a parameter is missing, unknown or malformed.',
+      remedy: 'Fix the places that `errors` names.',
+    },
+  },
+};
+
+/** What routers and others read of the book over HTTP. */
+export const bookOperations = { readSnapshot, streamBook, listPairs, showLadder, quoteAmount };

@@ -1,0 +1,190 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { z } from 'zod';
+import { examples } from './examples.js';
+import { addressInput, orderRecord, sentAddress } from './orders.js';
+import { amountInput } from './quotes.js';
+
+/** Levels of one ladder, and orders of one quote. */
+export const LEVELS_MAX = 200;
+export const QUOTED_ORDERS_MAX = 200;
+
+const token = (description: string, example: string) =>
+  addressInput
+    .meta({ examples: [example] })
+    .transform((address) => address.toLowerCase() as Hex)
+    .meta({ description });
+const amount = (description: string) =>
+  amountInput
+    .transform(BigInt)
+    .optional()
+    .meta({ type: 'string', description: `${description}. In the smallest unit of the token: hex, or decimal digits` });
+const number = (pattern: RegExp, maximum: number, minimum: number, description: string) =>
+  z
+    .custom<string>((text) => typeof text === 'string' && pattern.test(text) && Number(text) <= maximum, {
+      error: `must be a whole number from ${minimum} to ${maximum}`,
+    })
+    .transform(Number)
+    .optional()
+    .meta({ type: 'integer', description, minimum, maximum });
+const cursor = z
+  .string()
+  .regex(/^(-|[0-9]{1,15}:[0-9]{1,9})(,(-|[0-9]{1,15}:[0-9]{1,9})){0,1023}$/, {
+    error: 'must be the cursor of a snapshot, or the id of an event',
+  })
+  .optional();
+
+/** The query of GET …/book/stream. */
+export const bookStreamQuery = z.object({
+  after: cursor.meta({
+    description: 'The `cursor` of a snapshot, or the id of an event: what came after it is streamed',
+    examples: [examples.bookCursor],
+  }),
+});
+
+/** The headers of GET …/book/stream that mean something. */
+export const bookStreamHeaders = z.object({
+  'Last-Event-ID': cursor.meta({
+    description: 'The id of the last event that was received. It counts before `after`, as browsers send both',
+  }),
+});
+
+/** The path of GET …/book/{making}-{taking}. */
+export const ladderParams = z.object({
+  making: token('The token that the orders sell, and the taker gets', examples.ladder.tokenOut),
+  taking: token('The token that the taker pays', examples.ladder.tokenIn),
+});
+
+/** The query of GET …/book/{making}-{taking}. */
+export const ladderQuery = z.object({
+  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'At most so many levels. Without it: 20'),
+});
+
+/** The query of GET …/book/quote. One of both amounts has to be given. */
+export const bookQuoteQuery = z.object({
+  tokenIn: token('The token that the taker pays', examples.ladder.tokenIn),
+  tokenOut: token('The token that the taker gets', examples.ladder.tokenOut),
+  amountIn: amount('What the taker pays at most; or `amountOut`'),
+  amountOut: amount('What the taker wants; or `amountIn`'),
+  backups: number(
+    /^[0-9]{1,3}$/,
+    300,
+    0,
+    'Spare orders for so many percent of the amount, to be tried if a fill fails. Without it: none',
+  ),
+  limit: amount(
+    'The worst that is accepted: the least amountOut, or the most amountIn where `amountOut` is asked. With it the answer has `calldata`',
+  ),
+});
+
+const decimal = z.string().regex(/^[0-9]+$/);
+const count = z.int().nonnegative();
+const sentPair = {
+  tokenIn: sentAddress.describe('The token that the taker pays'),
+  tokenOut: sentAddress.describe('The token that the taker gets'),
+};
+const price = z
+  .object({ numerator: decimal.describe('Of tokenIn'), denominator: decimal.describe('Of tokenOut') })
+  .meta({ id: 'Price', description: 'What is paid for what is got, as a fraction in lowest terms' });
+const held = {
+  block: z
+    .object({
+      number: count.describe('Its number'),
+      hash: z.string().describe('Its hash'),
+      timestamp: count.describe('Unix seconds'),
+    })
+    .nullable()
+    .describe(
+      'The block for which it holds: the oldest up to which a partition in question is complete; null without one',
+    ),
+  ageSeconds: z.number().nullable().describe('How old the block was when it was answered; null without one'),
+};
+
+const level = z
+  .object({
+    price,
+    amountIn: decimal.describe('What filling all of it costs'),
+    amountOut: decimal.describe('What filling all of it gives, within the funds of the makers'),
+    orders: count.describe('Its orders'),
+    gas: count.describe('Gas of its fills'),
+  })
+  .meta({ id: 'Level', description: 'All that can be filled at one price' });
+
+/** The answer to GET …/book/pairs. */
+export const bookPairs = z
+  .object({
+    ...held,
+    pairs: z
+      .array(
+        z
+          .object({
+            ...sentPair,
+            orders: count.describe('`ACTIVE` orders'),
+            best: level.nullable().describe('The best level; null where nothing can be filled'),
+          })
+          .meta({ id: 'TradedPair' }),
+      )
+      .describe('Each direction of a pair is an item of its own'),
+  })
+  .meta({ id: 'BookPairs' });
+
+/** The answer to GET …/book/{making}-{taking}. */
+export const bookLadder = z
+  .object({ ...sentPair, ...held, levels: z.array(level).describe('The best first') })
+  .meta({ id: 'Ladder' });
+
+const fill = z
+  .object({
+    ...orderRecord,
+    makingAmount: decimal.describe('What is filled of tokenOut'),
+    takingAmount: decimal.describe('What it costs of tokenIn, rounded up as the contract does'),
+    executable: decimal.describe('What can be filled of the order in all'),
+  })
+  .meta({ id: 'QuotedFill' });
+
+/** The answer to GET …/book/quote. */
+export const bookQuote = z
+  .object({
+    ...sentPair,
+    ...held,
+    amountIn: decimal.describe('What all fills cost. Less than was asked if the orders end, or if less buys nothing'),
+    amountOut: decimal.describe('What all fills give. Less than was asked if the orders end'),
+    gas: count.describe('Gas of the fills'),
+    fills: z.array(fill).describe('The orders to fill, the best first'),
+    spares: z.array(fill).describe('The next best, to be tried if a fill fails'),
+    calldata: z
+      .string()
+      .regex(/^0x[0-9a-f]+$/)
+      .optional()
+      .describe('Of `fill` of an `OrderFiller`; there where `limit` is given and something can be filled'),
+  })
+  .meta({ id: 'BookQuote' });
+
+/** A line of the snapshot, and the data of the events `entry`, `removed` and `clock`: a record of `limit-orders.book.v1`. */
+export const bookLine = z.object({
+  partition: count,
+  key: z.string().describe('The order hash, or `clock:<partition>`'),
+  headers: z.record(z.string(), z.string()).describe('Those of the message, without what is the same in all'),
+  value: z.looseObject({}).nullable().describe('The value of the message as it is; null in a tombstone'),
+});
+
+/** The last line of the snapshot. */
+export const bookSnapshotEnd = z.object({
+  cursor: z.string().describe('Where the stream goes on'),
+  partitions: z.array(
+    z.object({
+      partition: count,
+      position: z
+        .object({ partition: count, offset: z.string() })
+        .nullable()
+        .describe('The fact in the log that led to its last record; null before the first'),
+      entries: count.describe('How many orders it holds'),
+      hash: z.string().describe('The hash over them, as a clock has it'),
+    }),
+  ),
+});
+
+export type BookLine = z.infer<typeof bookLine>;
+export type BookSnapshotEnd = z.infer<typeof bookSnapshotEnd>;
+export type BookPairs = z.infer<typeof bookPairs>;
+export type BookLadder = z.infer<typeof bookLadder>;
+export type BookQuote = z.infer<typeof bookQuote>;

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from '@jest/globals';
+import { isRefusal } from '@makerbook/http';
+import { admitReaders } from './admit-readers.js';
+
+const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
+const readerOf = (name: string, ...keys: readonly string[]) => ({
+  name,
+  keys: keys.map(hashOf),
+  requestsPerSecond: 2,
+  burst: 3,
+  streamsMax: 2,
+});
+
+function open(...readers: readonly object[]) {
+  const here = { text: readers.length === 0 ? '' : JSON.stringify(readers), ms: 0, faults: [] as string[] };
+  const admitted = admitReaders({
+    readFile: () => here.text,
+    streamsMax: 3,
+    nowMs: () => here.ms,
+    onFault: ({ message }) => here.faults.push(message),
+  });
+  const ask = (key?: string) => {
+    const reply = admitted.admit(key === undefined ? {} : { authorization: `Bearer ${key}` });
+    return isRefusal(reply) ? reply.code : reply.name;
+  };
+  return { here, admitted, ask };
+}
+
+test('without a file anyone may read, as often as the client address may', () => {
+  const { ask } = open();
+  expect(Array.from({ length: 50 }, () => ask())).toEqual(new Array(50).fill('anyone'));
+});
+
+test('each reader is known by any of its keys, and nobody else is', () => {
+  const { ask } = open(readerOf('one', 'a', 'b'), readerOf('two', 'c'));
+  expect(['a', 'b', 'c'].map(ask)).toEqual(['one', 'one', 'two']);
+  expect([ask(), ask(''), ask('d'), ask(hashOf('a'))]).toEqual(new Array(4).fill('unauthorized'));
+});
+
+test('a budget is its reader’s own, and fills again', () => {
+  const { here, admitted, ask } = open(readerOf('one', 'a'), readerOf('two', 'c'));
+  expect(Array.from({ length: 4 }, () => ask('a'))).toEqual(['one', 'one', 'one', 'rate_limited']);
+  expect(ask('c')).toBe('two');
+  expect(admitted.admit({ authorization: 'Bearer a' })).toMatchObject({
+    headers: { 'Retry-After': '1', RateLimit: '"book"; r=0; t=1' },
+  });
+  here.ms = 500;
+  expect([ask('a'), ask('a')]).toEqual(['one', 'rate_limited']);
+});
+
+test('a change of the file counts within a second; one that cannot be used does not', () => {
+  const { here, ask } = open(readerOf('one', 'a'));
+  here.text = JSON.stringify([readerOf('two', 'c')]);
+  expect(ask('a')).toBe('one');
+  here.ms = 1_000;
+  expect([ask('a'), ask('c')]).toEqual(['unauthorized', 'two']);
+  for (const wrong of ['{', '[{"name":"two"}]', JSON.stringify([readerOf('x', 'a'), readerOf('x', 'b')])]) {
+    here.text = wrong;
+    here.ms += 1_000;
+    expect(ask('c')).toBe('two');
+  }
+  expect(here.faults).toHaveLength(3);
+  expect(() => open({ name: 'two' })).toThrow('BOOK_READERS');
+});
+
+test('streams are counted by reader, and over all of them', () => {
+  const { admitted } = open(readerOf('one', 'a'), readerOf('two', 'c'));
+  const take = (key: string) => {
+    const reader = admitted.admit({ authorization: `Bearer ${key}` });
+    if (isRefusal(reader)) throw new Error(reader.detail);
+    const room = reader.takeRoom();
+    if (!isRefusal(room)) room.enter();
+    return room;
+  };
+  const [first] = [take('a'), take('a')];
+  expect(take('a')).toMatchObject({ code: 'rate_limited' });
+  take('c');
+  expect(take('c')).toMatchObject({ code: 'unavailable' });
+  if (first !== undefined && !isRefusal(first)) first.leave();
+  expect(admitted.streams()).toEqual([
+    ['one', 1],
+    ['two', 1],
+  ]);
+});

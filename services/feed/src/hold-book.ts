@@ -1,0 +1,107 @@
+import { Book, type FeedRecord, lineOf, type MessageId, RankedOrders } from '@makerbook/book';
+import type { BookClock } from '@makerbook/contracts-events';
+import type { Log } from '@makerbook/kafka';
+import { type News, RecentNews } from './keep-recent.js';
+
+export interface HoldBookOptions {
+  /** `limit-orders.book.v1`, with the deployment's prefix. */
+  readonly topic: string;
+  readonly partitions: number;
+  readonly recentBytesMax: number;
+  /** A FeedViolation, or the topic cannot be read on: the book is not to be used any more. */
+  readonly onFatal: (error: Error) => void;
+  /** There are new records for the streams, a moment after they came. */
+  readonly onNews: () => void;
+}
+
+/** What a snapshot has of a partition. */
+export interface HeldPartition {
+  /** The records that the compacted topic has of it now, in their order and without tombstones. */
+  readonly lines: readonly string[];
+  readonly last: MessageId | undefined;
+  readonly entries: number;
+  readonly hash: string;
+}
+
+export type HeldBook = ReturnType<typeof holdBook>;
+
+/** Headers that say the same in all messages, or are of a trace. */
+const leftOut = new Set(['ce_specversion', 'ce_source', 'content-type', 'traceparent', 'tracestate', 'baggage']);
+
+/** The book in memory: checked and ranked, and each record as a line, as it is sent. */
+export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions) {
+  const { topic, partitions, recentBytesMax, onFatal, onNews } = options;
+  const book = new Book();
+  const orders = new RankedOrders();
+  // A key that is set again moves to the end, as compaction has it.
+  const lines = Array.from({ length: partitions }, () => new Map<string, string>());
+  const last = new Array<MessageId | undefined>(partitions).fill(undefined);
+  let recent: RecentNews | undefined;
+  let isFlushing = false;
+
+  function take(record: FeedRecord): void {
+    const { partition, key } = record;
+    const change = book.apply(record);
+    orders.apply(change);
+    const line = lineOf(withoutRest(record));
+    lines[partition]?.delete(key);
+    if (change.kind !== 'removed') lines[partition]?.set(key, line);
+    last[partition] = change.id;
+    if (recent !== undefined) note(recent, { partition, id: change.id, event: change.kind, line });
+  }
+
+  function note(kept: RecentNews, news: News): void {
+    kept.append(news);
+    if (isFlushing) return;
+    isFlushing = true;
+    // What comes in one turn is one chunk.
+    setImmediate(() => {
+      isFlushing = false;
+      kept.seal();
+      onNews();
+    });
+  }
+
+  const following = log.followTopic({
+    topic,
+    from: 'beginning',
+    onFatal,
+    onRecords: (_partition, records) => {
+      for (const record of records) take(record);
+    },
+  });
+  const caughtUp = following.caughtUp.then(() => {
+    book.expectWhole();
+    recent = new RecentNews([...last], recentBytesMax);
+  });
+  return {
+    /** Resolves when all that the topic held at the start is read. */
+    caughtUp,
+    /** What streams are sent from; undefined until the topic is read. */
+    recent: (): RecentNews | undefined => recent,
+    orders,
+    entries: () => book.entries.size,
+    /** The oldest block up to which a partition is complete; undefined until every one has a clock. */
+    oldestBlock: (): BookClock['block'] | undefined => {
+      const blocks = [...book.clocks.values()].map(({ block }) => block);
+      return blocks.length < partitions
+        ? undefined
+        : blocks.reduce((one, other) => (other.number < one.number ? other : one));
+    },
+    /** A partition as it is at this instant. */
+    capture: (partition: number): HeldPartition => ({
+      lines: [...(lines[partition]?.values() ?? [])],
+      last: last[partition],
+      ...book.digestOf(partition),
+    }),
+    partitions,
+    silenceMs: () => performance.now() - following.lastPollAtMs(),
+    stop: () => following.stop(),
+  };
+}
+
+/** The record without headers that say nothing of it. */
+function withoutRest(record: FeedRecord): FeedRecord {
+  const shown = Object.entries(record.headers).filter(([name]) => !leftOut.has(name));
+  return { ...record, headers: Object.fromEntries(shown) };
+}

@@ -1,0 +1,134 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Cursor, covers, formatCursor, parseCursor } from './cursor.js';
+import { type News, RecentNews } from './keep-recent.js';
+
+const PARTITIONS = 3;
+const START: Cursor = new Array(PARTITIONS).fill(undefined);
+
+/** The n-th message of a partition; some facts lead to several. */
+function newsOf(partition: number, n: number): News {
+  const id = { offset: BigInt(n >> 1), index: n & 1 };
+  return { partition, id, event: 'entry', line: `${partition}/${n}` };
+}
+/** How many messages of each partition were read. */
+const countsOf = (cursor: Cursor) => cursor.map((id) => (id === undefined ? 0 : Number(id.offset) * 2 + id.index + 1));
+const cursorOf = (counts: readonly number[]): Cursor =>
+  counts.map((count, partition) => (count === 0 ? undefined : newsOf(partition, count - 1).id));
+
+/** The events of a text: the line of each, and the cursor behind it. */
+const eventsIn = (text: string) =>
+  [...text.matchAll(/id: (.+)\nevent: entry\ndata: (.+)\n\n/g)].map(([, id = '', line = '']) => ({ id, line }));
+
+/** A process that has begun at some time, and reads the partitions in an order of its own. */
+class Replica {
+  readonly #read: number[];
+  readonly recent: RecentNews;
+
+  constructor(begun: readonly number[], bytesMax: number) {
+    this.#read = [...begun];
+    this.recent = new RecentNews(cursorOf(begun), bytesMax);
+  }
+
+  read(partition: number, end: number): void {
+    const n = this.#read[partition] ?? 0;
+    if (n >= end) return;
+    this.recent.append(newsOf(partition, n));
+    this.#read[partition] = n + 1;
+  }
+}
+
+const step = fc.record({
+  /** Messages that are published meanwhile, by partition. */
+  published: fc.array(fc.nat(PARTITIONS - 1), { minLength: 2, maxLength: 6 }),
+  /** Reads of the replicas. */
+  reads: fc.array(fc.tuple(fc.nat(1), fc.nat(PARTITIONS - 1), fc.boolean()), { minLength: 8, maxLength: 24 }),
+  /** The replica that the client goes on at, and after how many events of each chunk it is cut. */
+  replica: fc.nat(1),
+  cuts: fc.array(fc.nat(4), { minLength: 2, maxLength: 6 }),
+});
+
+test('a client that is cut and goes on at any process gets each record once, in the order of its partition', () => {
+  let resumed = 0;
+  const count = fc.nat(4);
+  const counts = fc.tuple(count, count, count);
+  fc.assert(
+    fc.property(
+      counts,
+      counts,
+      counts,
+      fc.nat(400),
+      fc.array(step, { minLength: 8, maxLength: 20 }),
+      (one, other, begun, bytesMax, steps) => {
+        const published = [...one.keys()].map((at) => Math.max(one[at] ?? 0, other[at] ?? 0, begun[at] ?? 0));
+        const replicas = [new Replica(one, bytesMax), new Replica(other, 1_000_000)];
+        // A snapshot has each partition at an instant of its own.
+        let cursor = cursorOf(begun);
+        for (const { published: more, reads, replica, cuts } of steps) {
+          for (const partition of more) published[partition] = (published[partition] ?? 0) + 1;
+          for (const [at, partition, isSealed] of reads) {
+            replicas[at]?.read(partition, published[partition] ?? 0);
+            if (isSealed) replicas[at]?.recent.seal();
+          }
+          const recent = replicas[replica]?.recent;
+          if (recent === undefined || !covers(recent.cursor, cursor)) continue;
+          let place = recent.placeOf(parseCursor(formatCursor(cursor), PARTITIONS) ?? START);
+          if (!recent.isKept(place)) {
+            expect(covers(cursor, recent.forgotten)).toBe(false);
+            cursor = recent.cursor;
+            continue;
+          }
+          for (const taken of cuts) {
+            const next = recent.eventsAt(place);
+            if (next === undefined) break;
+            const events = eventsIn(String(next.events));
+            for (const { id, line } of events.slice(0, taken)) {
+              const [partition = 0, n = 0] = line.split('/').map(Number);
+              expect(countsOf(cursor)[partition]).toBe(n);
+              const behind = cursor.with(partition, newsOf(partition, n).id);
+              expect(id).toBe(formatCursor(behind));
+              cursor = behind;
+              resumed += 1;
+            }
+            // It was cut within the chunk.
+            if (taken < events.length) break;
+            place = next.place;
+            expect(formatCursor(place.cursor)).toBe(formatCursor(cursor));
+          }
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+  expect(resumed).toBeGreaterThan(5_000);
+});
+
+test('all who have read the same are sent the same bytes', () => {
+  const recent = new RecentNews(START, 1_000_000);
+  recent.append(newsOf(0, 0));
+  recent.seal();
+  const [one, other] = [recent.placeOf(START), recent.placeOf(recent.cursor)].map(
+    (place) => recent.eventsAt(place)?.place ?? place,
+  );
+  recent.append(newsOf(1, 0));
+  recent.append(newsOf(0, 1));
+  recent.seal();
+  if (one === undefined || other === undefined) throw new Error('there are two places');
+  expect(recent.eventsAt(one)?.events).toBe(recent.eventsAt(other)?.events);
+});
+
+test('what is not kept any more is said to be, by the first record that a client lacks', () => {
+  const recent = new RecentNews(START, 100);
+  for (let n = 0; n < 8; n += 1) {
+    recent.append(newsOf(0, n));
+    recent.seal();
+  }
+  const kept = countsOf(recent.forgotten)[0] ?? 0;
+  expect(kept).toBeGreaterThan(0);
+  expect(recent.isKept(recent.placeOf(cursorOf([kept, 0, 0])))).toBe(true);
+  expect(recent.isKept(recent.placeOf(cursorOf([kept - 1, 0, 0])))).toBe(false);
+});
+
+test.each(['1:0', '-,-,-,-'])('the cursor %s is of another number of partitions', (text) => {
+  expect(parseCursor(text, PARTITIONS)).toBeUndefined();
+});

@@ -1,0 +1,111 @@
+import { type Fill, fillCalldata, type Level, ladder, type Pair, quote, type RankedOrders } from '@makerbook/book';
+import {
+  type BookLadder,
+  type BookPairs,
+  type BookQuote,
+  bookQuoteQuery,
+  ladderParams,
+  ladderQuery,
+  QUOTED_ORDERS_MAX,
+} from '@makerbook/contracts-http';
+import { type ApiRequest, isRefusal, okJson, type Reply, readQuery, refuseFields } from '@makerbook/http';
+import type { HeldBook } from './hold-book.js';
+
+export interface QuoteParts {
+  readonly book: Pick<HeldBook, 'orders' | 'oldestBlock'>;
+  readonly staleSecondsMax: number;
+  readonly nowMs: () => number;
+}
+
+const LEVELS = 20;
+
+/** GET …/book/pairs. */
+export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
+  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+  const pairs = [...book.orders.pairs()].map(({ orders, ...pair }) => {
+    const [best] = ladder(book.orders, pair, when);
+    return { ...pair, orders, best: best === undefined ? null : describeLevel(best) };
+  });
+  return answer({ ...held(book.oldestBlock(), when.nowSeconds), pairs } satisfies BookPairs);
+}
+
+/** GET …/book/{making}-{taking}. */
+export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMax, nowMs }: QuoteParts): Reply {
+  const path = ladderParams.safeParse(params);
+  if (!path.success) return refuseFields(path.error.issues);
+  const asked = readQuery(query, ladderQuery);
+  if (isRefusal(asked)) return asked;
+  const pair: Pair = { tokenIn: path.data.taking, tokenOut: path.data.making };
+  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+  const levels = [...first(asked.limit ?? LEVELS, ladder(book.orders, pair, when))].map(describeLevel);
+  return answer({ ...pair, ...held(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);
+}
+
+/** GET …/book/quote. */
+export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, nowMs }: QuoteParts): Reply {
+  const read = readQuery(query, bookQuoteQuery);
+  if (isRefusal(read)) return read;
+  const { tokenIn, tokenOut, amountIn, amountOut, backups = 0, limit } = read;
+  const [asked, ...more] = [...(amountIn ? [{ amountIn }] : []), ...(amountOut ? [{ amountOut }] : [])];
+  if (asked === undefined || more.length > 0)
+    return refuseFields([{ path: ['amountIn'], message: 'or amountOut must be given, one of both, and not zero' }]);
+  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+  const quoted = quote(best(book.orders), { tokenIn, tokenOut }, asked, { ...when, backups });
+  return answer({
+    ...quoted.pair,
+    ...held(quoted.block, when.nowSeconds),
+    amountIn: String(quoted.amountIn),
+    amountOut: String(quoted.amountOut),
+    gas: quoted.gas,
+    fills: quoted.fills.map(describeFill),
+    spares: quoted.spares.map(describeFill),
+    ...(limit !== undefined && quoted.fills.length > 0 && { calldata: fillCalldata(quoted, { limit }) }),
+  } satisfies BookQuote);
+}
+
+/** No transaction fills more. */
+function best(orders: RankedOrders): Pick<RankedOrders, 'executable' | 'blockOf'> {
+  return {
+    executable: (pair, when) => first(QUOTED_ORDERS_MAX, orders.executable(pair, when)),
+    blockOf: (some) => orders.blockOf(some),
+  };
+}
+
+function* first<Item>(countMax: number, items: Iterable<Item>): Generator<Item, void, void> {
+  let count = 0;
+  for (const item of items) {
+    yield item;
+    count += 1;
+    if (count === countMax) return;
+  }
+}
+
+function held(block: BookPairs['block'] | undefined, nowSeconds: number): Pick<BookPairs, 'block' | 'ageSeconds'> {
+  if (block === undefined || block === null) return { block: null, ageSeconds: null };
+  return { block, ageSeconds: Math.max(0, Math.round((nowSeconds - block.timestamp) * 1000) / 1000) };
+}
+
+function describeLevel({ price, amountIn, amountOut, orders, gas }: Level): BookLadder['levels'][number] {
+  const { numerator, denominator } = price;
+  return {
+    price: { numerator: String(numerator), denominator: String(denominator) },
+    amountIn: String(amountIn),
+    amountOut: String(amountOut),
+    orders,
+    gas,
+  };
+}
+
+function describeFill({ entry, makingAmount, takingAmount, executable }: Fill): BookQuote['fills'][number] {
+  const { orderHash, order, signature } = entry;
+  return {
+    orderHash,
+    order,
+    signature,
+    makingAmount: String(makingAmount),
+    takingAmount: String(takingAmount),
+    executable: String(executable),
+  };
+}
+
+const answer = (body: object) => okJson(JSON.stringify(body), { 'Cache-Control': 'no-store' });

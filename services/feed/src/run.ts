@@ -1,0 +1,125 @@
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { methodsAt, paths } from '@makerbook/contracts-http';
+import {
+  type ApiRequest,
+  isRefusal,
+  type Refusal,
+  type Reply,
+  type Route,
+  readQuery,
+  serveApi,
+  serveOps,
+  shareResult,
+  startService,
+  unavailable,
+} from '@makerbook/http';
+import { awaitTopics, connectLog } from '@makerbook/kafka';
+import { kafkaConnection } from '@makerbook/settings';
+import type { Telemetry } from '@makerbook/telemetry';
+import { z } from 'zod';
+import { type Admitted, admitReaders, type Readers } from './admit-readers.js';
+import type { FeedSettings } from './env.js';
+import { judgeReadiness } from './health.js';
+import { type HeldBook, holdBook } from './hold-book.js';
+import { createMetrics, type Kind } from './metrics.js';
+import { listPairs, quoteAmount, showLadder } from './quote-book.js';
+import { sendSnapshots } from './send-snapshot.js';
+import { type BookStreams, holdStreams } from './stream-book.js';
+
+/** The feed service as it runs: the API listens on `port`. */
+export type Feed = Awaited<ReturnType<typeof runFeed>>;
+
+type Parts = Pick<Telemetry, 'logger'> & {
+  readonly book: HeldBook;
+  readonly streams: BookStreams;
+  readonly readers: Readers;
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly nowMs: () => number;
+};
+
+const PAIRS_AGE_MS_MAX = 1_000;
+
+/**
+ * Starts the service that serves the router's feed over HTTP. Resolves when it listens; it is ready once it has read the book. A
+ * book that breaks the promises of the feed ends it: a new process reads it anew.
+ * @throws TopicMismatch when the topic is missing or has another number of partitions
+ */
+export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>) {
+  return startService(async ({ onStop, fail }) => {
+    const names = topicNames(settings.TOPIC_PREFIX);
+    const nowMs = Date.now;
+    const readers = admitReaders({
+      readFile: settings.BOOK_READERS,
+      streamsMax: settings.STREAMS_MAX,
+      nowMs,
+      onFault: (error) => logger.error({ reason: error.message }, 'the readers have changed and cannot be used'),
+    });
+    const log = connectLog({ ...kafkaConnection(settings), clientId: 'feed', logger });
+    onStop(log.close);
+    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.book);
+    const topics = awaitTopics(log, { specs, logger, onFatal: fail });
+    onStop(topics.stop);
+    await topics.firstTry;
+    const book = holdBook(log, {
+      topic: names.book,
+      partitions: settings.PARTITIONS,
+      recentBytesMax: settings.RECENT_BYTES_MAX,
+      onFatal: fail,
+      onNews: () => streams.send(),
+    });
+    onStop(book.stop);
+    void book.caughtUp.then(() => logger.info({ orders: book.entries() }, 'the book is read'));
+    const metrics = createMetrics(book, readers, nowMs);
+    const streams = holdStreams({ book, ended: metrics.ended });
+    const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
+    onStop(ops.stop);
+    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, nowMs });
+    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
+    onStop(api.stop);
+    onStop(async () => streams.stop());
+    logger.info({ port: api.port, opsPort: ops.port }, 'feed listens');
+    return { port: api.port, opsPort: ops.port };
+  });
+}
+
+function createRoutes(settings: FeedSettings, { book, streams, readers, metrics, logger, nowMs }: Parts): Route[] {
+  const quotes = { book, staleSecondsMax: settings.STALE_SECONDS_MAX, nowMs };
+  const readPairs = shareResult(async () => listPairs(quotes), PAIRS_AGE_MS_MAX);
+  const snapshot = sendSnapshots({ book, snapshotsMax: settings.SNAPSHOTS_MAX, sent: metrics.sent });
+  const route = (
+    path: string,
+    kind: Kind,
+    answer: (request: ApiRequest, reader: Admitted) => Reply | Promise<Reply>,
+  ): Route => ({
+    method: 'GET',
+    path,
+    async handle(request) {
+      const reader = readers.admit(request.headers);
+      if (isRefusal(reader)) return reader;
+      request.describe({ reader: reader.name });
+      if (book.recent() === undefined) return unavailable('the book is still being read; try again');
+      const reply = await answer(request, reader);
+      if (isRefusal(reply)) return reply;
+      metrics.read(reader.name, kind);
+      if (reply.stream !== undefined)
+        logger.info({ requestId: request.requestId, reader: reader.name }, `a ${kind} begins`);
+      return { ...reply, headers: { ...reader.headers, ...reply.headers } };
+    },
+  });
+  return [
+    route(
+      paths.bookSnapshot,
+      'snapshot',
+      (request, { takeRoom }) => refuseParameters(request) ?? snapshot(request, takeRoom),
+    ),
+    route(paths.bookStream, 'stream', (request, { takeRoom }) => streams.stream(request, takeRoom)),
+    route(paths.bookPairs, 'pairs', (request) => refuseParameters(request) ?? readPairs()),
+    route(paths.bookQuote, 'quote', (request) => quoteAmount(request, quotes)),
+    route(paths.bookLadder, 'ladder', (request) => showLadder(request, quotes)),
+  ];
+}
+
+function refuseParameters({ query }: ApiRequest): Refusal | undefined {
+  const read = readQuery(query, z.object({}));
+  return isRefusal(read) ? read : undefined;
+}

@@ -1,0 +1,127 @@
+import type { ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { type ApiRequest, isRefusal } from '@makerbook/http';
+import { RecentNews } from './keep-recent.js';
+import { type EndReason, holdStreams } from './stream-book.js';
+
+/** A client who takes what it is sent when it is told to. */
+class Client extends Writable {
+  text = '';
+  #taken: () => void = () => undefined;
+
+  readonly #isSlow: boolean;
+
+  constructor(isSlow: boolean) {
+    super({ highWaterMark: 1_000 });
+    this.#isSlow = isSlow;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, taken: () => void): void {
+    this.text += chunk;
+    this.#taken = taken;
+    if (!this.#isSlow) taken();
+  }
+
+  take(): void {
+    this.#taken();
+  }
+}
+
+function openStreams(bytesMax = 1_000_000) {
+  const recent = new RecentNews([undefined], bytesMax);
+  const ended: EndReason[] = [];
+  const streams = holdStreams({
+    book: { partitions: 1, recent: () => recent },
+    ended: (reason) => ended.push(reason),
+    aheadMsMax: 40,
+  });
+  let offset = 0n;
+  let room = 0;
+  const count = (change: number) => () => {
+    room += change;
+  };
+  return {
+    ended,
+    streams,
+    room: () => room,
+    publish(count: number): void {
+      for (let n = 0; n < count; n += 1) {
+        recent.append({ partition: 0, id: { offset, index: 0 }, event: 'entry', line: `"${'x'.repeat(400)}"` });
+        recent.seal();
+        offset += 1n;
+      }
+      streams.send();
+    },
+    ask: (after: string, lastEventId?: string) =>
+      streams.stream(
+        { query: new URLSearchParams({ after }), headers: { 'last-event-id': lastEventId } } as unknown as ApiRequest,
+        () => ({ enter: count(1), leave: count(-1) }),
+      ),
+    async open(after: string, isSlow = false): Promise<Client> {
+      const reply = await this.ask(after);
+      if (isRefusal(reply)) throw new Error(reply.detail);
+      const client = new Client(isSlow);
+      reply.stream?.(client as unknown as ServerResponse);
+      return client;
+    },
+  };
+}
+const idsIn = ({ text }: Client) => [...text.matchAll(/^id: (\d+):0$/gm)].map(([, id]) => Number(id));
+
+test('a slow client is sent what it missed once it goes on, and holds up nobody', async () => {
+  const here = openStreams();
+  const [slow, quick] = [await here.open('-', true), await here.open('-')];
+  here.publish(40);
+  expect(idsIn(quick)).toHaveLength(40);
+  expect(slow.writableLength).toBeLessThan(2_000);
+  while (idsIn(slow).length < 40) {
+    slow.take();
+    await new Promise(setImmediate);
+  }
+  expect(idsIn(slow)).toEqual(idsIn(quick));
+  here.streams.stop();
+});
+
+test('a client so slow that it lacks what is not kept any more is told so, and leaves', async () => {
+  const here = openStreams(10_000);
+  const slow = await here.open('-', true);
+  expect(here.room()).toBe(1);
+  const closed = new Promise((resolve) => slow.once('close', resolve));
+  here.publish(100);
+  expect(here.ended).toEqual(['slow']);
+  await closed;
+  expect(here.room()).toBe(0);
+  here.streams.stop();
+});
+
+test('a stream goes on behind the last event, though the address names an older one', async () => {
+  const here = openStreams();
+  here.publish(3);
+  const reply = await here.ask('-', '1:0');
+  const client = new Client(false);
+  if (!isRefusal(reply)) reply.stream?.(client as unknown as ServerResponse);
+  expect(idsIn(client)).toEqual([2]);
+  here.streams.stop();
+  expect(client.text).toMatch(/event: end\ndata: \{"reason":"stopping"\}\n\n$/);
+});
+
+test.each([
+  ['', 'invalid_request'],
+  ['-,-', 'invalid_request'],
+  ['7:0', 'unavailable'],
+  ['0:0', 'gone'],
+])('after=%s is refused with %s', async (after, code) => {
+  const here = openStreams(1_500);
+  here.publish(5);
+  expect(await here.ask(after)).toMatchObject({ code });
+  here.streams.stop();
+});
+
+test('a cursor that is ahead waits for this process', async () => {
+  const here = openStreams();
+  const asked = here.open('2:0');
+  here.publish(5);
+  expect(idsIn(await asked)).toEqual([3, 4]);
+  here.streams.stop();
+});

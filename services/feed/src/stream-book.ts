@@ -1,0 +1,158 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { bookStreamHeaders, bookStreamQuery } from '@makerbook/contracts-http';
+import {
+  type ApiRequest,
+  isRefusal,
+  type Refusal,
+  type Reply,
+  readQuery,
+  refuseFields,
+  unavailable,
+} from '@makerbook/http';
+import type { Room } from './admit-readers.js';
+import { type Cursor, covers, parseCursor } from './cursor.js';
+import type { HeldBook } from './hold-book.js';
+import type { Place, RecentNews } from './keep-recent.js';
+
+/** Why the service ends a stream. `slow`: what the client lacks is not kept any more. */
+export type EndReason = 'slow' | 'stopping';
+
+export interface StreamsOptions {
+  readonly book: Pick<HeldBook, 'recent' | 'partitions'>;
+  readonly ended: (reason: EndReason) => void;
+  /** How long a request whose cursor is ahead of this process waits for it; 2,000 unless given. */
+  readonly aheadMsMax?: number;
+}
+
+export type BookStreams = ReturnType<typeof holdStreams>;
+
+const AHEAD_MS_MAX = 2_000;
+const AHEAD_POLL_MS = 20;
+/** Proxies and clients cut what is silent; and a client that has left is noticed by what it is sent. */
+const KEEP_ALIVE_MS = 5_000;
+const LINGER_MS = 500;
+
+/** The streams of this process. */
+export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
+  const open = new Set<BookStream>();
+  let isStopped = false;
+  const keepingAlive = setInterval(() => {
+    for (const stream of open) stream.keepAlive();
+  }, KEEP_ALIVE_MS).unref();
+
+  /**
+   * GET …/book/stream: every record behind the cursor, once, and each new one.
+   * @param takeRoom counts the stream among those of its reader
+   */
+  async function stream(request: ApiRequest, takeRoom: () => Room | Refusal): Promise<Reply> {
+    const cursor = readCursor(request, book.partitions);
+    if (isRefusal(cursor)) return cursor;
+    const recent = await awaitCursor(cursor);
+    if (isRefusal(recent)) return recent;
+    const room = takeRoom();
+    if (isRefusal(room)) return room;
+    return {
+      body: '',
+      contentType: 'text/event-stream; charset=utf-8',
+      headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+      stream(response) {
+        const one = new BookStream(response, recent, cursor, ended);
+        open.add(one);
+        room.enter();
+        response.once('close', () => {
+          open.delete(one);
+          room.leave();
+        });
+        one.send();
+      },
+    };
+  }
+
+  /** Waits a moment for this process where the client has read more at another one. */
+  async function awaitCursor(cursor: Cursor): Promise<RecentNews | Refusal> {
+    for (let waitedMs = 0; !isStopped; waitedMs += AHEAD_POLL_MS) {
+      const recent = book.recent();
+      if (recent === undefined) return unavailable('the book is still being read');
+      if (!covers(cursor, recent.forgotten)) {
+        const detail = 'what came after the cursor is not kept any more: drop the book, and take a snapshot';
+        return { code: 'gone', detail };
+      }
+      if (covers(recent.cursor, cursor)) return recent;
+      if (waitedMs >= aheadMsMax) return unavailable('the cursor is ahead of this process: try again');
+      await pause(AHEAD_POLL_MS);
+    }
+    return unavailable('the service stops');
+  }
+
+  return {
+    stream,
+    /** Sends what is new to all of them. */
+    send(): void {
+      for (const each of open) each.send();
+    },
+    /** Ends all of them: their clients go on at another process. */
+    stop(): void {
+      isStopped = true;
+      clearInterval(keepingAlive);
+      for (const each of open) each.end('stopping');
+    },
+  };
+}
+
+function readCursor({ query, headers }: Pick<ApiRequest, 'query' | 'headers'>, partitions: number): Cursor | Refusal {
+  const asked = readQuery(query, bookStreamQuery);
+  if (isRefusal(asked)) return asked;
+  const named = bookStreamHeaders.safeParse({ 'Last-Event-ID': headers['last-event-id'] });
+  if (!named.success) return refuseFields(named.error.issues);
+  const text = named.data['Last-Event-ID'] ?? asked.after;
+  if (text === undefined)
+    return refuseFields([
+      { path: ['after'], message: 'is missing: take a snapshot first (GET …/book/snapshot), and name its cursor' },
+    ]);
+  const cursor = parseCursor(text, partitions);
+  return (
+    cursor ?? refuseFields([{ path: ['after'], message: `must have an item for each of ${partitions} partitions` }])
+  );
+}
+
+class BookStream {
+  readonly #response: ServerResponse;
+  readonly #recent: RecentNews;
+  readonly #ended: StreamsOptions['ended'];
+  #place: Place;
+
+  constructor(response: ServerResponse, recent: RecentNews, cursor: Cursor, ended: StreamsOptions['ended']) {
+    this.#response = response;
+    this.#recent = recent;
+    this.#ended = ended;
+    this.#place = recent.placeOf(cursor);
+    response.on('drain', () => this.send());
+  }
+
+  /** Writes what there is, as far as the client takes it. */
+  send(): void {
+    const response = this.#response;
+    if (response.destroyed || response.writableEnded) return;
+    if (!this.#recent.isKept(this.#place)) return this.end('slow');
+    while (!response.writableNeedDrain) {
+      const more = this.#recent.eventsAt(this.#place);
+      if (more === undefined) return;
+      if (more.events.length > 0) response.write(more.events);
+      this.#place = more.place;
+    }
+  }
+
+  keepAlive(): void {
+    if (!this.#response.writableNeedDrain && !this.#response.writableEnded) this.#response.write(':\n\n');
+  }
+
+  /** Says why, so that the client knows whether to come back with what it has. */
+  end(reason: EndReason): void {
+    if (this.#response.destroyed || this.#response.writableEnded) return;
+    this.#ended(reason);
+    this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
+    // A client that takes nothing does not take this either.
+    setTimeout(() => this.#response.destroy(), LINGER_MS).unref();
+  }
+}
