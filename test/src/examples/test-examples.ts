@@ -28,6 +28,7 @@ const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler'
 const commands = commandsIn('examples/README.md', '');
 const makers = commands.filter((command) => command.includes('maker'));
 const quoters = commands.filter((command) => command.includes('quoter'));
+const adapters = commands.filter((command) => /poller|streamer/.test(command));
 const routers = commands.filter((command) => command.includes('outer'));
 /** Why an example cannot run here. */
 function lackOf(command: string): string | undefined {
@@ -136,7 +137,7 @@ export function testExamples(whole: () => WholeStack): void {
     following.map((router) => wanted.filter((line) => !router.lines().includes(line)));
   const nothing = () => following.map(() => []);
 
-  test.each([...makers, ...routers].filter((command) => lackOf(command) === undefined))(
+  test.each([...makers, ...routers, ...adapters].filter((command) => lackOf(command) === undefined))(
     '%s says how to start the stack where none runs',
     async (command) => {
       const nowhere = { ...environment, MAKERBOOK_DATA: join(folder, 'nowhere') };
@@ -218,6 +219,13 @@ export function testExamples(whole: () => WholeStack): void {
       }
     },
   );
+
+  test.each(adapters)('%s fills at the quoted price', async (adapter) => {
+    const output = await outputOf(adapter, environment);
+    expect(output).toMatch(/^quoted 2500000 for 1000000000000000\b/m);
+    expect(output).toMatch(/^filled 2500000 for 1000000000000000, as quoted$/m);
+    if (adapter.endsWith('streamer')) expect(output).toMatch(/^SEEN 0x[0-9a-f]{64}, [0-9]+ left$/m);
+  });
 
   test('the packages as they are published serve a maker and a router in a project of their own', async () => {
     const project = join(folder, 'project');

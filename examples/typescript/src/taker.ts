@@ -1,0 +1,59 @@
+/**
+ * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It deploys an `OrderFiller`, unless
+ * ORDER_FILLER names one, and on the local chain it makes the tokens that it pays with.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { Contract, ContractFactory, JsonRpcProvider, MaxUint256, Wallet } from 'ethers';
+
+export interface Stack {
+  readonly baseUrl: string;
+  readonly rpcUrl: string;
+  readonly limitOrderProtocol: string;
+  readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
+}
+
+export function readStack(): Stack {
+  const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+  if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+const artifact = new URL('../../../contracts/evm/src/artifacts/OrderFiller.json', import.meta.url);
+const TOKEN = [
+  'function balanceOf(address) view returns (uint256)',
+  'function approve(address, uint256)',
+  'function mint(address, uint256)',
+];
+
+export async function openTaker({ rpcUrl, limitOrderProtocol }: Stack, tokenIn: string, tokenOut: string) {
+  const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
+  // Account 2 of anvil: everyone has its key.
+  const key = process.env['TAKER_KEY'] ?? '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
+  const wallet = new Wallet(key, provider);
+  const { abi, bytecode } = JSON.parse(readFileSync(artifact, 'utf8'));
+  const deploy = async () => {
+    const contract = await new ContractFactory(abi, bytecode, wallet).deploy(limitOrderProtocol);
+    await contract.waitForDeployment();
+    return contract.getAddress();
+  };
+  const filler = process.env['ORDER_FILLER'] ?? (await deploy());
+  const [paid, got] = [tokenIn, tokenOut].map((token) => new Contract(token, TOKEN, wallet)) as [Contract, Contract];
+  const send = async (to: string, data: string) => (await wallet.sendTransaction({ to, data })).wait();
+  await send(tokenIn, paid.interface.encodeFunctionData('mint', [wallet.address, 10n ** 24n]));
+  await send(tokenIn, paid.interface.encodeFunctionData('approve', [filler, MaxUint256]));
+  const balances = () =>
+    Promise.all([paid, got].map((token): Promise<bigint> => token.getFunction('balanceOf')(wallet.address)));
+
+  return {
+    /** Sends the calldata, and tells what it has moved. @throws where it reverts */
+    async fill(
+      calldata: string,
+    ): Promise<{ readonly amountIn: bigint; readonly amountOut: bigint; readonly block: number }> {
+      const [inBefore = 0n, outBefore = 0n] = await balances();
+      const receipt = await send(filler, calldata);
+      const [inAfter = 0n, outAfter = 0n] = await balances();
+      return { amountIn: inBefore - inAfter, amountOut: outAfter - outBefore, block: receipt?.blockNumber ?? 0 };
+    },
+    close: () => provider.destroy(),
+  };
+}
