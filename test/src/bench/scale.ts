@@ -11,6 +11,7 @@ import type { PreparedRequest } from '../kit/send-requests.js';
 import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { median } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
+import { measureBookStreams } from './measure-book-streams.js';
 import { measureRouter } from './measure-router.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
@@ -68,7 +69,9 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
         await untilRead(scaled, makers * each + OWN_ORDERS);
         sizes.push({ orders: makers * each, measured: await measure(scaled) });
       }
-      return [...describe(sizes), ...(await measureRouter(makers * Math.max(...ORDERS_PER_MAKER)))];
+      const { pid } = bench.stack.processOf('feed');
+      const streams = await measureBookStreams({ pid, port: bench.portOf('feed') });
+      return [...describe(sizes), ...streams, ...(await measureRouter(makers * Math.max(...ORDERS_PER_MAKER)))];
     } finally {
       await log.close();
       await postgres.close();
