@@ -8,6 +8,7 @@ export {
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { readStackEnvironment } from './stack-env.js';
 export { type Addresses, startParts } from './start-parts.js';
+export { divideRights } from './start-services.js';
 export { type Supervised, type Supervision, supervise } from './supervise.js';
 export {
   type ProcessEntry,

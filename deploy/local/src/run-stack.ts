@@ -10,6 +10,7 @@ import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   admitMaker,
   awaitReadiness,
+  divideRights,
   entryOf,
   prepareStores,
   type RunningService,
@@ -144,12 +145,14 @@ async function start(
   const receiptSigner = keepSigner(settings, 'RECEIPT_SIGNER_KEY', folder);
   const contracts = await provideContracts(settings, addresses.rpcUrl, quoteSigner.address);
   const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner, receiptSigner });
+  const isOwnPostgres = given(settings.DATABASE_URL) === undefined;
+  const rights: Readonly<Record<string, Environment>> = isOwnPostgres ? await divideRights(addresses.databaseUrl) : {};
   await prepareStores(env);
   signal.throwIfAborted();
 
   report('starting the services');
   const services: RunningService[] = [];
-  const environmentOf = (name: string) => ({ ...env, ...own[name] });
+  const environmentOf = (name: string) => ({ ...env, ...rights[name.replace(/-\d+$/, '')], ...own[name] });
   await startServices(settings.CHAIN_WATCHERS, environmentOf, logs, supervision, (service) => {
     services.push(service);
     stopInReverse(service);

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findFreePorts, logTail, PartError, spawnPart } from '@makerbook/parts';
+import { createRoles, findFreePorts, logTail, PartError, spawnPart } from '@makerbook/parts';
+import { rights, roleOf } from '@makerbook/postgres';
 import { askReadiness } from './check-readiness.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
@@ -44,6 +45,17 @@ export function entryOf(folder: string, file = 'main.js'): string {
 export async function prepareStores(environment: Environment): Promise<void> {
   await runOperator(['migrate'], environment, 'the schema cannot be brought up to this build');
   await runOperator(['topics'], environment, 'the topics are not as configured');
+}
+
+/**
+ * Creates a role in Postgres for each service that has rights there, as in production. `operator migrate` gives them their rights.
+ * @param databaseUrl of a user who may create roles
+ * @returns `DATABASE_URL` by the name of the service
+ */
+export async function divideRights(databaseUrl: string): Promise<Readonly<Record<string, Environment>>> {
+  const services = listServices(1).flatMap(({ service }) => (roleOf(service) in rights ? [service] : []));
+  const urls = await createRoles(databaseUrl, services.map(roleOf));
+  return Object.fromEntries(services.map((service) => [service, { DATABASE_URL: urls[roleOf(service)] }]));
 }
 
 /**

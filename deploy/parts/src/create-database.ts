@@ -18,6 +18,33 @@ export async function createDatabase(serverUrl: string, name: string): Promise<s
   return url.href;
 }
 
+/**
+ * Creates roles that may log in, unless they exist.
+ * @param databaseUrl of a user who may create roles
+ * @returns the same URL for each role, by its name: with the name as password
+ */
+export async function createRoles<Name extends string>(
+  databaseUrl: string,
+  names: readonly Name[],
+): Promise<Readonly<Record<Name, string>>> {
+  await withClient(databaseUrl, async (client) => {
+    for (const name of names) {
+      const create = `create role ${client.escapeIdentifier(name)} login password ${client.escapeLiteral(name)}`;
+      // Another process may create it at the same moment.
+      await client.query(
+        `do $$ begin ${create}; exception when duplicate_object or unique_violation then null; end $$`,
+      );
+    }
+  });
+  const urlOf = (name: string) => {
+    const url = new URL(databaseUrl);
+    url.username = name;
+    url.password = name;
+    return url.href;
+  };
+  return Object.fromEntries(names.map((name) => [name, urlOf(name)])) as Record<Name, string>;
+}
+
 /** Resolves when the server takes connections and answers; rejects with the driver's error otherwise. */
 export async function pingDatabase(url: string): Promise<void> {
   await withClient(url, (client) => client.query('select 1'));

@@ -1,3 +1,4 @@
+export { createRoles } from './create-database.js';
 export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';

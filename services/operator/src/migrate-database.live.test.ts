@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/parts';
+import { createRoles, testParts } from '@makerbook/parts';
 import { readMigrations } from '@makerbook/postgres';
 import { migrateDatabase } from './migrate-database.js';
 
-test('migrate applies every step once, and says which', async () => {
+test('migrate applies every step once, and says which, and which roles have rights', async () => {
   const url = await testParts().databaseUrl();
+  await createRoles(url, ['makerbook_query']);
   const names = readMigrations().map(({ name }) => `${name}: applied`);
-  expect(await migrateDatabase({ url })).toEqual({ lines: names, exitCode: 0 });
-  expect(await migrateDatabase({ url })).toEqual({ lines: ['nothing to do'], exitCode: 0 });
+  const roles = expect.stringMatching(/^roles with rights of their own: .*makerbook_query/);
+  expect(await migrateDatabase({ url })).toEqual({ lines: [...names, roles], exitCode: 0 });
+  expect(await migrateDatabase({ url })).toEqual({ lines: ['nothing to do', roles], exitCode: 0 });
 });

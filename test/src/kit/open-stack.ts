@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import {
+  divideRights,
   type ProcessEntry,
   readProcessesFile,
   readStackEnvironment,
@@ -26,6 +27,8 @@ export interface OpenStackOptions {
   /** Takes what the stack would write to the terminal: among it, what is started again. */
   readonly report?: (line: string) => void;
 }
+
+type Services = Readonly<Record<string, Readonly<Record<string, string | undefined>>>>;
 
 /** No budget and no limit of a client stands in the way. */
 export const UNBOUNDED = {
@@ -65,12 +68,21 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
     ...(ownParts ? {} : await sharedParts()),
     ...settings,
   };
+  // As the stack does with a Postgres of its own.
+  const shared = environment['DATABASE_URL'];
+  const rights: Services = shared === undefined ? {} : await divideRights(shared);
   const lines: string[] = [];
   const note = (line: string) => {
     lines.push(line);
     report?.(line);
   };
-  const run = runStack(readStackEnvironment(environment), environment, note, own);
+  const ofServices = Object.fromEntries(
+    [...new Set([...Object.keys(rights), ...Object.keys(own)])].map((name) => [
+      name,
+      { ...rights[name], ...own[name] },
+    ]),
+  );
+  const run = runStack(readStackEnvironment(environment), environment, note, ofServices);
   await run.ready.catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
