@@ -11,13 +11,20 @@ const exportOf: Readonly<Record<string, string>> = {
   feed: 'feedSettings',
 };
 
+/** Commands with settings of their own, and the service whose program runs them. */
+const ofCommands: Readonly<Record<string, { readonly service: string; readonly name: string }>> = {
+  migrate: { service: 'operator', name: 'migrateSettings' },
+  verify: { service: 'projector', name: 'rebuildSettings' },
+};
+
 /**
  * The settings that a service reads, or a command of the operator, out of its built `env.js`.
  * @throws where the service has none
  */
 export async function loadSettings(service: string, command?: string): Promise<Spec> {
-  const module = (await import(`${root}services/${service}/dist/env.js`)) as Record<string, Spec>;
-  const settings = module[command === 'migrate' ? 'migrateSettings' : (exportOf[service] ?? 'settings')];
+  const own = service === 'operator' ? ofCommands[command ?? ''] : undefined;
+  const module = (await import(`${root}services/${own?.service ?? service}/dist/env.js`)) as Record<string, Spec>;
+  const settings = module[own?.name ?? exportOf[service] ?? 'settings'];
   if (settings === undefined) throw new Error(`${service} has no settings`);
   return settings;
 }
