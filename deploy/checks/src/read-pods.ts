@@ -42,6 +42,9 @@ interface Template {
   readonly spec: PodSpec;
 }
 
+/** Whether it runs an image of ours, and not Redis or nginx. */
+export const isOurs = ({ spec }: Pod): boolean => spec.containers.every(({ image }) => /(^|\/)makerbook\//.test(image));
+
 /** The pods of every Deployment, StatefulSet, Job and CronJob. */
 export function readPods(manifests: readonly Manifest[]): Pod[] {
   return manifests

@@ -1,24 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { fieldOf, type Manifest, nameOf } from './read-manifests.js';
-import { readPods } from './read-pods.js';
+import { isOurs, readPods } from './read-pods.js';
 import { describeOverlays } from './testing/describe-overlays.js';
 import { expectReadOnly, expectRestricted } from './testing/expect-restricted.js';
+import { makeSecrets } from './testing/make-secrets.js';
 
-/** Secrets that the repository must not hold: README.md says how each is made. */
-const outside = [
-  'postgres-app',
-  'redis',
-  'redis-certificate',
-  'chain',
-  'quote-signer',
-  'gateway-certificate',
-  'book-readers',
-];
 /** Secrets that the operators of Strimzi and CloudNativePG make. */
 const madeByOperators =
-  /^(kafka-(cluster-ca-cert|ingress|query|feed|chain-watcher|projector|operator|keda)|postgres-ca)$/;
+  /^(kafka-(cluster-ca-cert|ingress|query|feed|chain-watcher|projector|operator|keda)|postgres-(ca|app))$/;
 
-describeOverlays((manifests) => {
+describeOverlays((manifests, overlay) => {
+  const made = new Set([...makeSecrets(overlay).keys()].map((file) => file.split('/')[0]));
   const pods = readPods(manifests);
 
   test.each(pods)(
@@ -34,7 +26,7 @@ describeOverlays((manifests) => {
     },
   );
 
-  const services = pods.filter(({ owner }) => owner.startsWith('Deployment'));
+  const services = pods.filter((pod) => isOurs(pod) && pod.owner.startsWith('Deployment'));
   test.each(services)('$owner has probes, and time to stop', ({ spec }) => {
     const probe = (path: string) => ({ httpGet: { path, port: 'ops' } });
     for (const container of spec.containers) {
@@ -55,7 +47,7 @@ describeOverlays((manifests) => {
     for (const name of names(/"(?:configMapRef|configMap)":\{"name":"([^"]+)"/g))
       expect([name, has('ConfigMap', name)]).toEqual([name, true]);
     for (const name of names(/"secretName":"([^"]+)"|"secretKeyRef":\{"key":"[^"]+","name":"([^"]+)"/g))
-      if (name !== '') expect([name, outside.includes(name) || madeByOperators.test(name)]).toEqual([name, true]);
+      if (name !== '') expect([name, made.has(name) || madeByOperators.test(name)]).toEqual([name, true]);
     expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
   });
 
@@ -78,9 +70,7 @@ describeOverlays((manifests) => {
   });
 
   test('each service has an account of its own', () => {
-    const accounts = pods
-      .filter(({ service }) => service !== 'redis')
-      .map(({ service, spec }) => [service, spec.serviceAccountName]);
+    const accounts = pods.filter(isOurs).map(({ service, spec }) => [service, spec.serviceAccountName]);
     for (const [service, account] of accounts) expect(account).toBe(service);
     for (const manifest of manifests.filter(({ kind }) => kind === 'ServiceAccount'))
       expect(manifest).toMatchObject({ automountServiceAccountToken: false });

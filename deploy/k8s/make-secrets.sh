@@ -1,0 +1,75 @@
+#!/bin/sh
+# Makes the Secrets that no operator makes. One that is there stays as it is, so it may be run again.
+#   RPC_URL=https://… QUOTE_SIGNER_KEY_FILE=quote-signer.key deploy/k8s/make-secrets.sh production
+#   POSTGRES_PASSWORD=… RPC_URL=… QUOTE_SIGNER_KEY_FILE=… deploy/k8s/make-secrets.sh small
+# QUOTE_SIGNER_KEY_FILE has 0x and 64 hex digits. BOOK_READERS_FILE: who may read the book; without it nobody may. REDIS_URL: of a Redis that exists, for small. GATEWAY_CERT_FILE and
+# GATEWAY_KEY_FILE: of the host name; without them the gateway's certificate is left to cert-manager. Needs openssl.
+set -eu
+: "${RPC_URL:?JSON-RPC of Kaia nodes, comma-separated}" "${QUOTE_SIGNER_KEY_FILE:?file of the quote signer}"
+namespace=${NAMESPACE:-makerbook}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+umask 077
+
+make() { # type name, then --from-…: no value is a word of the command line, which others on this machine could read
+  type=$1 name=$2
+  shift 2
+  if kubectl -n "$namespace" get secret "$name" >/dev/null 2>&1; then
+    echo "$name is there"
+  else
+    kubectl -n "$namespace" create secret "$type" "$name" "$@"
+  fi
+}
+give() { printf %s "$2" >"$folder/$1"; }
+random() { openssl rand -hex 24; }
+
+give rpc-url "$RPC_URL"
+make generic chain --from-file=rpc-url="$folder/rpc-url"
+tr -d '[:space:]' <"$QUOTE_SIGNER_KEY_FILE" >"$folder/key"
+make generic quote-signer --from-file=key="$folder/key"
+if [ -n "${BOOK_READERS_FILE:-}" ]; then
+  make generic book-readers --from-file=readers.json="$BOOK_READERS_FILE"
+else
+  give readers.json '[]'
+  make generic book-readers --from-file=readers.json="$folder/readers.json"
+fi
+if [ -n "${GATEWAY_CERT_FILE:-}" ]; then
+  make tls gateway-certificate --cert="$GATEWAY_CERT_FILE" --key="${GATEWAY_KEY_FILE:?its key}"
+fi
+
+case ${1:-} in
+production)
+  for service in ingress query chain-watcher projector; do
+    give username "makerbook_$(echo $service | tr - _)"
+    give password "$(random)"
+    make generic postgres-$service --type=kubernetes.io/basic-auth \
+      --from-file=username="$folder/username" --from-file=password="$folder/password"
+    # So that CloudNativePG takes a new password at once.
+    kubectl -n "$namespace" label --overwrite secret postgres-$service cnpg.io/reload=true >/dev/null
+  done
+  password=$(random)
+  give query "redis://query:$password@redis:6379/0"
+  # The lines of shared/redis/README.md.
+  give users.acl "user default off
+user query on >$password ~mb:l:* ~mb:g:* ~mb:q:* +info +ping +eval +get +set +del +exists +pexpire +hmget +hset +cluster|info +cluster|slots
+"
+  make generic redis --from-file=query="$folder/query" --from-file=users.acl="$folder/users.acl"
+  # An authority of ten years, whose key is thrown away, and a certificate of as long for the name `redis`.
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj /CN=makerbook-redis -keyout "$folder/ca.key" -out "$folder/ca.crt" 2>/dev/null
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=redis -keyout "$folder/tls.key" -out "$folder/tls.csr" 2>/dev/null
+  echo subjectAltName=DNS:redis >"$folder/extensions"
+  openssl x509 -req -in "$folder/tls.csr" -CA "$folder/ca.crt" -CAkey "$folder/ca.key" -CAcreateserial -days 3649 \
+    -extfile "$folder/extensions" -out "$folder/tls.crt" 2>/dev/null
+  make generic redis-certificate --from-file=ca.crt="$folder/ca.crt" --from-file=tls.crt="$folder/tls.crt" --from-file=tls.key="$folder/tls.key"
+  ;;
+small)
+  give password "${POSTGRES_PASSWORD:?of the user of DATABASE_URL}"
+  make generic postgres-app --from-file=password="$folder/password"
+  give query "${REDIS_URL:-redis://redis:6379/0}"
+  make generic redis --from-file=query="$folder/query"
+  ;;
+*)
+  echo "which overlay: production or small" >&2
+  exit 1
+  ;;
+esac
