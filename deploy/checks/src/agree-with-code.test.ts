@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { apiSettings, limitSettings, opsSettings } from '@makerbook/settings';
-import { fieldOf, type Manifest, readText } from './read-manifests.js';
-import { readPods } from './read-pods.js';
+import { fieldOf, type Manifest, parseManifests, readText } from './read-manifests.js';
+import { isOurs, readPods } from './read-pods.js';
 import { readKustomizations, readSources } from './read-sources.js';
 import { describeOverlays } from './testing/describe-overlays.js';
 
@@ -133,16 +133,46 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
 });
 
 describeOverlays((manifests, overlay) => {
-  test('the gateway may reach ingress, query and feed from its own namespace', () => {
+  test('policies let in the namespaces of namespaces.yaml, and no other', () => {
+    const folder = overlay === 'small' ? 'small' : 'production';
+    const [map] = parseManifests(readText(`deploy/k8s/overlays/${folder}/namespaces.yaml`));
+    const named = JSON.stringify(manifests).matchAll(/"kubernetes\.io\/metadata\.name":"([^"]+)"/g);
+    const names = new Set([...named].map(([, name]) => name).filter((name) => name !== 'kube-system'));
+    expect([...names].sort()).toEqual(Object.values(map?.data ?? {}).sort());
+  });
+
+  test('the gateway reaches ingress, query and feed, and nobody else does', () => {
     const policy = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'api');
     const [rule] = fieldOf<{ from: unknown[] }[]>(policy, 'ingress');
-    const namespace = overlay === 'production' ? 'envoy-gateway-system' : 'gateway';
-    expect(rule?.from).toEqual([{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }]);
+    expect(rule?.from).toEqual([
+      overlay === 'small'
+        ? { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'gateway' } } }
+        : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'envoy-gateway-system' } } },
+    ]);
+    const kinds = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const byGatewayApi = ['HTTPRoute makerbook', 'HTTPRoute book', 'Gateway makerbook'];
+    const gateway = ['Deployment gateway', ...byGatewayApi].filter((one) => kinds.includes(one));
+    expect(gateway).toEqual(overlay === 'small' ? ['Deployment gateway'] : byGatewayApi);
+    const out = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'gateway');
+    if (out !== undefined) {
+      const [egress] = fieldOf<{ to: { podSelector: object }[] }[]>(out, 'egress');
+      expect(egress?.to[0]?.podSelector).toEqual(fieldOf(policy, 'podSelector'));
+    }
+  });
+
+  test('Kafka is reached with a certificate alone, and from outside only where an overlay asks for it', () => {
+    const kafka = manifests.find(({ kind }) => kind === 'Kafka');
+    if (overlay === 'small') return expect(kafka).toBeUndefined();
+    const { listeners } = fieldOf<{ listeners: Record<string, unknown>[] }>(kafka, 'kafka');
+    for (const listener of listeners) expect(listener).toMatchObject({ tls: true, authentication: { type: 'tls' } });
+    const outside = listeners.filter(({ type }) => type !== 'internal').map(({ name, port }) => `${name} ${port}`);
+    expect(outside).toEqual(overlay === 'router-outside' ? ['external 9094'] : []);
+    expect(kinds(manifests, 'KafkaUser')).toContain('kafka-router');
   });
 
   test('has the ports of the code', () => {
-    for (const { service, spec } of readPods(manifests)) {
-      if (service === 'redis' || service === 'operator') continue;
+    for (const { service, spec } of readPods(manifests).filter(isOurs)) {
+      if (service === 'operator') continue;
       const ports = Object.fromEntries(
         (spec.containers[0]?.ports ?? []).map((port) => [port.name, port.containerPort]),
       );
@@ -151,3 +181,6 @@ describeOverlays((manifests, overlay) => {
     }
   });
 });
+
+const kinds = (manifests: readonly Manifest[], wanted: string): string[] =>
+  manifests.filter(({ kind }) => kind === wanted).map(({ metadata }) => metadata.name);

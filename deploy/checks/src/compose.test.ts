@@ -88,6 +88,23 @@ describe('the Compose file', () => {
     expect(file.networks['inside']?.internal).toBe(true);
   });
 
+  test('with router.yaml Kafka is also reached from this machine, at the address that it names to clients', () => {
+    const { services: added } = parse(readText('deploy/compose/router.yaml')) as typeof file;
+    expect(Object.keys(added)).toEqual(['kafka']);
+    const environment = { ...file.services['kafka']?.environment, ...added['kafka']?.environment };
+    const listed = (name: string) => fill(environment[name] ?? '').split(',');
+    const listeners = Object.fromEntries(
+      listed('KAFKA_LISTENERS').map((one) => [one.split('://')[0], one.split(':').at(-1)]),
+    );
+    const advertised = Object.fromEntries(
+      listed('KAFKA_ADVERTISED_LISTENERS').map((one) => one.split('://') as [string, string]),
+    );
+    const protocols = listed('KAFKA_LISTENER_SECURITY_PROTOCOL_MAP').map((one) => one.split(':')[0]);
+    expect(Object.keys(listeners).sort()).toEqual(protocols.sort());
+    expect(advertised).toMatchObject({ PLAINTEXT: 'kafka:9092', HOST: '127.0.0.1:9094' });
+    expect(added['kafka']?.ports?.map(fill)).toEqual([`${advertised['HOST']}:${listeners['HOST']}`]);
+  });
+
   test('every image of others has a version', () => {
     for (const [, { image, build }] of services) if (build === undefined) expect(image).toMatch(/:\d+\.\d+/);
   });

@@ -16,7 +16,7 @@ export interface Manifest {
   readonly data?: Record<string, string>;
 }
 
-export const overlays = ['small', 'production'] as const;
+export const overlays = ['small', 'production', 'router-outside'] as const;
 export type Overlay = (typeof overlays)[number];
 
 /** The repository's root, with a slash at its end. */

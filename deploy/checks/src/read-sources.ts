@@ -37,7 +37,8 @@ export function listFiles({ folder, resources, patches, configMapGenerator }: Ku
   return [
     ...resources.filter((path) => path.endsWith('.yaml')),
     ...patches.flatMap(({ path }) => path ?? []),
-    ...configMapGenerator.flatMap(({ files = [] }) => files),
+    // `name=file`, or the file alone.
+    ...configMapGenerator.flatMap(({ files = [] }) => files.map((file) => file.replace(/^.*=/, ''))),
   ].map((path) => posix.join(folder, path));
 }
 
