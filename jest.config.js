@@ -6,6 +6,7 @@ const base = {
     '<rootDir>/shared',
     '<rootDir>/services',
     '<rootDir>/deploy/checks',
+    '<rootDir>/deploy/helm',
     '<rootDir>/deploy/local',
     '<rootDir>/deploy/parts',
     '<rootDir>/test',
