@@ -7,7 +7,7 @@ import { readProcessesFile, readStackFile } from './write-stack-files.js';
 
 /**
  * Runs a command on the running stack, or on KAFKA_BROKERS (and DATABASE_URL) when given: `verify` and `rebuild` of the
- * projector, else one of the operator (`topics`, `makers …`, `parked …`).
+ * projector, else one of the operator (`topics`, `makers …`, `parked …`, `log …`).
  */
 const words = process.argv.slice(2);
 const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);

@@ -9,6 +9,7 @@ export type Command =
   | { readonly do: 'migrate' }
   | { readonly do: 'topics' }
   | ParkedCommand
+  | ArchiveCommand
   | Decision
   | { readonly do: 'list'; readonly isJson: boolean }
   /** Undefined: the decisions about the whole service. */
@@ -20,6 +21,12 @@ export interface ParkedCommand {
   /** Empty for `list`; at least one for the others. */
   readonly ids: readonly string[];
   readonly isJson: boolean;
+}
+
+export interface ArchiveCommand {
+  readonly do: 'log';
+  readonly verb: 'archive' | 'restore' | 'verify';
+  readonly folder: string;
 }
 
 /** One of the commands that write facts. */
@@ -81,6 +88,9 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   'parked show': [],
   'parked replay': [],
   'parked discard': [],
+  'log archive': [],
+  'log restore': [],
+  'log verify': [],
 };
 
 /** @param words of the command line */
@@ -105,6 +115,11 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   if (group === 'parked') {
     if ((verb === 'list') !== (rest.length === 0)) return incomplete;
     return { do: group, verb: verb as ParkedCommand['verb'], ids: rest, isJson };
+  }
+  if (group === 'log') {
+    const [folder, ...more] = rest;
+    if (folder === undefined || more.length > 0) return incomplete;
+    return { do: group, verb: verb as ArchiveCommand['verb'], folder };
   }
   if (verb === 'list') return rest.length === 0 ? { do: 'list', isJson } : incomplete;
   const { by, reason } = values;

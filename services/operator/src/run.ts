@@ -1,4 +1,5 @@
 import type { Log } from '@makerbook/kafka';
+import { archiveUsage, runArchive } from './archive-command.js';
 import { createTopics } from './create-topics.js';
 import { decide, describeLimits } from './decide.js';
 import type { OperatorSettings } from './env.js';
@@ -22,6 +23,7 @@ const usage = [
   'makers history [<address>]     shows all decisions about a maker, or about the service; --json',
   '--by WHO --reason WHY          go into the log with each decision; WHO is the user of this machine if not given',
   ...parkedUsage,
+  ...archiveUsage,
 ];
 
 /** What the process provides. */
@@ -53,6 +55,8 @@ export async function runCommand(
       return createTopics(log, { prefix, partitions, replicationFactor: settings.TOPIC_REPLICATION_FACTOR });
     case 'parked':
       return runParked(log, command, { prefix, partitions, commandId });
+    case 'log':
+      return runArchive(log, command, { prefix, partitions, replicationFactor: settings.TOPIC_REPLICATION_FACTOR });
     case 'list':
       return { lines: await listMakers(log, prefix, command.isJson), exitCode: 0 };
     case 'history': {

@@ -7,7 +7,7 @@ import type { ConnectOptions, Log } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
 import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
-import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
+import { alterTopic, countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
 import { LATEST, readOffsets } from './topics/read-offsets.js';
 import { readRange } from './topics/read-range.js';
@@ -47,6 +47,7 @@ export function connectLog(options: ConnectOptions): Log {
   const log: Log = {
     createTopics: (specs) => createTopics(queries, specs),
     verifyTopics: (specs) => verifyTopics(queries, specs),
+    alterTopic: (topic, config) => alterTopic(queries, topic, config),
     partitionsOf: (topic, { timeoutMs } = {}) => countPartitions(queries, topic, timeoutMs),
     endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => readOffsets(queries, topic, LATEST, timeoutMs),
     offsetsAt: async (topic, timestampMs) => {

@@ -12,12 +12,17 @@ export interface LogRecord extends TopicPartition {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Milliseconds since the epoch, now if left out. Kept where the topic's time is its writers' (`CreateTime`); records that are
+   * appended together may be 24 days apart.
+   */
+  readonly timestampMs?: number;
 }
 
 /** A record as read. A key that is missing in the log reads as the empty string. */
 export interface StoredRecord extends LogRecord {
   readonly offset: bigint;
-  /** Milliseconds since the epoch, as the writer (or the broker) stamped it. */
+  /** As the writer (or the broker) stamped it. */
   readonly timestampMs: number;
 }
 
@@ -218,6 +223,8 @@ export interface Log {
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
   /** Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies on. */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
+  /** Changes settings of a topic. Throws LogUnavailable, also where the user may not do that. */
+  alterTopic(topic: string, config: TopicSpec['config']): Promise<void>;
   /** Throws TopicMismatch when the topic is missing, LogUnavailable after `timeoutMs` (default 15000). */
   partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;
   /** The high watermarks by partition, as of some moment after the call. Throws LogUnavailable after `timeoutMs` (default 1000). */

@@ -11,6 +11,8 @@ describe('encoding a record batch', () => {
       key: n % 5 === 0 ? '' : `kéy-${n}`,
       value: n % 7 === 0 ? null : Buffer.alloc(n % 3 === 0 ? n * 70 : 0, n),
       headers: Object.fromEntries(Array.from({ length: n % 4 }, (__, h) => [`h${h}`, `€${'x'.repeat(n)}`])),
+      // Some have a time of their own, and may be older than the first.
+      ...(n % 6 === 1 && { timestampMs: 1_700_000_000_000 + ((n * 7) % 100) * 10_000_000 }),
     }));
     const bytesMax = records.reduce((sum, record) => sum + bytesOf(record), 0);
     const batch = {
@@ -30,7 +32,7 @@ describe('encoding a record batch', () => {
     );
     expect(nextOffset).toBe(300n);
     expect(read).toEqual(
-      records.map((record, n) => ({ ...record, offset: BigInt(n), timestampMs: 1_700_000_000_123 })),
+      records.map((record, n) => ({ timestampMs: 1_700_000_000_123, ...record, offset: BigInt(n) })),
     );
   });
 });

@@ -30,19 +30,29 @@ const RECORD_OVERHEAD_BYTES = 32;
 /** Two lengths, of a name and a value that fit into a batch. */
 const HEADER_OVERHEAD_BYTES = 8;
 
-/** Encodes a record batch (format 2, uncompressed). */
-export function encodeBatch(batch: RecordBatch, isTransactional: boolean, timestampMs: number): Buffer {
+/**
+ * Encodes a record batch (format 2, uncompressed).
+ * @param nowMs the time of records that have none of their own
+ */
+export function encodeBatch(batch: RecordBatch, isTransactional: boolean, nowMs: number): Buffer {
   const { records, bytes: bytesMax, producer, firstSequence } = batch;
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + bytesMax);
-  const end = records.reduce((at, record, index) => writeRecord(bytes, at, record, index), HEADER_BYTES);
+  const firstMs = records[0]?.timestampMs ?? nowMs;
+  let lastMs = firstMs;
+  let end = HEADER_BYTES;
+  for (const [index, record] of records.entries()) {
+    const timestampMs = record.timestampMs ?? nowMs;
+    if (timestampMs > lastMs) lastMs = timestampMs;
+    end = writeRecord(bytes, end, record, index, timestampMs - firstMs);
+  }
   bytes.writeBigInt64BE(0n, 0);
   bytes.writeInt32BE(end - LENGTH_COVERS_FROM, 8);
   bytes.writeInt32BE(-1, 12);
   bytes.writeInt8(MAGIC, 16);
   bytes.writeInt16BE(isTransactional ? TRANSACTIONAL : 0, 21);
   bytes.writeInt32BE(records.length - 1, 23);
-  bytes.writeBigInt64BE(BigInt(timestampMs), 27);
-  bytes.writeBigInt64BE(BigInt(timestampMs), 35);
+  bytes.writeBigInt64BE(BigInt(firstMs), 27);
+  bytes.writeBigInt64BE(BigInt(lastMs), 35);
   bytes.writeBigInt64BE(producer.id, 43);
   bytes.writeInt16BE(producer.epoch, 51);
   bytes.writeInt32BE(firstSequence, 53);
@@ -61,10 +71,10 @@ export function bytesOf(record: LogRecord): number {
 }
 
 /** Writes the body behind room for the longest length, and moves it to the end of its own. */
-function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number): number {
+function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number, sinceFirstMs: number): number {
   const body = start + VARINT_BYTES_MAX;
-  // Attributes and the timestamp's distance from the first.
-  let at = bytes.writeInt16BE(0, body);
+  const attributes = 0;
+  let at = writeVarint(bytes, bytes.writeInt8(attributes, body), sinceFirstMs);
   at = writeVarint(bytes, at, index);
   at = writeText(bytes, at, record.key);
   at = writeVarint(bytes, at, record.value?.length ?? -1);

@@ -13,7 +13,10 @@ import type {
 } from '../log.js';
 
 /** What a process sees of the log. */
-export type LogView = Omit<Log, 'createTopics' | 'verifyTopics' | 'partitionsOf' | 'consumePartitions' | 'close'>;
+export type LogView = Omit<
+  Log,
+  'createTopics' | 'verifyTopics' | 'alterTopic' | 'partitionsOf' | 'consumePartitions' | 'close'
+>;
 
 /** One partition of a topic. */
 interface HeldPartition {

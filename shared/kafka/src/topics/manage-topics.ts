@@ -1,7 +1,14 @@
-import { ConfigResourceTypes, createTopicsV7, describeConfigsV4, type metadataV9 } from '@platformatic/kafka';
+import {
+  ConfigResourceTypes,
+  createTopicsV7,
+  describeConfigsV4,
+  IncrementalAlterConfigOperationTypes,
+  incrementalAlterConfigsV1,
+  type metadataV9,
+} from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { asResponse, isTransient, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { asResponse, assertAccepted, isTransient, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
 
@@ -53,6 +60,24 @@ export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]
     `${problems.join('; ')}. Create missing topics with \`node services/operator/dist/main.js topics\`. The ` +
       "partition count of a topic never changes: correct the setting. Correct a topic's settings in Kafka.",
   );
+}
+
+/** Changes settings of a topic; brokers take them within moments. Throws LogUnavailable, also where it is refused. */
+export async function alterTopic(cluster: Cluster, topic: string, config: TopicSpec['config']): Promise<void> {
+  const deadline = deadlineIn(TIMEOUT_MS);
+  const configOperation = IncrementalAlterConfigOperationTypes.SET;
+  const configs = Object.entries(config).map(([name, value]) => ({ name, value, configOperation }));
+  const resources = [{ resourceType: ConfigResourceTypes.TOPIC, resourceName: topic, configs }];
+  const alter = async () => {
+    const broker = await cluster.anyBroker(deadline);
+    const { responses } = await broker.call(incrementalAlterConfigsV1.api, deadline, resources, false);
+    for (const { errorCode } of responses) assertAccepted(`altering topic ${topic}`, errorCode);
+  };
+  try {
+    await retryUntil(deadline, RETRY_PAUSE_MS, alter, isTransient);
+  } catch (error) {
+    throw unavailable((error as Error).message, error);
+  }
 }
 
 /** How many partitions the topic has. Throws TopicMismatch when it is missing, LogUnavailable without an answer. */
