@@ -1,0 +1,50 @@
+import type { SignedOrder } from '@makerbook/client';
+import { eventually } from '../kit/eventually.js';
+import type { TestChain, TestMaker } from '../kit/open-maker.js';
+
+/** An order that was answered with 200. */
+export interface Acknowledged {
+  readonly maker: TestMaker;
+  readonly order: SignedOrder;
+  /** When its answer came, by the machine's clock. */
+  readonly atMs: number;
+}
+
+/** Each maker places one order after the other, until `stop` gives what was acknowledged. An order is good for an hour. */
+export async function loadMakers(makers: readonly TestMaker[], chain: TestChain) {
+  const expiresAt = (await chain.nowSeconds()) + 3600;
+  const acknowledged: Acknowledged[] = [];
+  let isOver = false;
+  const placing = makers.map(async (maker) => {
+    while (!isOver) {
+      const [order] = await maker.place({ expiresAt, amount: 1n });
+      if (order !== undefined) acknowledged.push({ maker, order, atMs: Date.now() });
+    }
+  });
+  const ended = Promise.all(placing);
+  // It is awaited by `stop`.
+  ended.catch(() => undefined);
+  return {
+    acknowledged,
+    async stop(): Promise<readonly Acknowledged[]> {
+      isOver = true;
+      await ended;
+      return acknowledged;
+    },
+  };
+}
+
+/** Hashes of the orders that their makers' lists do not show as ACTIVE. */
+export async function findMissing(orders: readonly Acknowledged[]): Promise<Set<string>> {
+  const missing = new Set<string>();
+  for (const [maker, own] of Map.groupBy(orders, (acknowledged) => acknowledged.maker)) {
+    const statuses = await maker.statuses(...own.map(({ order }) => order));
+    for (const [index, status] of statuses.entries())
+      if (status !== 'ACTIVE') missing.add(own[index]?.order.orderHash ?? '');
+  }
+  return missing;
+}
+
+/** Waits until all are listed as ACTIVE. */
+export const awaitAll = (orders: readonly Acknowledged[]): Promise<void> =>
+  eventually(async () => (await findMissing(orders)).size, 0, 300_000);
