@@ -60,7 +60,7 @@ test('no pod is made of an object whose pods are not checked', () => {
   const checked = ['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Kafka', 'KafkaNodePool'];
   const restrictedByOperator = ['Cluster'];
   const ofNoPod =
-    /^(Namespace|ConfigMap|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScheduledBackup|ScaledObject|TriggerAuthentication)$/;
+    /^(Namespace|ConfigMap|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScheduledBackup|PersistentVolumeClaim|ScaledObject|TriggerAuthentication)$/;
   const kinds = [...new Set(sources.map(({ kind }) => kind))];
   const unknown = kinds.filter((kind) => ![...checked, ...restrictedByOperator].includes(kind) && !ofNoPod.test(kind));
   expect(unknown).toEqual([]);

@@ -7,7 +7,7 @@ export function expectRestricted(spec: PodSpec): void {
   for (const field of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers', 'ephemeralContainers'])
     expect(spec[field]).toBeUndefined();
   for (const volume of spec.volumes ?? [])
-    expect(['configMap', 'secret', 'emptyDir', 'projected']).toContain(
+    expect(['configMap', 'secret', 'emptyDir', 'projected', 'persistentVolumeClaim']).toContain(
       Object.keys(volume).find((key) => key !== 'name'),
     );
   for (const { name, securityContext } of spec.containers)
