@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const RELOAD_POLL_MS = 20;
 
 /**
  * Creates a database unless it exists.
@@ -48,6 +50,23 @@ export async function createRoles<Name extends string>(
 /** Resolves when the server takes connections and answers; rejects with the driver's error otherwise. */
 export async function pingDatabase(url: string): Promise<void> {
   await withClient(url, (client) => client.query('select 1'));
+}
+
+/** Has the server read its files again; returns when a new connection is served by them. */
+export async function reloadServer(url: string): Promise<void> {
+  let before: unknown;
+  await withClient(url, async (client) => {
+    before = (await client.query('select pg_conf_load_time() as at')).rows[0];
+    await client.query('select pg_reload_conf()');
+  });
+  const isRead = async () => {
+    let now: unknown;
+    await withClient(url, async (client) => {
+      now = (await client.query('select pg_conf_load_time() as at')).rows[0];
+    });
+    return JSON.stringify(now) !== JSON.stringify(before);
+  };
+  while (!(await isRead())) await delay(RELOAD_POLL_MS);
 }
 
 async function withClient(url: string, ask: (client: pg.Client) => Promise<unknown>): Promise<void> {

@@ -13,7 +13,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDatabase, pingDatabase } from './create-database.js';
+import { createDatabase, pingDatabase, reloadServer } from './create-database.js';
 import { dropPrivileges, type PostgresRunner } from './drop-privileges.js';
 import { childrenOf, untilFrozen } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
@@ -31,6 +31,8 @@ const fromEmbeddedPostgres = createRequire(createRequire(import.meta.url).resolv
 export type PostgresPart = Part & {
   /** `postgres://user:password@host:port/makerbook`; that database exists. */
   readonly url: string;
+  /** Puts files into the data folder, by name, and has the server read its settings, keys and certificates again. */
+  replaceFiles(files: Readonly<Record<string, string>>): Promise<void>;
   /** The URL of another database, which is created unless it exists. */
   databaseUrl(name: string): Promise<string>;
 };
@@ -66,6 +68,10 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
     ...part,
     url,
     databaseUrl: (name) => createDatabase(server, name),
+    async replaceFiles(files) {
+      for (const [name, content] of Object.entries(files)) writeOwned(join(dataDir, name), content, runner);
+      await reloadServer(server);
+    },
     kill(signal) {
       // Each backend is a process group of its own. A killed postmaster takes them along; a stopped one does not.
       for (const pid of signal === 'SIGSTOP' || signal === 'SIGCONT' ? childrenOf(part.pid) : [])

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createAuthority, findFreePort, type PostgresPart, startPostgres } from '@makerbook/parts';
+import { createAuthority, findFreePort, type PostgresPart, startPostgres, until } from '@makerbook/parts';
 import { postgresConnection, postgresSettings, readSettings } from '@makerbook/settings';
 import { connectPostgres, migrate, type Postgres, PostgresUnavailable } from './index.js';
 
@@ -83,6 +83,57 @@ test('a renewed password is taken at the next connection', async () => {
     await expect(postgres.check()).rejects.toThrow('password authentication failed');
     writeFileSync(inFolder('renewed'), 'makerbook\n');
     await postgres.check();
+  });
+});
+
+test('connections that are opened after a renewal take the renewed authority and certificates, and no statement fails meanwhile', async () => {
+  const old = readFileSync(inFolder('ca.pem'), 'utf8');
+  const environment = {
+    DATABASE_TLS_CA_FILE: inFolder('bundle.pem'),
+    DATABASE_TLS_CERT_FILE: inFolder('mine.pem'),
+    DATABASE_TLS_KEY_FILE: inFolder('mine.key'),
+  };
+  const give = (ca: string, name: string) => {
+    writeFileSync(inFolder('bundle.pem'), ca);
+    for (const end of ['pem', 'key']) writeFileSync(inFolder(`mine.${end}`), readFileSync(inFolder(`${name}.${end}`)));
+  };
+  give(old, 'maker');
+  const renewed = createAuthority(folder, 'renewed-ca');
+  renewed.sign('maker-2');
+  const { certFile, keyFile } = renewed.sign('server-2', 'IP:127.0.0.1');
+  const both = old + readFileSync(renewed.caFile, 'utf8');
+  await withPostgres(environment, async (postgres) => {
+    const issuer = async () => {
+      const sql = 'select issuer_dn from pg_stat_ssl where pid = pg_backend_pid()';
+      return (await postgres.query<{ issuer_dn: string }>(sql))[0]?.issuer_dn;
+    };
+    expect(await issuer()).toBe('/CN=ca');
+    let isOver = false;
+    const load = (async () => {
+      while (!isOver) await postgres.query('select 1');
+    })();
+    // Those who verify learn the new authority first; then the server shows its certificate, and the client its own.
+    give(both, 'maker');
+    await server.replaceFiles({ 'ca.pem': both });
+    await server.replaceFiles({
+      'server.pem': readFileSync(certFile, 'utf8'),
+      'server.key': readFileSync(keyFile, 'utf8'),
+    });
+    give(readFileSync(renewed.caFile, 'utf8'), 'maker-2');
+    await server.replaceFiles({ 'ca.pem': readFileSync(renewed.caFile, 'utf8') });
+    isOver = true;
+    await load;
+    // Whoever knows the old authority alone is not let in any more.
+    await withPostgres({}, (other) => expect(other.check()).rejects.toThrow(/certificate/));
+    const owner = connectPostgres({ url: server.url, connectTimeoutMs: 60_000 });
+    await owner.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'maker'");
+    await owner.close();
+    await until(async () => (await issuer().catch(() => undefined)) === '/CN=renewed-ca');
+  });
+  await server.replaceFiles({
+    'ca.pem': old,
+    'server.pem': readFileSync(inFolder('server.pem'), 'utf8'),
+    'server.key': readFileSync(inFolder('server.key'), 'utf8'),
   });
 });
 

@@ -91,6 +91,38 @@ describe('over TLS', () => {
     });
   });
 
+  test('a connection that is opened after a renewal takes the renewed authority and certificate', async () => {
+    const own = { REDIS_TLS_CA_FILE: inFolder('own-ca.pem'), REDIS_TLS_CERT_FILE: inFolder('own.pem') };
+    const give = (ca: string, name: string) => {
+      writeFileSync(inFolder('own-ca.pem'), readFileSync(inFolder(ca)));
+      for (const end of ['pem', 'key']) writeFileSync(inFolder(`own.${end}`), readFileSync(inFolder(`${name}.${end}`)));
+    };
+    give('ca.pem', 'client');
+    const given = { ...environment, ...own, REDIS_TLS_KEY_FILE: inFolder('own.key') };
+    const renewed = createAuthority(folder, 'renewed-ca');
+    renewed.sign('client-2');
+    const server = renewed.sign('server-2', 'IP:127.0.0.1');
+    await withRedis(given, async (redis) => {
+      await until(redis.isThere);
+      gate.renew({
+        cert: readFileSync(server.certFile),
+        key: readFileSync(server.keyFile),
+        ca: readFileSync(renewed.caFile),
+      });
+      // The connection of before goes on.
+      expect(await redis.attempt((client) => client.ping())).toBe('PONG');
+      give('renewed-ca.pem', 'client-2');
+      await gate.shut();
+      await until(async () => !(await redis.isThere()));
+      await gate.open();
+      await until(redis.isThere);
+    });
+    const first = (name: string) => readFileSync(inFolder(name));
+    gate.renew({ cert: first('server.pem'), key: first('server.key'), ca: first('ca.pem') });
+    await gate.shut();
+    await gate.open();
+  });
+
   test.each([
     ['a server of another authority', { REDIS_TLS_CA_FILE: inFolder('stranger-ca.pem') }, /certificate|self-signed/],
     ['a server of another name', 'localhost', /does not match certificate/],

@@ -126,7 +126,7 @@ function openClient(options: ConnectRedisOptions): Redis {
     ...(mode === 'single'
       ? {
           ...(first && { host: first.host, port: first.port }),
-          ...(tls && { tls: { ...tls, ...serverNameOf(first?.host) } }),
+          ...(tls && { tls: withServerName(tls, first?.host) }),
         }
       : {
           name: options.sentinelMaster ?? 'mymaster',
@@ -153,8 +153,10 @@ function addressOf(url: string) {
 }
 
 /** Proxies in front of managed servers choose the server by it. */
-function serverNameOf(host = ''): { servername?: string } {
-  return isIP(host) === 0 ? { servername: host } : {};
+function withServerName<T extends object>(tls: T, host = ''): T & { servername?: string } {
+  const named = isIP(host) === 0 ? { servername: host } : {};
+  // Not its values: each connection reads them anew.
+  return Object.defineProperties(named, Object.getOwnPropertyDescriptors(tls)) as T;
 }
 
 /** Whatever Redis answers instead of a result: it is a cache, and nothing may fail for it. */

@@ -34,6 +34,12 @@ describe.each<[string, (environment: Environment) => { readonly tls?: object }]>
     const files = { ...file('CA', 'ca'), ...file('CERT', 'cert'), ...file('KEY', 'key') };
     expect(connect({ ...on, ...files }).tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key' });
     expect(() => connect(files)).toThrow(`${prefix}_TLS=on`);
+    const { tls } = connect({ ...on, ...files });
+    writeFileSync(join(folder, 'ca'), 'renewed\n');
+    expect(tls).toEqual({ ca: 'renewed', cert: 'cert', key: 'key' });
+    rmSync(join(folder, 'ca'));
+    expect(tls).toEqual({ ca: 'renewed', cert: 'cert', key: 'key' });
+    writeFileSync(join(folder, 'ca'), 'ca\n');
     expect(() => connect({ ...on, ...file('CERT', 'cert') })).toThrow('together');
     expect(() => connect({ ...on, ...file('CA', 'no') })).toThrow(/CA_FILE=.*ENOENT/);
   });

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { kafkaSettings, postgresSettings, redisSettings } from './deployment.js';
 import { SettingsError, type SettingsOf } from './settings.js';
 
-/** Certificates and key as PEM texts. The server's certificate and its host name are always verified. */
+/**
+ * Certificates and key as PEM texts. The server's certificate and its host name are always verified. Each property reads its file,
+ * so that the next connection takes a renewed one: hand the object on as it is, and copy nothing out of it.
+ */
 export interface Tls {
   /** The authorities that sign the server's certificate; undefined: those of the machine. */
   readonly ca?: string;
@@ -103,10 +106,22 @@ function readTls(prefix: string, settings: Readonly<Record<string, unknown>>): T
   if ((cert.path === '') !== (key.path === '')) {
     throw new SettingsError(`${cert.name} and ${key.name} are given together or not at all`);
   }
-  return {
-    ...(ca.path !== '' && { ca: readPem(ca) }),
-    ...(cert.path !== '' && { cert: readPem(cert), key: readPem(key) }),
+  const given = Object.entries({ ca, cert, key }).filter(([, { path }]) => path !== '');
+  return Object.defineProperties({}, Object.fromEntries(given.map(([part, file]) => [part, renewable(file)])));
+}
+
+/** A property that reads the file; one that cannot be read now is as it was read last. */
+function renewable(file: PemFile): PropertyDescriptor {
+  let last = readPem(file);
+  const get = () => {
+    try {
+      last = readPem(file);
+    } catch {
+      // It is being replaced.
+    }
+    return last;
   };
+  return { get, enumerable: true, configurable: true };
 }
 
 function readSasl(settings: KafkaSettings): KafkaConnection['sasl'] {

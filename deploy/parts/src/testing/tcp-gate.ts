@@ -12,6 +12,8 @@ export interface TcpGate {
   cut(): void;
   /** From now on all that is sent arrives so much later, in both directions; 0: at once again. */
   slow(delayMs: number): void;
+  /** From the next `open` on it shows other certificates. */
+  renew(tls: TlsOptions): void;
   /** Lets new connections through. Those that were cut are reset. */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -22,6 +24,7 @@ export interface TcpGate {
  * @param tls makes clients speak TLS with the gate
  */
 export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<TcpGate> {
+  let shown = tls;
   const target = new URL(partUrl);
   const sockets = new Set<Socket>();
   let server: Server | undefined;
@@ -55,7 +58,7 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
     if (isCut) for (const socket of sockets) socket.resetAndDestroy();
     isCut = false;
     if (server !== undefined) return;
-    const opened = tls === undefined ? createServer({ pauseOnConnect: true }, pass) : createTlsServer(tls, pass);
+    const opened = shown === undefined ? createServer({ pauseOnConnect: true }, pass) : createTlsServer(shown, pass);
     opened.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve));
     const address = opened.address();
@@ -88,7 +91,10 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
   const slow = (ms: number) => {
     delayMs = ms;
   };
-  return { url: url.href, shut, cut, slow, open, close: shut };
+  const renew = (next: TlsOptions) => {
+    shown = { ...shown, ...next };
+  };
+  return { url: url.href, shut, cut, slow, renew, open, close: shut };
 }
 
 /** Passes each chunk on after the delay that is set when it comes, and never before the one that came before it. */

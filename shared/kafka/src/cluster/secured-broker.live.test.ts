@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createAuthority, findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
+import { createAuthority, findFreePorts, type KafkaOptions, type KafkaPart, startKafka, until } from '@makerbook/parts';
 import { kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 import { connectLog } from '../connect-log.js';
 import { LogUnavailable } from '../failures.js';
@@ -11,6 +11,7 @@ import { makeTopic, quiet, readAll, recordOf } from '../testing/open-test-log.js
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
 const inFolder = (name: string) => join(folder, name);
 let kafka: KafkaPart;
+let restart: () => Promise<KafkaPart>;
 let secured: string;
 
 beforeAll(async () => {
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const plain = `PLAINTEXT://127.0.0.1:${port},SECURED://${secured}`;
   const jaas = 'org.apache.kafka.common.security';
   const sasl = 'listener.name.secured';
-  kafka = await startKafka({
+  const options: KafkaOptions = {
     dataDir: inFolder('data'),
     port,
     cluster: { nodeId: 1, brokers: 1, clusterId: 'bWFrZXJib29rLXNlY3VyZQ', controllerPorts: [controllerPort] },
@@ -52,7 +53,9 @@ beforeAll(async () => {
       [`${sasl}.ssl.truststore.location`]: inFolder('ca.pem'),
       [`${sasl}.ssl.client.auth`]: 'required',
     },
-  });
+  };
+  restart = () => startKafka(options);
+  kafka = await restart();
 });
 afterAll(async () => {
   await kafka?.stop();
@@ -119,4 +122,48 @@ test(`with ${refused.map(([what]) => what).join(', ')} nothing is answered, and 
   expect(errors).toEqual(
     refused.map(([what, , reason]) => ({ what, isUnavailable: true, message: expect.stringMatching(reason) })),
   );
+});
+
+test('after a renewal of the authority and of both certificates the same log goes on, and has what was acknowledged', async () => {
+  const own = { CA: 'own-ca.pem', CERT: 'own.pem', KEY: 'own.key' };
+  const give = (ca: string, name: string) => {
+    writeFileSync(inFolder(own.CA), ca);
+    for (const end of ['pem', 'key']) writeFileSync(inFolder(`own.${end}`), readFileSync(inFolder(`${name}.${end}`)));
+  };
+  const old = readFileSync(inFolder('ca.pem'), 'utf8');
+  give(old, 'client');
+  const renewed = createAuthority(folder, 'renewed-ca');
+  const broker = renewed.sign('broker-2', 'IP:127.0.0.1');
+  renewed.sign('client-2');
+  const files = Object.entries(own).map(([part, name]) => [`KAFKA_TLS_${part}_FILE`, inFolder(name)]);
+  const log = connect({ KAFKA_SASL_MECHANISM: 'PLAIN', ...Object.fromEntries(files) });
+  try {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender({ timeoutMs: 60_000 });
+    const acknowledged: string[] = [];
+    let isOver = false;
+    const load = (async () => {
+      for (let number = 0; !isOver; number += 1) {
+        const stored = await appender.append([recordOf(topic, 0, String(number))]).catch(() => undefined);
+        if (stored !== undefined) acknowledged.push(String(number));
+      }
+    })();
+    await until(() => acknowledged.length > 10);
+    await kafka.stop();
+    writeFileSync(inFolder('ca.pem'), readFileSync(renewed.caFile));
+    writeFileSync(
+      inFolder('keystore.pem'),
+      readFileSync(broker.keyFile, 'utf8') + readFileSync(broker.certFile, 'utf8'),
+    );
+    give(readFileSync(renewed.caFile, 'utf8'), 'client-2');
+    kafka = await restart();
+    const before = acknowledged.length;
+    await until(() => acknowledged.length > before + 10);
+    isOver = true;
+    await load;
+    const [stored] = await readAll(log, topic);
+    expect(acknowledged.filter((value) => !stored?.includes(value))).toEqual([]);
+  } finally {
+    await log.close();
+  }
 });
