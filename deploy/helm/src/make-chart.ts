@@ -34,7 +34,7 @@ export function makeChart(version: string): ReadonlyMap<string, string> {
   ]);
   let first: ChartValues | undefined;
   for (const profile of profiles) {
-    // The namespace is whoever installs the chart makes.
+    // Whoever installs the chart makes the namespace.
     const manifests = renderOverlay(profile).filter(({ kind }) => kind !== 'Namespace');
     const values = readValues(profile, manifests);
     // Helm puts a file of values over those of the chart, which are of the first profile.

@@ -99,7 +99,7 @@ function pathOf(account: string, { services }: ChartValues): string {
   return keyOf(account) in services ? `.Values.services.${keyOf(account)}` : `.Values.${account}`;
 }
 
-/** The same, wherever it names a Secret, a namespace that a policy lets in, or its own namespace. */
+/** The object with marks wherever it names a Secret, a namespace that a policy lets in, or its own namespace. */
 function templateNames(value: unknown, values: ChartValues, writer: TemplateWriter, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => templateNames(item, values, writer, key));
   if (typeof value === 'string') return templateName(value, key, values, writer);

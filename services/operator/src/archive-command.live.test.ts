@@ -111,6 +111,27 @@ describe('an archive of the log', () => {
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
+  test('without the right to alter the topic says what is to be set, before and behind the records', async () => {
+    await fill();
+    await run(from, 'archive');
+    const bound = { ...log, alterTopic: () => Promise.reject(new Error('not allowed')) };
+    const restore = () =>
+      runArchive(
+        bound,
+        { do: 'log', verb: 'restore', folder },
+        { prefix: to, partitions: PARTITIONS, replicationFactor: 1 },
+      );
+    const set = (type: string) => log.alterTopic(topicOf(to), { 'message.timestamp.type': type });
+    const specs = topicSpecs(topicNames(to), PARTITIONS).filter(({ name }) => name === topicOf(to));
+    await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
+    await expect(restore()).rejects.toThrow(/^set message.timestamp.type of .* to CreateTime, and run this again/);
+    await set('CreateTime');
+    await expect(restore()).rejects.toThrow(/^set message.timestamp.type of .* to LogAppendTime, and run this again/);
+    await set('LogAppendTime');
+    expect(await restore()).toMatchObject({ lines: ['0 records in 3 partitions, at their offsets'], exitCode: 0 });
+    expect(await contentOf(to)).toEqual(await contentOf(from));
+  });
+
   test('names the first record that is not the log’s, and is not restored over another log', async () => {
     await fill();
     await run(from, 'archive');

@@ -22,17 +22,14 @@ const RECORD_BYTES = 200;
 export async function restoreLog(log: Log, place: ArchivePlace, spec: TopicSpec, clientId: string): Promise<Outcome> {
   const archive = readManifest(place.folder);
   if (archive === undefined) throw new ArchiveBroken(`${place.folder} holds no archive`);
-  const partitions = { name: archive.topic, partitions: archive.partitions };
   if (archive.topic !== place.name || archive.partitions !== spec.partitions)
-    throw new ArchiveBroken(
-      `${place.folder} is the archive of ${partitions.name} with ${partitions.partitions} partitions`,
-    );
+    throw new ArchiveBroken(`${place.folder} is the archive of ${archive.topic} with ${archive.partitions} partitions`);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
-  // The broker would stamp all records with the time of the restore.
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
-  await setTime(log, spec, 'CreateTime');
-  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS });
   const ends = await log.endOffsets(place.topic, { timeoutMs: TIMEOUT_MS });
+  // With its own time the broker would stamp all records with that of the restore.
+  if (ends.some((end, partition) => end < BigInt(archive.to[partition] ?? 0))) await setTime(log, spec, 'CreateTime');
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS });
   const parts = ends.map((end, partition) => {
     return new PartitionRestore(
       { log, appender, archive, folder: place.folder, clientId },
