@@ -13,7 +13,7 @@ npm run book -- --replay FILE [--speed N] [--fresh]
   plays it into a topic that is empty, N times as fast; --fresh: with the times of now, so that routers do not find it stale
 npm run book -- --make FILE [--seed N] [--minutes N]
   writes a feed of simulated makers, an hour unless given; the same seed writes the same
-KAFKA_BROKERS, its like, and TOPIC_PREFIX name other topics than those of the stack`;
+With --at, --record and --replay, KAFKA_BROKERS, its like, and TOPIC_PREFIX name other topics than those of the stack`;
 const { values } = readOptions(USAGE, {
   at: { type: 'string' },
   order: { type: 'string' },

@@ -10,7 +10,9 @@ const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'quoter', 'route
 if (name === undefined) endWithUsage(USAGE, 'which example?');
 const file = join(process.env['MAKERBOOK_DATA'] ?? '.local', 'stack.json');
 if (!existsSync(file) && !(name === 'router' && process.env['KAFKA_BROKERS'])) {
-  console.error(`no stack runs here (${file} is missing): start it with \`npm start\` and leave it running`);
+  console.error(
+    `no stack runs here (${file} is missing): start it with \`npm start\` and leave it running, or name its folder by MAKERBOOK_DATA`,
+  );
   process.exit(1);
 }
 await import(join(import.meta.dirname, '../../../examples/typescript/dist', `${name}.js`));

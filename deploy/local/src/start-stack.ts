@@ -58,6 +58,7 @@ function explain(error: PartError): string {
 function summary({ baseUrl, ...rest }: Stack['addresses'], folder: string): string {
   const shown = relative(process.cwd(), folder) || '.';
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+  const others = shown === '.local' ? '' : `; give it and the others MAKERBOOK_DATA=${shown} too`;
   return `
 Makerbook is ready (${seconds} s).
 
@@ -69,7 +70,7 @@ Makerbook is ready (${seconds} s).
   addresses   ${shown}/stack.json
   logs        ${shown}/logs/
 
-Next: npm run example:maker         places two orders and cancels one
+Next: npm run example:maker         places two orders and cancels one${others}
       npm run demo                  follows orders from their signature to their end
       npm run makers -- add 0x…     puts a maker's address on the whitelist
       curl ${baseUrl}/readyz

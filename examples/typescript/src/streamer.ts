@@ -65,6 +65,7 @@ function follow(): FollowedBook {
     topic: '',
     onChange: note,
     onFatal: (error) => {
+      isWhole = false;
       console.error(`following the book anew: ${error.message}`);
       setTimeout(() => {
         book = follow();

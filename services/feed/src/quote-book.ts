@@ -48,12 +48,12 @@ export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, nowM
   const { tokenIn, tokenOut, amountIn, amountOut, backups = 0, limit } = read;
   const [asked, ...more] = [...(amountIn ? [{ amountIn }] : []), ...(amountOut ? [{ amountOut }] : [])];
   if (asked === undefined || more.length > 0)
-    return refuseFields([{ path: ['amountIn'], message: 'or amountOut must be given, one of both, and not zero' }]);
+    return refuseFields([{ path: ['amountIn'], message: 'must be given, or amountOut, but not both, and not zero' }]);
   const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
   const quoted = quote(best(book.orders), { tokenIn, tokenOut }, asked, { ...when, backups });
   return answer({
     ...quoted.pair,
-    ...held(quoted.block, when.nowSeconds),
+    ...held(quoted.block ?? book.oldestBlock(), when.nowSeconds),
     amountIn: String(quoted.amountIn),
     amountOut: String(quoted.amountOut),
     gas: quoted.gas,

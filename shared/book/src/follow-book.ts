@@ -12,7 +12,7 @@ export interface FeedReader {
     /** Called once, when nothing is read any more. */
     readonly onFatal: (error: Error) => void;
   }): {
-    /** Resolves when all that the topic held at the start has been handed over. */
+    /** Resolves when all that the topic held at the start has been handed over; never where the reading ends before. */
     readonly caughtUp: Promise<void>;
     /** The next offset to be read, by partition; empty until the partitions are known. */
     positions(): readonly bigint[];
@@ -31,7 +31,7 @@ export interface FollowBookOptions {
 
 /** The book, as the feed has it now. */
 export interface FollowedBook {
-  /** Resolves when all that the topic held at the start has been read. Before that, orders are missing. */
+  /** Resolves when all that the topic held at the start has been read. Before that, orders are missing. Never after `onFatal`. */
   readonly caughtUp: Promise<void>;
   /** Open orders by hash. */
   readonly entries: ReadonlyMap<string, BookEntry>;

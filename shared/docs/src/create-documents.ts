@@ -95,6 +95,7 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
     ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders)),
     json(`${paths.docs}/search.json`, JSON.stringify(searchIndex)),
     json(`${paths.docs}/limit-order-protocol.json`, JSON.stringify(deployArtifacts.LimitOrderProtocol.abi)),
+    json(`${paths.docs}/order-filler.json`, JSON.stringify(deployArtifacts.OrderFiller)),
     json(`${paths.docs}/vectors.json`, read(published('@makerbook/contracts-http', 'vectors.json'))),
     document(`${paths.docs}/style.css`, read(resolve('simpledotcss')) + read(own('assets/style.css')), 'text/css'),
     ...Object.entries(modules).map(([name, file]) => document(`${paths.docs}/${name}`, read(file), 'text/javascript')),

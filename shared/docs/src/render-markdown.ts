@@ -16,6 +16,7 @@ const served: Readonly<Record<string, string>> = {
   '../http/README.md': '/docs/makers',
   '../events/README.md': '/docs/routers',
   '../evm/src/artifacts/LimitOrderProtocol.json': '/docs/limit-order-protocol.json',
+  '../evm/src/artifacts/OrderFiller.json': '/docs/order-filler.json',
 };
 
 for (const [name, language] of Object.entries({ bash, javascript, json, python }))

@@ -16,7 +16,7 @@ export function findStack(): FoundStack {
   const stack = readStackFile(folder);
   if (stack === undefined)
     throw new Error(
-      `no stack runs here (${folder}/stack.json is missing): start it with \`npm start\` and leave it running`,
+      `no stack runs here (${folder}/stack.json is missing): start it with \`npm start\` and leave it running, or name its folder by MAKERBOOK_DATA`,
     );
   const settings = readProcessesFile(folder)?.settings;
   return { stack, topicPrefix: process.env['TOPIC_PREFIX'] ?? settings?.['TOPIC_PREFIX'] ?? '' };

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lineOf } from '@makerbook/book';
 import { topicNames } from '@makerbook/contracts-events';
@@ -18,7 +17,10 @@ export function openFeed() {
     /** Until Ctrl-C. */
     async record(file: string): Promise<void> {
       const { book: topic } = topicNames(topicPrefix);
-      const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+      // A signal may come twice, from the terminal and from npm: the second one must not cut the file.
+      const stopped = new Promise((resolve) => {
+        for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, resolve);
+      });
       const onCaughtUp = (count: number) => console.log(`${topic} had ${count} records, and goes on until Ctrl-C`);
       console.log(`${await recordFeed(log, { topic, file, nowMs: Date.now(), onCaughtUp }, stopped)} records`);
     },
