@@ -33,6 +33,8 @@ export type DeployedContracts = {
   readonly limitOrderProtocol: string;
   readonly navigator: string;
   readonly multicall: string;
+  /** Fills quotes of the book; empty where none is deployed. */
+  readonly orderFiller: string;
   /** Each has a public `mint(address,uint256)`. */
   readonly tokens: readonly DeployedToken[];
   /** One for USDT with each of the others. */
@@ -82,6 +84,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
         args: [token.name, token.symbol, token.decimals],
       })),
       { artifact: deployArtifacts.WrappedNative, args: [NATIVE.name, NATIVE.symbol] },
+      { artifact: deployArtifacts.OrderFiller, args: [getCreateAddress({ from: deployer.address, nonce: 0 })] },
     ];
     await sendMissing(provider, deployer, creations);
     // Its signers are part of its construction: those that differ get another Navigator, and all else stays.
@@ -102,6 +105,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
       limitOrderProtocol,
       navigator: getCreateAddress({ from: owner.address, nonce: 0 }).toLowerCase(),
       multicall,
+      orderFiller: tokens[deployed.length] ?? '',
       tokens: deployed,
       pools: await fundPools(provider, banker, deployed),
       quoteSigners,
@@ -161,6 +165,30 @@ export async function fundMaker(
   });
   const maker = new JsonRpcSigner(provider, address);
   await send(provider, maker, steps, await provider.getTransactionCount(address));
+}
+
+/** A quote of the book that is to be filled. */
+type QuotedFill = { readonly tokenIn: string; readonly amountIn: bigint; readonly calldata: string };
+
+/**
+ * Fills a quote from an account of its own, to which it gives what it pays with. @returns the block of the fill
+ * @throws Error where the fill is reverted
+ */
+export async function fillFrom(
+  provider: JsonRpcProvider,
+  orderFiller: string,
+  { tokenIn, amountIn, calldata }: QuotedFill,
+): Promise<number> {
+  const { address } = new Wallet(id('makerbook taker of the console'));
+  await provider.send('anvil_impersonateAccount', [address]);
+  const taker = new JsonRpcSigner(provider, address);
+  const steps = [
+    { to: tokenIn, data: mintable.encodeFunctionData('mint', [address, amountIn]) },
+    { to: tokenIn, data: mintable.encodeFunctionData('approve', [orderFiller, amountIn]) },
+  ];
+  await send(provider, taker, steps, await provider.getTransactionCount(address));
+  const receipt = await (await taker.sendTransaction({ to: orderFiller, data: calldata })).wait(1, RECEIPT_TIMEOUT_MS);
+  return receipt?.blockNumber ?? 0;
 }
 
 const mintable = new Interface(deployArtifacts.TestToken.abi);

@@ -1,6 +1,6 @@
 import { readGatewayEnvironment } from './gateway-env.js';
 import { openLocalStack } from './prepare-makers.js';
-import { readRoutes } from './route-requests.js';
+import { type Route, readRoutes } from './route-requests.js';
 import { runGateway } from './run-gateway.js';
 
 try {
@@ -8,7 +8,9 @@ try {
   const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`);
   const { MAKERBOOK_DATA: folder } = settings;
   const local = folder === '' ? undefined : openLocalStack(folder, process.env);
-  const gateway = await runGateway(settings, readRoutes(), log, local);
+  // In a deployment the console is not for everybody who reaches the API.
+  const consoleRoute: Route = { path: '/console', match: 'prefix', service: 'feed' };
+  const gateway = await runGateway(settings, [...readRoutes(), consoleRoute], log, local);
   const stop = () => void gateway.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);

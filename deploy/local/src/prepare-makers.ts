@@ -1,6 +1,7 @@
 import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
 import { fundMaker } from './deploy-contracts.js';
+import { serveConsole } from './serve-console.js';
 import { admitMaker } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
 
@@ -8,8 +9,8 @@ const PREPARE_MS_MAX = 60_000;
 const loopback = /^(::ffff:)?127\.|^::1$/;
 
 /**
- * What the page /docs is told of a stack with a chain of its own, and does there for a new maker: puts it on the whitelist,
- * gives it coins and tokens, and approves the contract. Other machines get nothing of this.
+ * What the pages are told of a stack with a chain of its own, and do there. For a new maker of /docs: it is put on the whitelist,
+ * given coins and tokens, and the contract is approved. Other machines get nothing of this.
  * @param folder the stack's data folder
  * @param environment of the operator's commands
  */
@@ -37,5 +38,6 @@ export function openLocalStack(folder: string, environment: Readonly<Record<stri
     await admitMaker(maker, environment, AbortSignal.timeout(PREPARE_MS_MAX));
     response.json({ maker });
   });
+  router.use(serveConsole(folder));
   return router;
 }

@@ -28,6 +28,7 @@ export async function provideContracts(
       limitOrderProtocol,
       multicall: multicall ?? WELL_KNOWN_MULTICALL,
       navigator: navigator ?? ZERO_ADDRESS,
+      orderFiller: '',
       tokens: [],
       pools: [],
       quoteSigners,

@@ -35,6 +35,7 @@ const LOCAL_DEFAULTS = {
   TRUSTED_PROXY_HOPS: '1',
   // No metrics are scraped here: a watcher that halts ends at once, so that its restart shows the reason.
   HALT_LINGER_MS: '0',
+  CONSOLE: 'on',
   LOG_LEVEL: 'info',
   NODE_ENV: 'production',
 };
@@ -205,7 +206,11 @@ function serviceEnvironment(
     RPC_URL: addresses.rpcUrl,
     WALLET_RPC_URL: given(settings.WALLET_RPC_URL) ?? addresses.rpcUrl,
     // The chain that is started here announces a block as soon as it is mined.
-    ...(given(settings.RPC_URL) === undefined ? { RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws') } : {}),
+    ...(given(settings.RPC_URL) === undefined && {
+      RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
+      CONSOLE_RUNBOOKS: '/local/runbook',
+      CONSOLE_TOKENS: contracts.tokens.map((token) => `${token.symbol}:${token.decimals}:${token.address}`).join(','),
+    }),
     // Behind the gateway, the only one that other machines may reach.
     HOST: LOOPBACK,
     CHAIN_ID: String(settings.CHAIN_ID),
@@ -265,6 +270,7 @@ function describeStack(
     limitOrderProtocol: contracts.limitOrderProtocol,
     navigator: contracts.navigator,
     multicall: contracts.multicall,
+    orderFiller: contracts.orderFiller,
     tokens: contracts.tokens,
     pools: contracts.pools,
     quoteSigners: contracts.quoteSigners,

@@ -94,11 +94,17 @@ export async function startServices(
 ): Promise<void> {
   const services = listServices(chainWatchers);
   const ports = await findFreePorts(2 * services.length);
+  const metrics = services.map(({ name }, index) => `${name}=http://127.0.0.1:${ports[2 * index]}`);
   for (const [index, { name, service, hasApi }] of services.entries()) {
     const [opsPort = 0, apiPort = 0] = ports.slice(2 * index);
     const entry = entryOf(`services/${service}`);
     if (!existsSync(entry)) throw new PartError(name, `${entry} is missing: run \`npm run build\``);
-    const env = { ...environmentOf(name), OPS_PORT: String(opsPort), ...(hasApi ? { PORT: String(apiPort) } : {}) };
+    const env = {
+      CONSOLE_METRICS: metrics.join(','),
+      ...environmentOf(name),
+      OPS_PORT: String(opsPort),
+      ...(hasApi ? { PORT: String(apiPort) } : {}),
+    };
     const part = await startNode(name, entry, env, logFolder, supervision);
     keep({ ...part, opsPort, ...(hasApi ? { port: apiPort } : {}) });
   }

@@ -63,6 +63,7 @@ function summary({ baseUrl, ...rest }: Stack['addresses'], folder: string): stri
 Makerbook is ready (${seconds} s).
 
   base URL    ${baseUrl}      to read and try: ${baseUrl}/docs
+  console     ${baseUrl}/console
   Kafka       ${rest.kafkaBrokers}
   Postgres    ${rest.databaseUrl}
   Redis       ${rest.redisUrl}

@@ -18,6 +18,7 @@ export type StackFile = {
   readonly limitOrderProtocol: string;
   readonly navigator: string;
   readonly multicall: string;
+  readonly orderFiller: string;
   readonly tokens: readonly DeployedToken[];
   readonly pools: readonly DeployedPool[];
   readonly quoteSigners: readonly string[];

@@ -1,3 +1,4 @@
+import { consoleSettings } from '@makerbook/console';
 import {
   apiSettings,
   credential,
@@ -22,6 +23,7 @@ export const feedSettings = {
     min: 1_048_576,
   }),
   STALE_SECONDS_MAX: integer('Orders whose partition has an older clock are in no ladder and no quote', 5, { min: 1 }),
+  ...consoleSettings,
   ...telemetrySettings,
 };
 

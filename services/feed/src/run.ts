@@ -1,3 +1,4 @@
+import { createConsole } from '@makerbook/console';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import {
@@ -73,7 +74,10 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const streams = holdStreams({ book, ended: metrics.ended });
     const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
     onStop(ops.stop);
-    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, nowMs });
+    const routes = [
+      ...createRoutes(settings, { book, streams, readers, metrics, logger, nowMs }),
+      ...(settings.CONSOLE === 'on' ? createConsoleRoutes(settings, { readers, nowMs }) : []),
+    ];
     const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
     onStop(api.stop);
     onStop(async () => streams.stop());
@@ -117,6 +121,20 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
     route(paths.bookQuote, 'quote', (request) => quoteAmount(request, quotes)),
     route(paths.bookLadder, 'ladder', (request) => showLadder(request, quotes)),
   ];
+}
+
+function createConsoleRoutes(settings: FeedSettings, { readers, nowMs }: Pick<Parts, 'readers' | 'nowMs'>): Route[] {
+  return createConsole({
+    services: settings.CONSOLE_METRICS,
+    tokens: settings.CONSOLE_TOKENS,
+    runbooks: settings.CONSOLE_RUNBOOKS,
+    staleSecondsMax: settings.STALE_SECONDS_MAX,
+    nowMs,
+    refuse({ headers }) {
+      const reader = readers.admit(headers);
+      return isRefusal(reader) ? reader : undefined;
+    },
+  });
 }
 
 function refuseParameters({ query }: ApiRequest): Refusal | undefined {

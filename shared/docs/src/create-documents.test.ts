@@ -44,7 +44,7 @@ describe('the pages', () => {
     const own = links.filter(({ host }) => host === 'here');
     expect(own.length).toBeGreaterThan(5);
     const broken = own.filter(({ pathname, hash }) => {
-      if (/^\/v0/.test(pathname)) return false;
+      if (/^\/(v0|console$)/.test(pathname)) return false;
       const target = bodyOf(pathname);
       return target === '' || (hash !== '' && !idsOf(target).has(hash.slice(1)));
     });

@@ -10,6 +10,7 @@ import type { FoundStack } from './find-stack.js';
 import { patchQuote } from './patch-quote.js';
 
 const UNITS = ['10', '20', '30'];
+const DOLLARS_PER_ETHER = 3_000n;
 const LACKS_BALANCE = 'INACTIVE INSUFFICIENT_BALANCE';
 
 /**
@@ -24,6 +25,7 @@ export async function tellStory({ stack, topicPrefix }: FoundStack): Promise<voi
     console.log(`\n${((performance.now() - startedAtMs) / 1000).toFixed(1).padStart(5)} s  ${title}`);
   const operatorEnvironment = await readEnvironment(stack.kafkaBrokers, topicPrefix);
   const open = { addresses: stack, topicPrefix, operatorEnvironment };
+  console.log(`Watch it at ${stack.baseUrl}/console`);
   const chain = openChain(open, false);
   const feed = followOrders(open);
   try {
@@ -51,8 +53,12 @@ async function tellOrders({
   step,
   say,
 }: Telling & { readonly maker: TestMaker; readonly feed: FollowedOrders }): Promise<void> {
-  const [{ symbol, decimals } = { symbol: '', decimals: 0 }] = stack.tokens;
+  const [{ symbol, decimals } = { symbol: '', decimals: 0 }, wanted] = stack.tokens;
   const funds = parseUnits('60', decimals);
+  const termsOf = (units: string) => ({
+    amount: parseUnits(units, decimals),
+    wanted: parseUnits(units, wanted?.decimals) / DOLLARS_PER_ETHER,
+  });
   /** Waits until the list and the router's feed say this. */
   const both = async (orders: readonly SignedOrder[], listed: readonly string[], inFeed = listed) => {
     await maker.lists(orders, listed);
@@ -66,7 +72,7 @@ async function tellOrders({
   await maker.approve(funds);
 
   step(`It signs three orders, over ${UNITS.join(', ')} ${symbol}, which costs no gas, and posts them`);
-  const orders = await Promise.all(UNITS.map((units) => maker.sign({ amount: parseUnits(units, decimals) })));
+  const orders = await Promise.all(UNITS.map((units) => maker.sign(termsOf(units))));
   const [first, second] = orders as [SignedOrder, SignedOrder];
   // The whitelist reaches the services a moment after the operator has written it.
   await eventually(

@@ -49,6 +49,8 @@ export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
 /** Terms of a test order; the rest is chosen. */
 export interface Terms {
   readonly amount?: bigint;
+  /** What it wants for that. */
+  readonly wanted?: bigint;
   readonly nonce?: bigint;
   /** Seconds after the chain's newest block. */
   readonly expiresIn?: number;
@@ -92,10 +94,17 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     await minedOf(chain.provider, transaction.hash);
     return transaction.hash;
   };
-  const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, expiresAt, token = 0 }: Terms = {}) =>
+  const sign = async ({
+    amount = 100n,
+    wanted = 50n,
+    nonce = 0n,
+    expiresIn = 3600,
+    expiresAt,
+    token = 0,
+  }: Terms = {}) =>
     client.signOrder({
       making: { token: tokenAt(token), amount },
-      taking: { token: tokenAt(token === 0 ? 1 : 0), amount: 50n },
+      taking: { token: tokenAt(token === 0 ? 1 : 0), amount: wanted },
       nonce,
       expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,
     });

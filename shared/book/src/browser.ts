@@ -1,0 +1,6 @@
+/** What runs in a browser as it is, without a bundler: it neither parses nor hashes. */
+
+export type { BookChange, FeedRecord } from './book.js';
+export * from './quote-orders.js';
+export { type Executable, type Pair, RankedOrders, type When } from './rank-orders.js';
+export * from './read-over-http.js';

@@ -1,0 +1,83 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { describeState, findUnwell } from './describe-state.js';
+import { parseMetrics, readMetrics, type Told } from './read-metrics.js';
+
+const told = (name: string, metrics: string, checks = {}): Told => ({
+  name,
+  isUp: true,
+  checks,
+  samples: parseMetrics(metrics),
+});
+const step = (counts: readonly number[]) =>
+  ['0.1', '1', '+Inf']
+    .map((le, n) => `ingress_step_duration_seconds_bucket{step="decide",le="${le}"} ${counts[n]}`)
+    .join('\n');
+const ingress = (accepted: number, counts: readonly number[]) =>
+  told('ingress', `ingress_orders_accepted_total ${accepted}\n${step(counts)}`, { kafka: 'ok' });
+const projector = (lag: number, age: number) =>
+  told(
+    'projector',
+    `projector_lag_messages{partition="0"} ${lag}\nprojector_feed_age_seconds{partition="0"} ${age}\nprojector_quarantined_makers 0`,
+  );
+const watcher = (name: string, isHolder: 0 | 1) =>
+  told(name, `chain_watcher_holders ${isHolder}\nchain_watcher_lag_seconds 1`);
+const well = [ingress(0, [0, 0, 0]), projector(3, 1), watcher('chain-watcher', 1), watcher('chain-watcher-2', 0)];
+
+test('samples are read with their labels, and comments are not', () => {
+  expect(parseMetrics('# HELP x y\n# TYPE x counter\nx{a="1",b="q\\"\\\\}"} 5 1700000000\ny 0.5\nz +Inf\n\n')).toEqual([
+    { name: 'x', labels: { a: '1', b: 'q"\\}' }, value: 5 },
+    { name: 'y', labels: {}, value: 0.5 },
+    { name: 'z', labels: {}, value: Infinity },
+  ]);
+});
+
+test('rates and durations are those between two readings', () => {
+  const first = { atMs: 0, told: [ingress(100, [50, 60, 60])] };
+  const { texts, tables } = describeState(first, { atMs: 10_000, told: [ingress(150, [50, 70, 70])] }, 5);
+  expect(texts).toMatchObject({ accepted: '5.0 /s', 'flow-window': 'over the last 10 s' });
+  expect(tables['durations']).toContainEqual(['POST: decide in Postgres', '10', '550 ms', '991 ms']);
+  const anew = describeState(first, { atMs: 10_000, told: [ingress(20, [1, 1, 1])] }, 5);
+  expect(anew.texts['accepted']).toBe('2.0 /s');
+});
+
+test('each partition has its owner and lag, each watcher its role', () => {
+  const reading = { atMs: 0, told: well };
+  const { owners, tables, unwell } = describeState(reading, reading, 5);
+  expect(owners).toEqual({ 0: ['projector', 3] });
+  expect(tables['watchers']?.map(([name, role]) => [name, role])).toEqual([
+    ['chain-watcher', 'holder'],
+    ['chain-watcher-2', 'standby'],
+  ]);
+  expect(tables['parts']?.[0]).toEqual(['Kafka', '✓ ok']);
+  expect(unwell).toEqual([]);
+});
+
+test.each<[string, readonly Told[], string]>([
+  ['a process that is away', [{ ...projector(0, 1), isUp: false }], 'ProjectorDown'],
+  ['a check that fails', [told('query', '', { redis: 'does not answer' })], 'RedisAway'],
+  ['two holders', [watcher('chain-watcher', 1), watcher('chain-watcher-2', 1)], 'NotOneHolder'],
+  ['no holder', [watcher('chain-watcher', 0)], 'NotOneHolder'],
+  ['no owner', [told('projector', '')], 'PartitionsUnowned'],
+  ['an old clock', [projector(0, 6)], 'FeedStale'],
+  [
+    'quarantine',
+    [told('projector-2', 'projector_lag_messages{partition="0"} 0\nprojector_quarantined_makers 2')],
+    'MakersQuarantined',
+  ],
+  ['parked messages', [told('x', 'projector_parked_messages_total 1')], 'MessagesParked'],
+])('%s is not well, with the section of the runbook', (_, all, alert) => {
+  expect(findUnwell(all, 5).map((one) => one.alert)).toContain(alert);
+});
+
+test('a process is asked for its metrics and checks; one that does not answer is away', async () => {
+  const server = createServer((request, response) =>
+    response.end(request.url === '/readyz' ? '{"status":"ok","checks":{"kafka":"ok"}}' : 'x 1\n'),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await readMetrics('one', url)).toEqual(told('one', 'x 1', { kafka: 'ok' }));
+  await new Promise((resolve) => server.close(resolve));
+  expect(await readMetrics('one', url)).toEqual({ name: 'one', isUp: false, checks: {}, samples: [] });
+});

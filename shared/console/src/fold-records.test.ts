@@ -1,0 +1,122 @@
+import { expect, test } from '@jest/globals';
+import { clockRecord, entryRecord, hashOf, tombstone } from '@makerbook/book/testing';
+import type { BookEntry } from '@makerbook/contracts-events';
+import { FoldedBook } from './browser/fold-records.js';
+import { depthOf, describeOffer, listMarkets, listOffers, marketOf, seriesOf } from './browser/list-markets.js';
+import { Tokens } from './browser/tell-amounts.js';
+
+const [usd, eth] = [`0x${'d0'.repeat(20)}`, `0x${'e0'.repeat(20)}`] as const;
+const [alice, bob] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`] as const;
+const tokens = new Tokens();
+tokens.learn([
+  { address: usd, symbol: 'USD', decimals: 2 },
+  { address: eth, symbol: 'ETH', decimals: 4 },
+]);
+const hex = (amount: number) => `0x${amount.toString(16)}` as const;
+const when = { nowSeconds: 103, staleSecondsMax: 5 };
+const market = marketOf(eth, usd, tokens);
+
+/** Sells for USD, or buys with it, in whole ETH at a price. */
+function order(hash: string, maker: typeof alice | typeof bob, what: string, units: number, price: number, more = {}) {
+  const [inEth, inUsd] = [
+    { token: eth, amount: hex(units * 1e4) },
+    { token: usd, amount: hex(units * price * 1e2) },
+  ];
+  const [making, taking] = what === 'sells' ? [inEth, inUsd] : [inUsd, inEth];
+  const partition = maker === alice ? 0 : 1;
+  const template = JSON.parse(String(entryRecord(hashOf(hash), { offset: 1 }).value)).order;
+  return (offset: number, state: object = {}) =>
+    entryRecord(hashOf(hash), { offset, partition }, {
+      order: { ...template, making, taking, maker, permittedTaker: hex(0).padEnd(42, '0') as `0x${string}` },
+      status: 'ACTIVE',
+      remainingMakingAmount: making.amount,
+      funding: { balance: hex(1e9), allowance: hex(1e9), block: offset },
+      routableUntil: 1e6,
+      causes: ['OBSERVED'],
+      ...more,
+      ...state,
+    } as Partial<BookEntry>);
+}
+
+/** Two makers in two partitions, both with clocks of now. */
+function open() {
+  const book = new FoldedBook();
+  const orders = {
+    near: order('01', alice, 'sells', 2, 3_000),
+    far: order('02', bob, 'sells', 1, 3_100),
+    bid: order('03', bob, 'buys', 3, 2_900),
+  };
+  for (const [n, one] of [orders.near, orders.far, orders.bid].entries()) book.apply(one(n + 1), 0);
+  for (const partition of [0, 1]) book.apply(clockRecord(100, { offset: 9, partition }, 100), 0);
+  book.isLive = true;
+  return { book, orders };
+}
+
+test('a pair has its best prices both ways, in the token with fewer decimals', () => {
+  expect(market).toEqual({ key: `${eth}-${usd}`, base: eth, quote: usd });
+  const { book } = open();
+  const expected = { ...market, orders: 3, stale: 0, makers: 2, bid: 2_900, ask: 3_000 };
+  expect(listMarkets(book, tokens, when)).toEqual([expected]);
+});
+
+test('the depth adds amounts up from the best price on, within what the makers hold together', () => {
+  const { book, orders } = open();
+  expect(depthOf(book, market, tokens, when)).toEqual({
+    asks: [
+      { price: 3_000, amount: 2 },
+      { price: 3_100, amount: 3 },
+    ],
+    bids: [{ price: 2_900, amount: 3 }],
+  });
+  book.apply(orders.near(20, { funding: { balance: hex(5e3), allowance: hex(1e9), block: 20 } }), 0);
+  expect(depthOf(book, market, tokens, when).asks).toEqual([
+    { price: 3_000, amount: 0.5 },
+    { price: 3_100, amount: 1.5 },
+  ]);
+});
+
+test('a partition without a clock for 5 s is out of the depth, and its orders are marked', () => {
+  const { book } = open();
+  book.apply(clockRecord(104, { offset: 30, partition: 0 }, 104), 0);
+  const later = { ...when, nowSeconds: 106 };
+  expect(listMarkets(book, tokens, later)).toMatchObject([{ orders: 3, stale: 2, bid: undefined, ask: 3_000 }]);
+  const stale = listOffers(book, market.key, tokens).map(({ entry }) => book.isStale(entry, later));
+  expect(stale).toEqual([false, true, true]);
+  const [fresh, all] = [later, { ...later, staleSecondsMax: Infinity }].map((at) => depthOf(book, market, tokens, at));
+  if (fresh === undefined || all === undefined) throw new Error('there is no depth');
+  const [prices, , asksOfAll, bids, asks] = seriesOf(fresh, all);
+  expect(prices.slice(1, -1)).toEqual([2_900, 3_000, 3_100]);
+  expect(asks).toEqual([null, null, 2, null, 2]);
+  expect(asksOfAll).toEqual([null, null, 2, 3, 3]);
+  expect(bids).toEqual([null, null, null, null, null]);
+});
+
+test('a fill shrinks the share that is left, and is told with its cause; a tombstone takes the order out', () => {
+  const { book, orders } = open();
+  book.apply(orders.near(40, { remainingMakingAmount: hex(5e3), causes: ['FILLED'] }), 7_000);
+  const entry = book.entries.get(hashOf('01'));
+  expect(entry && describeOffer(entry, tokens)).toMatchObject({ isAsk: true, price: 3_000, share: 0.25 });
+  book.apply(tombstone(hashOf('01'), 'CANCELLED', { offset: 41, partition: 0 }), 8_000);
+  expect(book.stories.get(hashOf('01'))).toEqual([
+    {
+      atMs: 7_000,
+      what: 'ACTIVE',
+      causes: ['FILLED'],
+      remaining: { amount: 5_000n, token: eth },
+      block: 40,
+      fact: '0:40',
+    },
+    { atMs: 8_000, what: 'CANCELLED', causes: [], fact: '0:41' },
+  ]);
+  expect(Object.fromEntries(book.counts)).toEqual({ 'filled in part': 1, CANCELLED: 1 });
+  expect(listMarkets(book, tokens, when)).toMatchObject([{ orders: 2, ask: 3_100 }]);
+});
+
+test('the time from POST to ACTIVE counts for an order that was seen before', () => {
+  const { book } = open();
+  const fresh = order('04', alice, 'sells', 1, 3_050, { acceptedAtMs: 10_000 });
+  book.apply(fresh(50, { status: 'VALIDATING', causes: ['SUBMITTED'] }), 10_010);
+  book.apply(fresh(51), 10_500);
+  expect(book.toActive).toEqual([0.5]);
+  expect(book.counts.get('ACTIVE')).toBe(1);
+});
