@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
+
+/** Undefined where no Chromium runs here: CHROMIUM names one, and for Linux on x64 a package brings it. */
+export const canOpenBrowser =
+  process.env['CHROMIUM'] !== undefined || (process.platform === 'linux' && process.arch === 'x64');
+if (!canOpenBrowser) console.warn('the console is not tested in a browser: name a Chromium by CHROMIUM=/path/to/it');
+
+const LAUNCH_MS_MAX = 120_000;
+const args = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-sync',
+].concat(['--disable-background-networking', '--disable-component-update']);
+
+/** A headless Chromium. */
+export async function openBrowser(): Promise<Pick<Browser, 'newContext'> & { stop(): Promise<void> }> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-chromium-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const given = process.env['CHROMIUM'];
+    const own = given === undefined ? await unpack(folder) : { executablePath: given };
+    const browser = await chromium.launch({ args, timeout: LAUNCH_MS_MAX, ...own });
+    return {
+      newContext: (options) => browser.newContext({ locale: 'en-US', ...options }),
+      async stop() {
+        await browser.close();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** Chromium out of its package, with the libraries and the font that it needs: the machine may have none. */
+async function unpack(folder: string): Promise<Pick<LaunchOptions, 'executablePath' | 'env'>> {
+  const { NODE_OPTIONS: _, ...inherited } = process.env;
+  // The package unpacks its libraries where it takes the machine for this one.
+  const env = { ...inherited, TMPDIR: folder, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' };
+  const script = join(import.meta.dirname, 'unpack-chromium.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [script], { env });
+  const fonts = join(folder, 'fonts.conf');
+  const [font, cache] = [`<dir>${join(folder, 'fonts')}</dir>`, `<cachedir>${join(folder, 'cache')}</cachedir>`];
+  writeFileSync(fonts, `<?xml version="1.0"?><fontconfig>${font}${cache}</fontconfig>`);
+  const libraries = join(folder, 'al2023', 'lib');
+  return {
+    executablePath: stdout.trim(),
+    env: { ...inherited, LD_LIBRARY_PATH: libraries, FONTCONFIG_FILE: fonts } as Record<string, string>,
+  };
+}
