@@ -85,9 +85,10 @@ export function openRequests(state: LoadState) {
       );
       const request = orders.length;
       const together = signed.map((each, index): OrderHistory => {
-        const wasAhead = drawn[index]?.wasAhead === true;
-        const owner = drawn[index]?.owner;
-        if (wasAhead || (owner !== undefined && isNonceNew(owner))) touched.add(each.orderHash);
+        const { owner, wasAhead: isAhead = false } = drawn[index] ?? {};
+        // By blocks that a watcher has not read yet, a nonce that was just raised is ahead, too.
+        const wasAhead = isAhead || (owner !== undefined && isNonceNew(owner));
+        if (wasAhead) touched.add(each.orderHash);
         return { signed: each, request, wasAhead, posts: [], cancels: [] };
       });
       orders.push(...together);

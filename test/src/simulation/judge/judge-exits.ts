@@ -12,6 +12,7 @@ export class CutOffOrders {
   readonly #scopes = new Map<Address, Scope[]>();
   readonly #switches = new Map<Address, { readonly cancelAt: number; readonly issuedAtMs: number }>();
   #seconds = 0;
+  #block = -1;
 
   /** @returns the orders that this fact cancels, or that it brings and are cancelled already */
   take(fact: MakerEvent): readonly Hex[] {
@@ -26,6 +27,9 @@ export class CutOffOrders {
       case 'SwitchSet':
         return this.#set(fact.maker, fact);
       case 'BlockProcessed':
+        // One that comes again after a take-over is not the clock's next one.
+        if (fact.block.number <= this.#block) return [];
+        this.#block = fact.block.number;
         this.#seconds = Math.max(this.#seconds, fact.block.timestamp);
         return [...this.#switches.keys()].flatMap((maker) => this.#fire(maker));
       default:
