@@ -28,7 +28,7 @@ const foldSettings = {
     'Makers that a process may quarantine; with one more it stops, for then the build is broken',
     20,
   ),
-  HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 5000),
+  HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 15_000),
 };
 
 /** Every setting of the projector; README.md holds them as a table. */
