@@ -68,15 +68,15 @@ export function tailRows({ rows, readNews, after = startTimer, onError }: TailPa
   async function moveTo(clock: PartitionClockRow): Promise<void> {
     const { partition, nextOffset: to } = clock;
     const from = clocks.get(partition)?.nextOffset;
-    const own = listeners.get(partition) ?? [];
-    const makers = [...new Set([...own].map(({ maker }) => maker))];
+    const own = listeners.get(partition) ?? new Set();
     // A crash of Postgres takes rows back.
     const isLost = from === undefined || to < from;
-    if (isLost || makers.length === 0 || to === from) {
+    if (isLost || own.size === 0 || to === from) {
       clocks.set(partition, clock);
       if (isLost) for (const each of own) each.lose();
       return;
     }
+    const makers = [...new Set([...own].map(({ maker }) => maker))];
     const news = await readNews({ partition, makers, from, to, entriesMax: ENTRIES_MAX }).catch(unlessAway);
     if (news === undefined) return;
     clocks.set(partition, clock);
