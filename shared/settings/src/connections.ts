@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { kafkaSettings, postgresSettings, redisSettings } from './deployment.js';
-import { SettingsError, type SettingsOf } from './settings.js';
+import { renew, SettingsError, type SettingsOf } from './settings.js';
 
 /**
  * Certificates and key as PEM texts. The server's certificate and its host name are always verified. Each property reads its file,
@@ -110,18 +110,9 @@ function readTls(prefix: string, settings: Readonly<Record<string, unknown>>): T
   return Object.defineProperties({}, Object.fromEntries(given.map(([part, file]) => [part, renewable(file)])));
 }
 
-/** A property that reads the file; one that cannot be read now is as it was read last. */
+/** A property that reads the file. */
 function renewable(file: PemFile): PropertyDescriptor {
-  let last = readPem(file);
-  const get = () => {
-    try {
-      last = readPem(file);
-    } catch {
-      // It is being replaced.
-    }
-    return last;
-  };
-  return { get, enumerable: true, configurable: true };
+  return { get: renew(() => readPem(file)), enumerable: true, configurable: true };
 }
 
 function readSasl(settings: KafkaSettings): KafkaConnection['sasl'] {

@@ -92,7 +92,7 @@ function readSecret(name: string, path: string, readFile: ReadFile): string {
 }
 
 /** Reads again at each call; what was read last stays while the file is being replaced. */
-function renew(read: () => string): () => string {
+export function renew(read: () => string): () => string {
   let last = read();
   return () => {
     try {
