@@ -28,9 +28,7 @@ const SEGMENT_BYTES = 16 * 1024 * 1024;
  */
 export async function archiveLog(log: Log, { topic, name, folder }: ArchivePlace): Promise<Outcome> {
   const partitions = await log.partitionsOf(topic);
-  const before = readManifest(folder) ?? emptyManifest(name, partitions);
-  if (before.topic !== name || before.partitions !== partitions)
-    throw new ArchiveBroken(`${folder} is the archive of ${before.topic} with ${before.partitions} partitions`);
+  const before = readManifest(folder, name, partitions) ?? emptyManifest(name, partitions);
   const ends = await log.endOffsets(topic);
   const segments: Segment[] = [];
   const to: string[] = [];

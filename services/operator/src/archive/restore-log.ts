@@ -1,7 +1,7 @@
 import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
 import type { ArchivePlace } from './archive-log.js';
-import { ArchiveBroken, type ArchiveManifest, readManifest, readSegment } from './segments.js';
+import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
 import { findDifference } from './verify-archive.js';
 
 const TIMEOUT_MS = 60_000;
@@ -20,10 +20,7 @@ const RECORD_BYTES = 200;
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
  */
 export async function restoreLog(log: Log, place: ArchivePlace, spec: TopicSpec, clientId: string): Promise<Outcome> {
-  const archive = readManifest(place.folder);
-  if (archive === undefined) throw new ArchiveBroken(`${place.folder} holds no archive`);
-  if (archive.topic !== place.name || archive.partitions !== spec.partitions)
-    throw new ArchiveBroken(`${place.folder} is the archive of ${archive.topic} with ${archive.partitions} partitions`);
+  const archive = requireManifest(place.folder, place.name, spec.partitions);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
   const ends = await log.endOffsets(place.topic, { timeoutMs: TIMEOUT_MS });

@@ -44,8 +44,25 @@ export class ArchiveBroken extends Error {
   override readonly name = 'ArchiveBroken';
 }
 
-/** The manifest of an archive; undefined where the folder has none. @throws ArchiveBroken where it cannot be read */
-export function readManifest(folder: string): ArchiveManifest | undefined {
+/** The manifest of a topic's archive. @throws ArchiveBroken likewise, and where the folder has none */
+export function requireManifest(folder: string, topic: string, partitions: number): ArchiveManifest {
+  const found = readManifest(folder, topic, partitions);
+  if (found === undefined) throw new ArchiveBroken(`${folder} holds no archive`);
+  return found;
+}
+
+/**
+ * The manifest of a topic's archive; undefined where the folder has none.
+ * @throws ArchiveBroken where it cannot be read, or is of another topic
+ */
+export function readManifest(folder: string, topic: string, partitions: number): ArchiveManifest | undefined {
+  const found = parseManifest(folder);
+  if (found !== undefined && (found.topic !== topic || found.partitions !== partitions))
+    throw new ArchiveBroken(`${folder} is the archive of ${found.topic} with ${found.partitions} partitions`);
+  return found;
+}
+
+function parseManifest(folder: string): ArchiveManifest | undefined {
   let text: string;
   try {
     text = readFileSync(join(folder, MANIFEST), 'utf8');

@@ -1,18 +1,14 @@
 import type { Log, StoredRecord, TopicPartition } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
 import type { ArchivePlace } from './archive-log.js';
-import { ArchiveBroken, type ArchiveManifest, readManifest, readSegment } from './segments.js';
+import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
 
 /**
  * Compares an archive with the log: checksums, and each record with its offset, time, key, value and headers.
  * @returns the first difference of each partition; exit code 1 where there is one
  */
 export async function verifyArchive(log: Log, { topic, name, folder }: ArchivePlace): Promise<Outcome> {
-  const archive = readManifest(folder);
-  if (archive === undefined) throw new ArchiveBroken(`${folder} holds no archive`);
-  const partitions = await log.partitionsOf(topic);
-  if (archive.topic !== name || archive.partitions !== partitions)
-    throw new ArchiveBroken(`${folder} is the archive of ${archive.topic} with ${archive.partitions} partitions`);
+  const archive = requireManifest(folder, name, await log.partitionsOf(topic));
   const ends = await log.endOffsets(topic);
   const lines: string[] = [];
   let behind = 0n;
