@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { type ApiRequest, okJson, type Refusal, type Route, shareResult } from '@makerbook/http';
+import { type ApiRequest, okJson, pagePolicy, type Refusal, type Route, shareResult } from '@makerbook/http';
 import type { ConsoleState } from './browser/state.js';
 import { describeState, type Reading } from './describe-state.js';
 import { readMetrics } from './read-metrics.js';
@@ -47,8 +46,6 @@ const besides: readonly (readonly [path: string, file: string])[] = [
 const importMap = JSON.stringify({
   imports: Object.fromEntries(Object.entries(imports).map(([name, [path]]) => [name, path])),
 });
-/** Nothing but what this service serves itself; of what is inline, the import map alone. */
-const contentSecurityPolicy = `default-src 'none'; script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /**
  * The console: the page with all that it loads, and GET /console/state. Nothing comes from elsewhere. The processes are asked
@@ -59,7 +56,7 @@ export function createConsole({ refuse, ...options }: ConsoleOptions): Route[] {
   const script = `<script type="importmap">${importMap}</script>`;
   const html = read(own('assets/console.html')).replace('{{importMap}}', script);
   const styles = read(join(dirname(resolve('uplot')), 'uPlot.min.css')) + read(own('assets/console.css'));
-  const headers = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' };
+  const headers = { 'Content-Security-Policy': pagePolicy(importMap), 'Referrer-Policy': 'no-referrer' };
   const state = shareResult(readState(options), STATE_AGE_MS_MAX);
   return [
     document(PATH, html, 'text/html', headers),

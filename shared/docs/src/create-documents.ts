@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
+import { pagePolicy } from '@makerbook/http';
 import { type Deployment, renderPages } from './render-pages.js';
 
 /** A file of the documents as it is served. */
@@ -63,18 +63,6 @@ const importMap = JSON.stringify({
   },
 });
 
-/** Nothing but what this service serves itself; of what is inline, the import map alone. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  `script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'`,
-  "style-src 'self'",
-  "connect-src 'self'",
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 /**
  * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. Nothing comes from elsewhere.
  * @throws where a file is missing from the build
@@ -87,7 +75,7 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
     bookEntry: asyncApi.components.messages.BookEntry.examples[0].payload,
     asset: (name) => read(own(`assets/${name}`)),
   });
-  const pageHeaders = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' };
+  const pageHeaders = { 'Content-Security-Policy': pagePolicy(importMap), 'Referrer-Policy': 'no-referrer' };
   return [
     json(paths.openApi, read(published('@makerbook/contracts-http', 'openapi.json'))),
     json(paths.asyncApi, JSON.stringify(withTopics(asyncApi, deployment), null, 2)),
