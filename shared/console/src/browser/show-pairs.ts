@@ -27,8 +27,9 @@ export function openPairs(page: Page): (chosen?: string) => void {
     const all = depthOf(page.book, market, page.tokens, { ...when, staleSecondsMax: Infinity });
     draw ??= openDepthChart(find('depth'));
     draw(seriesOf(fresh, all));
-    find('depth').ariaLabel = describeDepth(page, market, fresh);
-    say('depth-words', describeDepth(page, market, fresh));
+    const words = describeDepth(page, market, fresh);
+    find('depth').ariaLabel = words;
+    say('depth-words', words);
     const offers = listOffers(page.book, market.key, page.tokens);
     fillRows(
       'offers',
