@@ -1,6 +1,6 @@
-import type { OrderHistory } from '@makerbook/client';
 import type { LoadMaker } from './ask-service.js';
 import type { KeptFill } from './keep-blocks.js';
+import { readHistory } from './read-histories.js';
 
 /**
  * Reads the history of each maker page by page, and finds where its fills are not those that the contract has logged: one by one,
@@ -14,14 +14,11 @@ export async function compareFills(
   for (const { address, client } of makers) {
     const told: string[] = [];
     let sum = 0n;
-    for (let page: OrderHistory | undefined; page === undefined || page.hasMore; ) {
-      page = await client.readHistory({ happened: ['FILLED'], cursor: page?.nextCursor });
-      for (const entry of page.entries) {
-        if (entry.happened !== 'FILLED') continue;
-        const [making, taking] = [BigInt(entry.makingAmount), BigInt(entry.takingAmount)];
-        sum += making;
-        told.push(lineOf({ ...entry, making, taking }));
-      }
+    for await (const entry of readHistory(client, { happened: ['FILLED'] })) {
+      if (entry.happened !== 'FILLED') continue;
+      const [making, taking] = [BigInt(entry.makingAmount), BigInt(entry.takingAmount)];
+      sum += making;
+      told.push(lineOf({ ...entry, making, taking }));
     }
     const fills = logged(address);
     const must = fills.map(lineOf);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MakerbookError, type OrderEvent, type OrderHistory } from '@makerbook/client';
 import type { Chance } from '@makerbook/parts';
 import type { LoadMaker } from './ask-service.js';
+import { readHistory } from './read-histories.js';
 
 export type FollowedStreams = ReturnType<typeof followStreams>;
 
@@ -69,7 +70,8 @@ function note(event: OrderEvent, told: Told): void {
 async function compareToHistory({ owner, begunAt, changes, wrong }: Told): Promise<string[]> {
   const name = `the stream of ${owner.address}`;
   if (begunAt === undefined) return [`${name} has never begun`];
-  const must = await readHistory(owner, begunAt);
+  const must: string[] = [];
+  for await (const entry of readHistory(owner.client, { cursor: begunAt })) must.push(lineOf(entry));
   const deadline = performance.now() + TOLD_MS_MAX;
   while (changes.length < must.length && performance.now() < deadline) await pause(100);
   const at = must.findIndex((line, index) => line !== changes[index]);
@@ -77,15 +79,6 @@ async function compareToHistory({ owner, begunAt, changes, wrong }: Told): Promi
   const differs =
     first === undefined ? [] : [`${name}: entry ${first} is ${must[first]}, and ${changes[first]} was told`];
   return [...wrong.map((what) => `${name}: ${what}`), ...differs];
-}
-
-async function readHistory({ client }: Told['owner'], cursor: string): Promise<string[]> {
-  const lines: string[] = [];
-  for (let page: OrderHistory | undefined; page === undefined || page.hasMore; ) {
-    page = await client.readHistory({ cursor: page?.nextCursor ?? cursor });
-    lines.push(...page.entries.map(lineOf));
-  }
-  return lines;
 }
 
 function lineOf(entry: OrderHistory['entries'][number]): string {
