@@ -11,11 +11,10 @@ import {
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
-import { connectLog, type Log } from '@makerbook/kafka';
+import { connectLog } from '@makerbook/kafka';
 import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
-import { followMakers } from '@makerbook/whitelist';
 import { openSource } from './blocks/open-source.js';
 import type { WatcherSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, Vitals } from './health.js';
@@ -87,7 +86,7 @@ class RunningWatcher {
     const urls = settings.RPC_URL;
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     this.onStop(() => node.close());
-    const read = [names.makerEvents, names.book, names.makers];
+    const read = [names.makerEvents, names.book];
     await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
@@ -118,7 +117,6 @@ class RunningWatcher {
       node,
       source,
       reader,
-      ...this.followMakers(log, names.makers),
       settings,
       logger,
       signal,
@@ -156,12 +154,6 @@ class RunningWatcher {
       this.stopping.abort();
       return close();
     });
-  }
-
-  private followMakers(log: Log, topic: string): Pick<WorkParts, 'isMaker' | 'makersRead'> {
-    const makers = followMakers(log, topic, this.logger, (error) => this.fail(error));
-    this.onStop(() => makers.stop());
-    return { isMaker: (maker) => makers.admissionOf(maker) !== 'UNKNOWN', makersRead: makers.caughtUp };
   }
 
   private openReader(node: Node): MakerReader | undefined {

@@ -30,7 +30,7 @@ export interface WatcherState {
   readonly sweep: SweepState;
 }
 
-type HolderParts = 'node' | 'source' | 'reader' | 'isMaker' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
+type HolderParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
 
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
 export interface WorkParts extends Pick<HolderWork, HolderParts> {
@@ -43,8 +43,6 @@ export interface WorkParts extends Pick<HolderWork, HolderParts> {
   readonly openPublisher: () => FencedPublisher;
   /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
-  /** Resolves once `isMaker` knows all makers. */
-  readonly makersRead: Promise<void>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
   readonly logger: Logger;
@@ -90,7 +88,7 @@ export class Work {
   }
 
   private async start(): Promise<void> {
-    const { log, topics, loadOrders, makersRead, retryFor, signal, logger } = this.parts;
+    const { log, topics, loadOrders, retryFor, signal, logger } = this.parts;
     const retry = retryFor('blocks', signal);
     const timeoutMs = END_OFFSETS_MS_MAX;
     const ends = await retry(() => log.endOffsets(topics.book, { timeoutMs }));
@@ -106,7 +104,6 @@ export class Work {
     }
     await this.followed.start(starts);
     this.book = followBook({ ...this.parts, watched: this.watched, followed: this.followed, ends });
-    await makersRead;
     logger.info({ ...this.watched.sizes(), records: this.followed.counts.records }, 'the log is read');
   }
 

@@ -59,9 +59,10 @@ describe('the open orders of the read model', () => {
         nextOffset: 70n,
         block: { number: 12, timestamp: 1_700_000_000 },
         newestRead: 14,
+        makers: [addressOf(7), addressOf(8)],
         quarantined: new Map([[addressOf(8), 40n]]),
       },
-      { partition: 1, nextOffset: 9n, block: undefined, newestRead: -1, quarantined: new Map() },
+      { partition: 1, nextOffset: 9n, block: undefined, newestRead: -1, makers: [], quarantined: new Map() },
     ]);
     const byHash = new Map(orders.map((order) => [Number(order.orderHash), order]));
     expect(byHash.size).toBe(ORDERS);

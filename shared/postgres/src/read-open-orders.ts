@@ -25,6 +25,8 @@ export interface ProjectedPartition {
   readonly block: { readonly number: number; readonly timestamp: number } | undefined;
   /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
   readonly newestRead: number;
+  /** Every maker of whom the log has told up to there. */
+  readonly makers: readonly Hex[];
   /** Makers in quarantine: their orders are as they were before this offset, whatever the position. */
   readonly quarantined: ReadonlyMap<Hex, bigint>;
 }
@@ -59,18 +61,28 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
          from makers left join funding using (maker) group by partition) read using (partition)
      order by partition`,
   );
-  const makers = await query<{ maker: Hex; partition: number; quarantined_offset: bigint }>(
-    'select maker, partition, quarantined_offset from makers where quarantined_offset is not null',
+  const makers = Map.groupBy(
+    await query<MakerOfPartition>('select maker, partition, quarantined_offset from makers'),
+    ({ partition }) => partition,
   );
   return rows.map(({ partition, next_offset, block_number, block_timestamp, newest_read }) => ({
     partition,
     nextOffset: next_offset,
     block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
     newestRead: newest_read === null ? -1 : Number(newest_read),
+    makers: (makers.get(partition) ?? []).map(({ maker }) => maker),
     quarantined: new Map(
-      makers.filter((each) => each.partition === partition).map((each) => [each.maker, each.quarantined_offset]),
+      (makers.get(partition) ?? []).flatMap(({ maker, quarantined_offset: offset }) =>
+        offset === null ? [] : [[maker, offset]],
+      ),
     ),
   }));
+}
+
+interface MakerOfPartition {
+  readonly maker: Hex;
+  readonly partition: number;
+  readonly quarantined_offset: bigint | null;
 }
 
 interface PartitionRow {

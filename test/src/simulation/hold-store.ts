@@ -189,6 +189,7 @@ export class StoreInMemory {
         nextOffset: offset,
         block: block < 0 ? undefined : { number: block, timestamp: seconds },
         newestRead: Math.max(-1, ...reads),
+        makers: [...makers.keys()],
         quarantined: new Map(quarantined),
       };
     });

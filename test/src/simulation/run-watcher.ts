@@ -2,7 +2,6 @@ import { pollBlocks, retrying, Work, watchHead } from '@makerbook/chain-watcher/
 import type { Life } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
-import { followMakers } from '@makerbook/whitelist';
 import { PROTOCOL } from './chain/act-on-chain.js';
 import { answerNode } from './chain/answer-node.js';
 import { drawFaults } from './chain/draw-faults.js';
@@ -33,7 +32,6 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     wsUrl: undefined,
     onSubscriptionBroken: () => undefined,
   });
-  const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);
   const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   const work = new Work({
     log,
@@ -42,8 +40,6 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     node: seen.node,
     source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
-    isMaker: (maker) => makers.admissionOf(maker) !== 'UNKNOWN',
-    makersRead: makers.caughtUp,
     settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     random: () => faults.random(),
     loadOrders: (onOrders) => {

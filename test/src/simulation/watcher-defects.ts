@@ -36,7 +36,7 @@ export const watcherDefects: readonly Defect[] = [
   { name: 'watchers do not fence each other', plant: unfenced },
   {
     name: 'fills of orders that are not watched any more are not told',
-    plant: replaceIn(Work, 'openWork', (openWork, _, ...given) => ({ ...openWork(...given), isMaker: () => false })),
+    plant: replaceIn(WatchedSet, 'knows', (_knows, set: WatchedSet, maker) => set.findMaker(maker) !== undefined),
   },
   {
     name: 'a new order does not read its nonce',

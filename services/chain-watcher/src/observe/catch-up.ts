@@ -131,8 +131,8 @@ async function readRange(
 }
 
 /** What the logs of blocks are matched with. */
-export function logMatch({ watched, isMaker }: HolderWork, { protocol }: MakerReader): LogMatch {
-  return { watched, protocol, isMaker };
+export function logMatch({ watched }: HolderWork, { protocol }: MakerReader): LogMatch {
+  return { watched, protocol };
 }
 
 /** The cause of readings after missed blocks. */

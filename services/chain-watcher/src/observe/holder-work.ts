@@ -1,6 +1,5 @@
 import type { BlockHeader, Node } from '@makerbook/chain';
 import type { BlockRef, TopicNames } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
 import type { BlockSource } from '../blocks/source.js';
 import type { WatcherSettings } from '../env.js';
 import type { Mutex } from '../mutex.js';
@@ -64,8 +63,6 @@ export interface HolderWork {
   /** Undefined where the protocol's address is not known: then nothing is read, and blocks alone are published. */
   readonly reader: MakerReader | undefined;
   readonly watched: WatchedSet;
-  /** True of a maker whom the service knows. */
-  readonly isMaker: (maker: Address) => boolean;
   readonly followed: FollowedLog;
   readonly publisher: FactPublisher;
   readonly topics: TopicNames;

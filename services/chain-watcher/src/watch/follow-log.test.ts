@@ -45,7 +45,7 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
   const orders = () => [1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0);
   return { watched, followed, orders };
 }
-const snapshot = { partition: 0, nextOffset: 0n, block: undefined, newestRead: -1, quarantined: new Map() };
+const snapshot = { partition: 0, nextOffset: 0n, block: undefined, newestRead: -1, makers: [], quarantined: new Map() };
 
 test('what a maker in quarantine has posted is not in the snapshot: it is read from the log', async () => {
   const facts = [submittedOf(1, maker), submittedOf(2, maker), submittedOf(3, other)];

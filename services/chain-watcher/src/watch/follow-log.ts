@@ -83,9 +83,10 @@ export class FollowedLog {
    * @throws LogContradiction where the snapshot is of another log
    */
   async start(starts: readonly ProjectedPartition[]): Promise<void> {
-    const { log, topics, onFatal } = this.options;
+    const { log, topics, watched, onFatal } = this.options;
     this.starts = new Map(starts.map((each) => [each.partition, each]));
-    for (const { partition, block, newestRead } of starts) {
+    for (const { partition, block, newestRead, makers } of starts) {
+      watched.know(makers);
       this.view(partition).block = block;
       this.newestRead = Math.max(this.newestRead, block?.number ?? -1, newestRead);
     }

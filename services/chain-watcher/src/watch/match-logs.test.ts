@@ -52,8 +52,8 @@ const approval = (of: Address, owner: Address, spender: Address) =>
   log(of, [eventTopics.approval, word(owner), word(spender)]);
 
 const known = accountOf('a4');
-const touchedBy = (logs: readonly ChainLog[]) =>
-  matchLogs(logs, { watched, protocol, isMaker: (address) => address === known });
+watched.know([known]);
+const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, { watched, protocol });
 /** The values to read of each maker, without the causes. */
 const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   pairs: [...makers.values()].flatMap((each) => [...each.tokens].map((of) => [each.maker, of])),

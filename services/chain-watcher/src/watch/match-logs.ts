@@ -98,8 +98,6 @@ export class Touched {
 export interface LogMatch {
   readonly watched: WatchedSet;
   readonly protocol: Address;
-  /** True of a maker whom the service knows: fills of its orders are told, whether they are watched or not. */
-  readonly isMaker: (address: Address) => boolean;
 }
 
 /**
@@ -108,7 +106,7 @@ export interface LogMatch {
  */
 export function matchLogs(
   logs: readonly ChainLog[],
-  { watched, protocol, isMaker }: LogMatch,
+  { watched, protocol }: LogMatch,
   touched = new Touched(watched),
 ): Touched {
   for (const log of logs) {
@@ -119,9 +117,8 @@ export function matchLogs(
       if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
         touched.order(watched.findOrder(second), cause);
-        const address: Address = `0x${first.slice(-40)}`;
-        if (topic === eventTopics.orderFilled && (watched.findMaker(first) !== undefined || isMaker(address))) {
-          touched.maker({ address }, cause).fills.push(readFill(log, second));
+        if (topic === eventTopics.orderFilled && watched.knows(first)) {
+          touched.maker({ address: `0x${first.slice(-40)}` }, cause).fills.push(readFill(log, second));
         }
       }
     }

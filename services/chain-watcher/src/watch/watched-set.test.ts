@@ -110,6 +110,13 @@ describe('the watched set', () => {
   });
 });
 
+test('a maker whose last order has left is still known', () => {
+  const set = new WatchedSet();
+  set.add(orderOf(1, 1), undefined);
+  set.remove(hashOf(1));
+  expect([set.sizes().makers, set.knows(accountOf(1)), set.knows(accountOf(2))]).toEqual([0, true, false]);
+});
+
 describe('a wallet', () => {
   test('is a maker with an order that no key has signed, whose address may be in the bloom of a block', () => {
     const set = new WatchedSet();

@@ -61,6 +61,8 @@ const EXPIRY_PAUSE_SECONDS = 60;
 export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
   readonly unread = new Map<number, UnreadOrder>();
+  /** Makers of whom the log has told: fills of their orders are told too, when none is watched any more. */
+  private readonly known = new Set<Address>();
   private readonly orders = new OrderIndex();
   private readonly pairByOrder: WatchedPair[] = [];
   private readonly expiresAt: number[] = [];
@@ -74,6 +76,7 @@ export class WatchedSet {
   add(added: WatchedOrder, unread?: UnreadOrder): void {
     const { orderHash, maker: address, makingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
+    this.known.add(address);
     const maker = this.makersByAddress.get(address) ?? newMaker(address);
     const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
     const order = this.orders.insert(orderHash);
@@ -89,6 +92,16 @@ export class WatchedSet {
     }
     this.makersByAddress.set(address, maker);
     if (unread !== undefined) this.unread.set(order, unread);
+  }
+
+  /** Adds makers, with or without orders. */
+  know(makers: Iterable<Address>): void {
+    for (const maker of makers) this.known.add(maker);
+  }
+
+  /** @param account an address, or a topic of a log that holds one */
+  knows(account: Hex): boolean {
+    return this.known.has(addressIn(account));
   }
 
   /** Has all orders of a maker read again. */
@@ -167,7 +180,7 @@ export class WatchedSet {
 
   /** @param account an address, or a topic of a log that holds one */
   findMaker(account: Hex): WatchedMaker | undefined {
-    return this.makersByAddress.get(`0x${account.slice(-40)}`);
+    return this.makersByAddress.get(addressIn(account));
   }
 
   /** @param account an address, or a topic of a log that holds one */
@@ -196,6 +209,10 @@ export class WatchedSet {
     }
     if (maker.orders.size === 0) this.makersByAddress.delete(maker.address);
   }
+}
+
+function addressIn(account: Hex): Address {
+  return `0x${account.slice(-40)}`;
 }
 
 function newMaker(address: Address): WatchedMaker {
