@@ -1,5 +1,5 @@
 import { isUnfoldable } from '@makerbook/chain-watcher/testing';
-import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { MakerDraft } from '@makerbook/domain';
 import { isRefusal } from '@makerbook/http';
@@ -25,7 +25,7 @@ import { judgeAnswers } from './judge/judge-answers.js';
 import { judgeFills } from './judge/judge-fills.js';
 import { judgeHistories, judgeStreams } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
-import { judgeBook, judgeEnd, judgeFeeds, judgeOrder, judgeRows } from './judge/judge-rows.js';
+import { judgeBook, judgeEnd, judgeFeeds, judgeRows } from './judge/judge-rows.js';
 import { Replay } from './judge/replay-log.js';
 import type { Action, Kind, Plan } from './plan-run.js';
 import { type Handle, runIngress, runProjector, runQuery, TOPICS, type World } from './run-processes.js';
@@ -205,7 +205,6 @@ class Run {
       ...judgeAnswers({
         visits: this.#visits.all,
         orders,
-        partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
         markedAtMs: this.#world.store.markedAtMs,
@@ -215,14 +214,15 @@ class Run {
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
-    for (const records of partitions) wrong.push(...judgeFills(chain, factsOf(records)));
+    const facts = replays.map((replay) => replay.facts.map(({ offset, fact }) => [offset, fact] as const));
+    for (const one of facts) wrong.push(...judgeFills(chain, one));
     const verdict = judgeLog({
       chain,
       protocol: PROTOCOL,
       graceSeconds: GRACE_SECONDS,
       isSilent: (token) => token === SILENT,
       orders,
-      partitions: partitions.map(factsOf),
+      partitions: facts,
       steadyTo,
       isSwept,
     });
@@ -249,7 +249,7 @@ class Run {
   /** The feeds are the replay of the log, and so are the rows after each commit; the book is what the rows say. */
   #judgePartition(replay: Replay, partition: number): string[] {
     const published = this.#world.log.published.filter((record) => record.partition === partition);
-    const wrong = [...judgeFeeds(published, replay), ...judgeOrder(published)];
+    const wrong = judgeFeeds(published, replay);
     for (const { partition: own, tables, published: length } of this.#commits) {
       if (own !== partition || wrong.length > 0) continue;
       wrong.push(...judgeRows(tables, replay, published.slice(0, length)));
@@ -461,14 +461,6 @@ class Run {
 function isSteady({ actions, watcher: { CATCH_UP_BLOCKS_MAX, STATE_BLOCKS_MAX } }: Plan): boolean {
   const ofWatchers = actions.filter((action) => 'kind' in action && action.kind === 'watcher');
   return ofWatchers.length === 1 && CATCH_UP_BLOCKS_MAX >= 100 && STATE_BLOCKS_MAX >= 50;
-}
-
-/** What can be read of a partition. */
-function factsOf(records: readonly StoredRecord[]): (readonly [bigint, MakerEvent])[] {
-  return records.flatMap((record) => {
-    const fact = decodeMakerEvent(record);
-    return 'unreadable' in fact ? [] : [[record.offset, fact] as const];
-  });
 }
 
 function lineOf(record: StoredRecord): string {

@@ -1,30 +1,22 @@
-import { decodeMakerEvent, type MakerEvent, type OrdersCancelled } from '@makerbook/contracts-events';
+import type { MakerEvent, OrdersCancelled } from '@makerbook/contracts-events';
 import type { OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
-import { partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { partitionOf } from '@makerbook/kafka';
 import type { MakersAtWork } from '../chain/act-on-chain.js';
 import type { Visit } from '../visit-service.js';
 import { isIn } from './judge-exits.js';
 import { historyOf, lineOf } from './judge-histories.js';
-import type { Replay } from './replay-log.js';
+import type { LoggedFact, Replay } from './replay-log.js';
 
 export interface JudgeAnswersParts {
   readonly visits: readonly Visit[];
   readonly orders: MakersAtWork['orders'];
-  /** The log, by partition. */
-  readonly partitions: readonly (readonly StoredRecord[])[];
-  /** The plain fold of each. */
+  /** The plain fold of each partition. */
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
   /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
   readonly markedAtMs: ReadonlyMap<Hex, number>;
-}
-
-interface Told {
-  readonly offset: bigint;
-  readonly timeMs: number;
-  readonly fact: MakerEvent;
 }
 
 /** Where what was answered is not what the log holds. */
@@ -35,22 +27,19 @@ export function judgeAnswers(parts: JudgeAnswersParts): string[] {
 
 class AnswerJudge {
   readonly #parts: JudgeAnswersParts;
-  readonly #submitted = new Map<Hex, Told[]>();
-  readonly #cancelled = new Map<Hex, Told[]>();
+  readonly #submitted = new Map<Hex, LoggedFact[]>();
+  readonly #cancelled = new Map<Hex, LoggedFact[]>();
   /** Orders that were in the log when their maker cancelled all of their token. */
-  readonly #cutOff = new Map<Hex, Told[]>();
+  readonly #cutOff = new Map<Hex, LoggedFact[]>();
   readonly #labelOf: ReadonlyMap<Hex, string>;
   readonly #accepted = new Map<Hex, number>();
 
   constructor(parts: JudgeAnswersParts) {
     this.#parts = parts;
     this.#labelOf = new Map(parts.orders.map(({ hash, label }) => [hash, label]));
-    for (const record of parts.partitions.flat()) {
-      const fact = decodeMakerEvent(record);
-      if ('unreadable' in fact) continue;
-      const { offset, timestampMs: timeMs } = record;
-      const add = (told: Map<Hex, Told[]>, hash: Hex) =>
-        told.set(hash, [...(told.get(hash) ?? []), { offset, timeMs, fact }]);
+    for (const logged of parts.replays.flatMap(({ facts }) => facts)) {
+      const { fact } = logged;
+      const add = (told: Map<Hex, LoggedFact[]>, hash: Hex) => told.set(hash, [...(told.get(hash) ?? []), logged]);
       if (fact.type === 'OrdersCancelled') {
         for (const [hash, [first]] of this.#submitted) if (first && isMeant(first.fact, fact)) add(this.#cutOff, hash);
       }
@@ -149,16 +138,10 @@ class AnswerJudge {
   /** What was answered with 200 is in the log. */
   #judgeExit({ maker, number, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
-    const partition = partitionOf(maker, this.#parts.partitions.length);
-    const isLogged = this.#parts.partitions[partition]?.some((record) => {
-      const fact = decodeMakerEvent(record);
-      const cause = 'cause' in fact ? fact.cause : undefined;
-      return (
-        cause?.kind === 'request' &&
-        cause.requestId === `visit ${number}` &&
-        record.offset < (answer.at[partition] ?? 0n)
-      );
-    });
+    const partition = partitionOf(maker, this.#parts.replays.length);
+    const isLogged = this.#parts.replays[partition]?.facts.some(
+      ({ fact, offset }) => requestOf(fact) === `visit ${number}` && offset < (answer.at[partition] ?? 0n),
+    );
     return isLogged ? [] : ['it was answered with 200, and is not in the log'];
   }
 
@@ -172,7 +155,7 @@ class AnswerJudge {
     const { reply, at } = answer;
     const partition = this.#partitionOf(maker, hash);
     const end = at[partition] ?? 0n;
-    const isBefore = ({ offset }: Told) => offset < end;
+    const isBefore = ({ offset }: LoggedFact) => offset < end;
     const submitted = (this.#submitted.get(hash) ?? []).filter(isBefore);
     const cancelled = (this.#cancelled.get(hash) ?? []).filter(isBefore);
     if (isRefusal(reply)) {
@@ -203,7 +186,7 @@ class AnswerJudge {
     const visits = this.#parts.visits.filter(({ kind }) => kind === 'REPLACE');
     const replacedBy = new Map<Hex, number>();
     return visits.flatMap(({ number, hashes, replaced }) => {
-      const own = (told: Map<Hex, Told[]>, hash: Hex) =>
+      const own = (told: Map<Hex, LoggedFact[]>, hash: Hex) =>
         (told.get(hash) ?? []).filter(({ fact }) => requestOf(fact) === `visit ${number}`);
       const facts = [
         ...replaced.map((hash) => own(this.#cancelled, hash)),
@@ -243,7 +226,7 @@ class AnswerJudge {
         .filter((other) => ['POST', 'REPLACE'].includes(other.kind) && other.receivedAtMs >= receivedAtMs)
         .map(({ number }) => `visit ${number}`),
     );
-    const isOld = ({ fact }: Told) => !later.has(requestOf(fact));
+    const isOld = ({ fact }: LoggedFact) => !later.has(requestOf(fact));
     const [opening] = this.#lives(hash);
     const told = (this.#submitted.get(hash) ?? []).find(({ offset }) => offset === opening);
     if (told === undefined || !isOld(told)) return [];
@@ -288,21 +271,18 @@ class AnswerJudge {
   #judgeOrderThen({ maker, hashes: [hash = '0x'], answer }: Visit, { at, end }: NonNullable<Visit['asOf']>): string[] {
     if (answer === undefined) return [];
     const partition = this.#partitionOf(maker, hash);
-    const facts = (this.#parts.partitions[partition] ?? []).map((record) => ({
-      ...record,
-      fact: decodeMakerEvent(record),
-    }));
+    const replay = this.#parts.replays[partition];
+    const facts = replay?.facts ?? [];
     const [first = '', offset] = at.split(':');
     const blocks = facts.flatMap(({ fact, offset: of }) =>
-      'type' in fact && fact.type === 'BlockProcessed' ? [{ number: fact.block.number, offset: of }] : [],
+      fact.type === 'BlockProcessed' ? [{ number: fact.block.number, offset: of }] : [],
     );
     const last = blocks.findLast(({ number }) => number <= Number(first));
     const before = offset === undefined ? (last?.offset ?? -1n) + 1n : BigInt(offset) + 1n;
     const isReached = offset !== undefined || blocks.some((one) => one.number >= Number(first) && one.offset < end);
-    const replay = this.#parts.replays[partition];
     const lines = replay === undefined ? [] : historyOf(replay, maker);
     const must = lines.filter((line) => line.hash === hash && line.offset < before).map(({ line }) => line);
-    const isHeld = facts.some(({ fact }) => 'type' in fact && fact.type === 'QuarantineLifted' && fact.maker === maker);
+    const isHeld = facts.some(({ fact }) => fact.type === 'QuarantineLifted' && fact.maker === maker);
     const { reply } = answer;
     if (isRefusal(reply)) {
       const isKnown = must.some((line) => line.includes(' OPENED ')) && !isHeld;
@@ -328,12 +308,15 @@ class AnswerJudge {
   #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
     const { reply, at, atMs } = answer;
-    const partition = partitionOf(maker, this.#parts.partitions.length);
+    const partition = partitionOf(maker, this.#parts.replays.length);
     const rows = this.#parts.replays[partition]?.rows;
     const from = reply.headers?.['X-Read-Lag'] === undefined ? this.#behindWrites(maker, sentAtMs) : 0n;
     const is = String(reply.body);
+    const tried = new Set<string | undefined>();
     for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
       const expected = rows?.get(offset)?.makers.get(maker);
+      if (tried.has(expected)) continue;
+      tried.add(expected);
       const nowSeconds = Math.floor(atMs / 1000);
       for (let seconds = nowSeconds - 20; seconds <= nowSeconds; seconds += 1) {
         if (is === listOf(expected, seconds)) return [];
@@ -353,7 +336,7 @@ class AnswerJudge {
         !isRefusal(answer.reply),
     );
     const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
-    const isWritten = ({ fact }: Told) => 'maker' in fact && fact.maker === maker && numbers.has(requestOf(fact));
+    const isWritten = ({ fact }: LoggedFact) => 'maker' in fact && fact.maker === maker && numbers.has(requestOf(fact));
     const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
     // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
     // then, because it did not answer, is not counted.
@@ -394,7 +377,7 @@ class AnswerJudge {
 
   #partitionOf(maker: Address, hash: Hex): number {
     const order = this.#parts.orders.find((each) => each.hash === hash);
-    return partitionOf(order?.maker ?? maker, this.#parts.partitions.length);
+    return partitionOf(order?.maker ?? maker, this.#parts.replays.length);
   }
 
   #name(hash: Hex): string {

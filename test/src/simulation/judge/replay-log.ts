@@ -29,6 +29,13 @@ import {
 import type { StoredRecord } from '@makerbook/kafka';
 import type { HashRow, Projection } from '@makerbook/postgres';
 
+/** A fact of the log, and when it was appended. */
+export interface LoggedFact {
+  readonly offset: bigint;
+  readonly timeMs: number;
+  readonly fact: MakerEvent;
+}
+
 /** A message that the feeds must hold, and what for. */
 export interface ExpectedMessage {
   readonly offset: bigint;
@@ -59,6 +66,8 @@ interface Replayed {
 
 /** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
 export class Replay {
+  /** All that can be read of the log. */
+  readonly facts: LoggedFact[] = [];
   readonly messages: ExpectedMessage[] = [];
   /** The rows when all before an offset is folded. */
   readonly rows = new Map<bigint, ExpectedRows>();
@@ -66,7 +75,6 @@ export class Replay {
   /** The first fact that tells of each, by its place on the chain. */
   readonly fills = new Map<string, string>();
   readonly parked = new Set<string>();
-  readonly #facts: { readonly offset: bigint; readonly fact: MakerEvent }[] = [];
   readonly #hashes = rememberHashes();
   readonly #makers = new Map<Hex, Replayed>();
   #rowsOf: ReadonlyMap<Hex, string> = new Map();
@@ -95,7 +103,7 @@ export class Replay {
       }
       this.#offset = record.offset;
       this.#index = 0;
-      this.#facts.push({ offset: record.offset, fact });
+      this.facts.push({ offset: record.offset, timeMs: record.timestampMs, fact });
       this.#fold(fact);
       this.#clockMs = record.timestampMs;
       const rowsOf = new Map(this.#rowsOf);
@@ -186,7 +194,7 @@ export class Replay {
     const happened: Transition[] = [];
     let { clock } = quarantine;
     try {
-      for (const { offset, fact } of this.#facts) {
+      for (const { offset, fact } of this.facts) {
         if (offset < quarantine.offset || offset >= this.#offset) continue;
         const isBlock = fact.type === 'BlockProcessed';
         if (isBlock) clock = advanceLog(clock, fact);
