@@ -45,9 +45,9 @@ export function historyOf(replay: Replay, maker: Address) {
     return whose === maker ? [{ key, line: [offset, hash, happened, remaining, withheld].join(' ') }] : [];
   });
   const fills = [...replay.fills.values()].flatMap((line) => {
-    const [block = '', index = '', hash = '', whose, offset = ''] = line.split(' ');
+    const [block = '', index = '', hash = '', whose, offset = '', ...amounts] = line.split(' ');
     const key = [BigInt(offset), hash, happenings.indexOf('FILLED'), Number(block), Number(index)] as const;
-    return whose === maker ? [{ key, line: [offset, hash, 'FILLED', block, index].join(' ') }] : [];
+    return whose === maker ? [{ key, line: [offset, hash, 'FILLED', block, index, ...amounts].join(' ') }] : [];
   });
   const isBefore = (one: readonly (bigint | string | number)[], other: readonly (bigint | string | number)[]) => {
     const at = one.findIndex((value, n) => value !== other[n]);
@@ -62,6 +62,15 @@ export function historyOf(replay: Replay, maker: Address) {
 export function lineOf(entry: TimelineEntry, hash: Hex): string {
   const [, offset = ''] = entry.position.split(':');
   return entry.happened === 'FILLED'
-    ? [offset, hash, entry.happened, entry.blockNumber, entry.logIndex].join(' ')
+    ? [
+        offset,
+        hash,
+        entry.happened,
+        entry.blockNumber,
+        entry.logIndex,
+        entry.taker,
+        entry.makingAmount,
+        entry.takingAmount,
+      ].join(' ')
     : [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount), entry.cappedUntil ?? 0].join(' ');
 }

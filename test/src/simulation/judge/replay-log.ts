@@ -115,9 +115,10 @@ export class Replay {
   }
 
   #takeFills({ maker, fills = [] }: MakerObserved): void {
-    for (const { orderHash, blockNumber, logIndex } of fills) {
+    for (const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount } of fills) {
       const place = `${blockNumber} ${logIndex}`;
-      if (!this.fills.has(place)) this.fills.set(place, `${place} ${orderHash} ${maker} ${this.#offset}`);
+      const amounts = `${taker} ${makingAmount} ${takingAmount}`;
+      if (!this.fills.has(place)) this.fills.set(place, `${place} ${orderHash} ${maker} ${this.#offset} ${amounts}`);
     }
   }
 
