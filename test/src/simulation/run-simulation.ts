@@ -7,9 +7,9 @@ npm run simulate -- --defects [--seeds A..B] [--name TEXT] [--keep FOLDER]
   runs the whole service in memory, and ends with 1 where a seed finds something wrong. --seed: with all that happens, line by
   line; --seeds: 1..1000 if not given; --failures: ends after so many, 10 if not given; --keep: writes the actions of each
   failing run, without those that it does not need.
-  --defects: plants one defect after another, counts the seeds that find it, 1..200 if not given, and ends with 1 where none
-  does. --name: only defects with this text in their names; --keep test/kept-runs: ends with the first seed that finds it, and
-  writes the actions that it needs, which the tests run again`;
+  --defects: plants one defect after another, names the first seed that finds it, of 1..200 if not given, and ends with 1 where
+  none does. --name: only defects with this text in their names; --keep test/kept-runs: writes the actions that it needs, which
+  the tests run again`;
 const { values } = readOptions(USAGE, {
   seed: { type: 'string' },
   seeds: { type: 'string' },
