@@ -6,7 +6,7 @@ import { bytesToHex } from '@makerbook/contracts-evm';
 import { readOptions } from '@makerbook/settings';
 import { type Bench, withBench } from '../bench/open-bench.js';
 import { type OrderLoad, type PlacingMaker, placeAndCancel, placingMaker } from '../kit/place-and-cancel.js';
-import { readNames, readWhole } from '../kit/read-values.js';
+import { readWhole } from '../kit/read-values.js';
 import { bodyOf, type MakerKey } from '../kit/sign-orders.js';
 import { percentile, round } from '../kit/summarise.js';
 import { type Answers, attacks, type Target } from './attacks.js';
@@ -20,12 +20,11 @@ const WARM_MS = 15_000;
 /** An order is cancelled in the round that places it. */
 const PROBE = { roundsPerSecond: 5, openOrders: 0 };
 
-const USAGE = `npm run abuse -- [--only "name, name"] [--seconds N]
+const USAGE = `npm run abuse -- [--seconds N]
   attacks the local stack by other addresses, each in turn, beside a client that places, lists and cancels; exits with 1
   where that one waited too long or was refused. Linux, for the addresses 127.0.0.2 and on. --seconds: of each attack, 20`;
-const { values } = readOptions(USAGE, { only: { type: 'string' }, seconds: { type: 'string', default: '20' } });
+const { values } = readOptions(USAGE, { seconds: { type: 'string', default: '20' } });
 const ms = 1000 * readWhole(USAGE, '--seconds', values.seconds, 1);
-const names = readNames(USAGE, '--only', values.only, Object.keys(attacks));
 
 let isWrong = false;
 await withBench(
@@ -40,10 +39,10 @@ await withBench(
     const idle = await probe(prober, ms);
     const idleP99 = percentile(allOf(idle), 0.99);
     report('idle', 'nothing beside the client', idle, idleP99, {});
-    for (const name of names) {
+    for (const [name, { does }] of Object.entries(attacks)) {
       await pause(SETTLE_MS);
       const { probed, answers } = await beside(name, target, () => probe(prober, ms));
-      report(name, attacks[name]?.does ?? '', probed, idleP99, answers);
+      report(name, does, probed, idleP99, answers);
     }
   },
   {},

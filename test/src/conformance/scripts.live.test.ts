@@ -83,7 +83,6 @@ test.concurrent.each([
   [['makers', 'ad'], 'unknown command `ad`; did you mean `add`?'],
   [['makers', 'list', '--jsn'], 'unknown option `--jsn`; did you mean `--json`?'],
   [['bench', 'pots'], 'unknown word `pots`; did you mean `post`?'],
-  [['abuse', '--only', 'nothing'], '--only: unknown name `nothing`'],
   [['simulate', '--sed', '1'], 'unknown option `--sed`; did you mean `--seed`?'],
 ] as [[string, ...string[]], string][])('the wrong word of %j is named', async ([script, ...words], wrong) => {
   const { stdout, stderr } = await run(script, ...words);

@@ -1,12 +1,4 @@
-import { describeUnknown, endWithUsage } from '@makerbook/settings';
-
-/** Reads comma-separated names of the known ones, all where none are given, or ends the process as `readOptions` does. */
-export function readNames(usage: string, option: string, text: string | undefined, known: readonly string[]): string[] {
-  const names = text?.split(',').map((name) => name.trim()) ?? [...known];
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return names;
-  return endWithUsage(usage, `${option}: ${describeUnknown('name', unknown, known)}; there are ${known.join(', ')}`);
-}
+import { endWithUsage } from '@makerbook/settings';
 
 /** Reads a whole number from `least` on, or ends the process as `readOptions` does. */
 export function readWhole(usage: string, option: string, text: string, least = 0): number {
