@@ -1,10 +1,7 @@
-import { createClient, type MakerbookClient } from '@makerbook/client';
 import { type Chance, createChance } from '@makerbook/parts';
 import { admitMaker } from '../kit/admit-maker.js';
-import { eventually } from '../kit/eventually.js';
 import { type Asked, requestMaker, type SignedItem } from '../kit/make-requests.js';
 import type { OpenStack } from '../kit/open-stack.js';
-import { placeAndCancel, placingMaker } from '../kit/place-and-cancel.js';
 import type { Exchange } from '../kit/raw-http.js';
 import { judgeExchange } from './judge-answers.js';
 import { type Base, type Bases, makeBases } from './make-bases.js';
@@ -27,26 +24,19 @@ export interface FuzzReport {
   readonly seconds: number;
   /** How often each code, status or end of a connection came, by operation. */
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Makers who posted, listed and cancelled in between, and were answered rightly. */
-  readonly rounds: number;
   readonly failures: readonly string[];
 }
 
 const MAKERS = 40;
 const AT_ONCE = 24;
-/** Rounds of makers without any fault. */
-const LOAD = { roundsPerSecond: 4, openOrders: 0 };
 const CLIENTS = 20_000;
 const FAILURES_MAX = 20;
-/** Orders of mutated requests that were taken stay open until so many more were. */
-const OPEN_MAX = 60;
 const PROGRESS_EVERY_MS = 10_000;
-const TIMEOUT_MS = 60_000;
 
 /**
- * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves, and whole rounds
- * of makers in between. A fault of the service is never an answer, nor is silence; what is refused is a problem with a code of
- * its operation; what is taken is judged by ethers.
+ * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves. A fault of the
+ * service is never an answer, nor is silence; what is refused is a problem with a code of its operation; what is taken is judged
+ * by ethers.
  * @param codesOf the codes that an operation may answer, by its name
  */
 export async function fuzzEndpoints(
@@ -62,54 +52,26 @@ export async function fuzzEndpoints(
     stack.operatorEnvironment,
   );
   const senders = openSenders(stack);
-  const clients = openClients(stack, bases);
-  const run = createRun(bases, senders, seed, clients);
+  const run = createRun(bases, senders, seed);
   try {
-    // Until the makers are known.
-    await eventually(async () => (await [...clients.values()][0]?.listOrders())?.records, []);
-    const placing = [...clients.values()].map((client) => placingMaker(client, stack.addresses.tokens));
-    const load = placeAndCancel(placing, LOAD);
     const report = (): FuzzReport => {
-      const { failures, ...counted } = run.counted();
-      const seconds = (performance.now() - startedAt) / 1000;
-      const rounds = load.tookMs.cancel.length;
-      return { seed, ...counted, seconds, rounds, failures: [...failures, ...load.failures] };
+      return { seed, ...run.counted(), seconds: (performance.now() - startedAt) / 1000 };
     };
     const timer = setInterval(() => onProgress?.(report()), PROGRESS_EVERY_MS);
     const sendsFrom = performance.now();
     const isOver = () => run.counted().requests >= requests || performance.now() - sendsFrom > secondsMax * 1000;
     await run.sendUntil(isOver).finally(() => clearInterval(timer));
-    await load.stop();
     return report();
   } finally {
     senders.close();
   }
 }
 
-type Clients = ReadonlyMap<string, MakerbookClient>;
-
-/** Makers without any fault: all of what they ask for has to be answered. Each request comes from an address of its own. */
-function openClients({ addresses }: OpenStack, { makers }: Bases): Clients {
-  const chance = createChance(Date.now());
-  const fetchAsMany: typeof fetch = (input, init) =>
-    fetch(input, { ...init, headers: { ...init?.headers, ...fieldsOf(chance) } });
-  const retry = { attemptsMax: 20 };
-  return new Map(
-    makers.map((signer) => [
-      signer.address.toLowerCase(),
-      createClient({ ...addresses, signer, timeoutMs: TIMEOUT_MS, retry, fetch: fetchAsMany }),
-    ]),
-  );
-}
-
 /** The requests of one seed, and what became of them. */
-function createRun(bases: Bases, senders: Senders, seed: number, clients: Clients) {
+function createRun(bases: Bases, senders: Senders, seed: number) {
   const outcomes: Record<string, Record<string, number>> = {};
   const failures: string[] = [];
-  const open: SignedItem[] = [];
   let requests = 0;
-  const cancel = ({ order, orderHash }: SignedItem) =>
-    clients.get(order.maker)?.cancelOrders([{ orderHash, salt: order.salt }]);
 
   async function sendOne(number: number): Promise<void> {
     const random = createChance(seed * 1_000_003 + number);
@@ -124,16 +86,13 @@ function createRun(bases: Bases, senders: Senders, seed: number, clients: Client
     outcomes[operation.name] ??= {};
     const counts = outcomes[operation.name] ?? {};
     counts[outcome] = (counts[outcome] ?? 0) + 1;
-    if (outcome === '200' && operation.name === 'placeOrders') await keepOpen(request, exchange);
+    if (outcome === '200' && operation.name === 'placeOrders') notePlaced(request, exchange);
   }
 
-  /** What was taken by chance can be cancelled by chance, and is cancelled some time later. */
-  async function keepOpen({ asked, isFramed }: WireRequest, { answers }: Exchange): Promise<void> {
+  /** What was taken by chance can be cancelled by chance. */
+  function notePlaced({ asked, isFramed }: WireRequest, { answers }: Exchange): void {
     if (!isFramed || asked.method !== 'POST') return;
-    const records = JSON.parse(answers[0]?.body.toString() ?? '[]') as SignedItem[];
-    for (const item of records) bases.notePlaced(item);
-    open.push(...records);
-    for (const item of open.splice(0, open.length - OPEN_MAX)) await cancel(item);
+    for (const item of JSON.parse(answers[0]?.body.toString() ?? '[]') as SignedItem[]) bases.notePlaced(item);
   }
 
   async function sendNext(): Promise<void> {
@@ -153,7 +112,6 @@ function createRun(bases: Bases, senders: Senders, seed: number, clients: Client
         while (!isOver() && failures.length < FAILURES_MAX) await sendNext();
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
-      for (const item of open) await cancel(item);
     },
   };
 }

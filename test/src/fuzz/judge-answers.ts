@@ -106,17 +106,6 @@ export function judgeCancelled(wasPlaced: (orderHash: string) => boolean) {
   };
 }
 
-/** Records of the signer alone. */
-export function judgeListed(makerOf: (r: string) => string | undefined) {
-  return ({ asked }: WireRequest, body: string): string | undefined => {
-    const records = JSON.parse(body) as { order: OrderTerms }[];
-    const signature = queryOf(asked).get('signature') ?? '';
-    const maker = makerOf(signature.toLowerCase().slice(0, 66));
-    const others = records.filter(({ order }) => order.maker !== maker);
-    return others.length === 0 ? undefined : `a list of ${maker} shows ${JSON.stringify(others[0])}`;
-  };
-}
-
 const navigator = new Interface(deployArtifacts.Navigator.abi);
 /** A call ends with 65 bytes of signature, and their padding. */
 const SIGNATURE_FROM_END = 96;

@@ -13,7 +13,7 @@ const seeds = [1];
 /** Mutated requests of all endpoints: as many as fit into the time. */
 export function testEndpoints(stackOf: () => OpenStack): void {
   test.each(seeds)(
-    'mutated requests are refused with a code of their operation, and makers are served in between (seed %d)',
+    'mutated requests are refused with a code of their operation, and right ones are served in between (seed %d)',
     async (seed) => {
       // A process of its own: in the module loader of Jest the same takes half as much CPU again.
       const command = new URL('run-fuzz.js', import.meta.url).pathname;
@@ -25,12 +25,10 @@ export function testEndpoints(stackOf: () => OpenStack): void {
         if (!error.stdout) throw error;
         return { stdout: error.stdout };
       });
-      const { failures, rounds, outcomes } = JSON.parse(stdout) as FuzzReport;
+      const { failures, outcomes } = JSON.parse(stdout) as FuzzReport;
       expect(failures).toEqual([]);
-      expect(rounds).toBeGreaterThan(0);
-      expect(Object.keys(outcomes)).toEqual(
-        expect.arrayContaining(['cancelOrders', 'listOrders', 'patchQuote', 'placeOrders']),
-      );
+      for (const operation of ['cancelOrders', 'listOrders', 'patchQuote', 'placeOrders'])
+        expect([operation, outcomes[operation]?.['200']]).toEqual([operation, expect.any(Number)]);
     },
   );
 }
