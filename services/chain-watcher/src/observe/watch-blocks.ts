@@ -16,13 +16,16 @@ import { blockRefOf, readMakers } from './read-makers.js';
  * before it. Nothing of such a block is published.
  */
 export async function watchBlocks(work: HolderWork): Promise<void> {
-  const { source, signal, position, settings } = work;
+  const { source, signal, position, settings, followed } = work;
   const retry = work.retryFor('blocks');
-  position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
+  const resumed = await retry(() => resume(work));
+  position.matched = resumed ?? (await startAtHead(work));
   /** The block from which a long gap is followed block by block. */
   let missedFrom: number | undefined;
   while (!signal.aborted) {
     const before: BlockHeader = position.matched;
+    // Every order that came before it in the log is known then, and its fills in later blocks are told.
+    if (before !== resumed) await followed.until(() => followed.hasBlock(before.number), signal);
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
     if (block === undefined) {

@@ -125,6 +125,11 @@ export class FollowedLog {
     return this.blocks()[0];
   }
 
+  /** True if every partition has been read up to the block. */
+  hasBlock(number: number): boolean {
+    return this.partitions.every(({ block }) => block !== undefined && block.number >= number);
+  }
+
   /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
   async until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
     if (isSo() || signal.aborted) return;
