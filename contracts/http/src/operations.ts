@@ -241,8 +241,8 @@ const place: Operation = {
       cause: '`Valid-Until` had passed when the orders were judged or about to be stored.',
       remedy: 'Price the orders anew: nothing was stored.',
     },
-    invalid_signature: notTheMaker,
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
+    invalid_signature: notTheMaker,
     rate_limited: makerLimited,
     order_expired: {
       cause: '`expiresAt` is not after now.',
@@ -548,12 +548,12 @@ const exitErrors: ErrorCases = {
     cause: 'A field is missing, unknown or malformed, or a time is not one that is allowed.',
     remedy: 'Fix the places that `errors` names.',
   },
+  maker_not_whitelisted: { cause: 'The maker was never on the whitelist.', remedy: whitelist },
   invalid_signature: {
     cause:
       'The signer is not the maker, nor a key that may do it, or the signature has high `s` or another form; and no contract of the maker accepts it.',
     remedy: 'Compare domain, types and values with what you signed: `detail` names what it recovers to.',
   },
-  maker_not_whitelisted: { cause: 'The maker was never on the whitelist.', remedy: whitelist },
   rate_limited: makerLimited,
   unavailable: {
     cause: `The log did not confirm, the whitelist is still being read, ${unasked}, or ${stopped}.`,
@@ -638,6 +638,7 @@ const setFillCap: Operation = {
     description: 'The cap as it is set, unless a newer one of the token has come',
     headers: storedHeaders,
   },
+  headers: receiptHeaders,
   errors: exitErrors,
 };
 
