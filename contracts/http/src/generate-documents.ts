@@ -1,9 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { assembleOpenApi } from './testing/assemble-openapi.js';
-import { withErrorTable } from './testing/describe-errors.js';
 import { makeVectors } from './testing/make-vectors.js';
 
 const at = (name: string) => new URL(`../${name}`, import.meta.url);
 writeFileSync(at('openapi.json'), `${JSON.stringify(assembleOpenApi(), null, 2)}\n`);
 writeFileSync(at('vectors.json'), `${JSON.stringify(makeVectors(), null, 2)}\n`);
-writeFileSync(at('README.md'), withErrorTable(readFileSync(at('README.md'), 'utf8')));
