@@ -104,7 +104,7 @@ test.each(['chain-watcher', 'feed', 'ingress', 'operator', 'projector', 'query']
   'the README of %s has every setting with its default and meaning, and no other',
   async (service) => {
     const readme = readText(`services/${service}/README.md`);
-    expect(readme).toContain(`\n${describeSettings(await loadSettings(service))}\n\n`);
+    expect(`${readme}\n`).toContain(`\n${describeSettings(await loadSettings(service))}\n\n`);
   },
 );
 

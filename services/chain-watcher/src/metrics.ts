@@ -22,7 +22,7 @@ const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0
 const lastWordOf = (what: string) => what.split('_').at(-1) ?? '';
 
 /**
- * The watcher's metrics; README.md describes each. Each name ends with its unit. Counters and gauges have a value
+ * The watcher's metrics. Each name ends with its unit. Counters and gauges have a value
  * from the start: an alert cannot be written on a series that does not exist.
  */
 export function createMetrics() {
@@ -36,7 +36,10 @@ export function createMetrics() {
     halts: counter('halts', 'Halts because the chain or the log is not what it was'),
   };
   for (const counter of Object.values(counters)) counter.add(0);
-  const unreadable = counter('unreadable_values', 'Values of tokens that could not be read and count as zero');
+  const unreadable = counter(
+    'unreadable_values',
+    'Values of tokens that could not be read and count as zero, by what was read',
+  );
   for (const what of ['balance', 'allowance'] as const) unreadable.add(0, { what });
   return {
     ...counters,
@@ -60,7 +63,9 @@ type Observed = Pick<Instruments, 'gauge' | 'observedCounter'>;
 
 function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measured, { gauge }: Observed): void {
   const newest = () => followed.newestBlock();
-  gauge('holders', '1 while this watcher publishes, else 0', () => (state.role === 'HOLDER' ? 1 : 0));
+  gauge('holders', '1 while this watcher publishes, else 0; the sum over all watchers is 1', () =>
+    state.role === 'HOLDER' ? 1 : 0,
+  );
   gauge('head_block_number', 'Newest block that the node has', () => headNumber() ?? 0);
   gauge('processed_block_number', 'Newest block of the log, by any watcher', () => newest()?.number ?? 0);
   gauge('lag_blocks', 'Blocks between the newest one of the log and the head', () => {

@@ -14,8 +14,15 @@ export function createMetrics({ rows, makers, acks }: Pick<Parts, 'rows' | 'make
   const accepted = counter('orders_accepted_total', 'Orders that were answered with 200');
   const cancelled = counter('orders_cancelled_total', 'Orders of which the cancellation was answered with 200');
   const patched = counter('quotes_patched_total', 'Quotes that were answered with a new minimum');
-  const refusals = counter('refusals_total', 'Requests that were refused, by endpoint and code');
-  const step = histogram('step_duration_seconds', 'Time of one step of a request', boundaries);
+  const refusals = counter(
+    'refusals_total',
+    'Requests that were refused, by endpoint (exit: about all orders of a maker) and code',
+  );
+  const step = histogram(
+    'step_duration_seconds',
+    'Time of one step of a request: parse, verify, decide, append or look_up',
+    boundaries,
+  );
   gauge('projection_lag_seconds', 'How long the rows have lacked something that was appended here', () =>
     rows.lagSeconds(),
   );

@@ -10,19 +10,27 @@ const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /**
- * The projector's metrics. Each name ends with its unit; README.md describes each.
+ * The projector's metrics. Each name ends with its unit.
  * @param nowMs milliseconds since 1970
  */
 export function createMetrics(nowMs: () => number) {
   const { counter, histogram, gauge } = createInstruments('projector');
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
-  const commit = histogram('commit_duration_seconds', 'Committing rows', secondsBuckets);
-  const publish = histogram('publish_duration_seconds', 'Publishing the feeds', secondsBuckets);
-  const delay = histogram('feed_delay_seconds', 'From a fact to its messages on the feed', delayBuckets);
+  const commit = histogram(
+    'commit_duration_seconds',
+    'Time of a commit of rows, with the wait for others',
+    secondsBuckets,
+  );
+  const publish = histogram('publish_duration_seconds', 'Time to publish a batch', secondsBuckets);
+  const delay = histogram(
+    'feed_delay_seconds',
+    'From a fact to its messages on the feed, by type: OrderCancelled from its DELETE, BlockProcessed from the time of the block',
+    delayBuckets,
+  );
   const facts = counter('facts_total', 'Facts folded and committed, by type');
   const transitions = counter('transitions_total', 'What happened to orders and makers, by kind');
   const messages = counter('feed_messages_total', 'Feed messages published');
-  const parked = counter('parked_messages_total', 'Messages set aside');
+  const parked = counter('parked_messages_total', 'Messages parked');
   const taken = counter('partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
@@ -57,16 +65,16 @@ export function createMetrics(nowMs: () => number) {
     observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
       const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-      gauge('lag_messages', 'Messages between the rows and the end of the log', () =>
+      gauge('lag_messages', 'Messages between the rows and the end of the log, by partition', () =>
         Array.from(lag(), ([partition, waiting]) => [Number(waiting), { partition }]),
       );
-      gauge('lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0', () =>
+      gauge('lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0; by partition', () =>
         Array.from(lag(), ([partition, waiting]) => {
           const newest = newestFactMs.get(partition);
           return [waiting === 0n || newest === undefined ? 0 : secondsSince(newest), { partition }];
         }),
       );
-      gauge('feed_age_seconds', 'Age of the newest block on the feed', () =>
+      gauge('feed_age_seconds', 'Age of the newest block on the feed, the clock of routers, by partition', () =>
         states()
           .filter(({ clock }) => clock.block >= 0)
           .map(({ rules, clock }) => [secondsSince(clock.seconds * 1000), { partition: rules.partition }]),

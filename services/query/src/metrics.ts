@@ -10,7 +10,7 @@ export function createMetrics(
   streams: Pick<OrderStreams, 'count'>,
 ): Pick<ListOrdersParts, 'listed' | 'checkedLocally'> & Pick<ListFinderParts, 'filled'> {
   const { counter, gauge } = createInstruments('query');
-  const lists = counter('lists_total', 'Lists served, by source and by whether they were current');
+  const lists = counter('lists_total', 'Lists served, by source and age: current, behind or unknown');
   const fills = counter('cache_fills_total', 'Lists offered to Redis, by what became of them');
   const localChecks = counter('replay_checks_local_total', 'Requests checked for a replay without Redis');
   gauge('makers_admitted', 'Makers on the whitelist, as known here', () => makers.admittedCount());

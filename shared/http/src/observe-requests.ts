@@ -29,7 +29,8 @@ const SERVER_ERROR = 500;
 export function observeRequests(): RequestHandler {
   const duration = metrics.getMeter('http').createHistogram('http.server.request.duration', {
     unit: 's',
-    description: 'Time from the request to the end of its answer',
+    description:
+      'Time from the request to the end of its answer; error_type: a 5xx or aborted; makerbook_error_code: of the problem, or cancel_only',
     advice: { explicitBucketBoundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
   });
   return (request: Request, response: Response, next: NextFunction) => {

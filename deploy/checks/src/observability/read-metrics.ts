@@ -1,24 +1,24 @@
-import { readText } from '../read-manifests.js';
+import { scrapeMetrics } from './scrape-metrics.js';
 
-const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'] as const;
+export const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'];
 
 /** Of Prometheus, of the rules themselves, and of Kubernetes. */
 const ofOthers =
   /^(up|ALERTS|slo:.+|kubelet_volume_stats_(available|capacity)_bytes|kube_cronjob_status_last_successful_time)$/;
 
-/** The metrics that each service's README names; a test holds those tables to what a scrape shows. */
+/** What a scrape says about each metric, by service; those that several services have are under `shared`. */
+export const described = await scrapeMetrics(services);
+
+const namesOf = (group: string): string[] => [...(described.get(group)?.keys() ?? [])];
+
+/** The metrics of each service. */
 export function readMetrics(): Map<string, readonly string[]> {
-  return new Map(services.map((service) => [service, metricsOf(readText(`services/${service}/README.md`))]));
+  return new Map(services.map((service) => [service, namesOf(service)]));
 }
 
-function metricsOf(readme: string): string[] {
-  const [, table = ''] = readme.split(/\| metric \| unit \| [^|\n]+ \|\n\|---\|---\|---\|\n/);
-  return [...(table.split(/\n(?!\|)/)[0] ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name ?? '');
-}
-
-/** Those of which telemetry's README says that several services show them. */
+/** Those that several services have. */
 export function readSharedMetrics(): string[] {
-  return metricsOf(readText('shared/telemetry/README.md'));
+  return namesOf('shared');
 }
 
 /** Those of the names that nobody makes. */
