@@ -16,7 +16,7 @@ export const gatewaySettings = {
   HEADER_BYTES_MAX: apiSettings.HEADER_BYTES_MAX,
   CONNECTIONS_PER_ADDRESS_MAX: apiSettings.CONNECTIONS_PER_ADDRESS_MAX,
   GATEWAY_REQUESTS_MAX: integer(
-    'Requests of one client address in one window, to all endpoints; each 8 KiB of one count as one more',
+    'Requests of one client address in a window; each 8 KiB of one count as one more',
     30_000,
     { min: 1 },
   ),
@@ -25,10 +25,7 @@ export const gatewaySettings = {
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
   FEED_URL: text('Where feed answers, `http://host:port`'),
-  MAKERBOOK_DATA: text(
-    'Data folder of a stack with a chain of its own, on which the page /docs can prepare makers',
-    '',
-  ),
+  MAKERBOOK_DATA: text('Data folder of a stack on whose chain the page /docs can prepare makers', ''),
   OPS_URLS: text('Services that make up the readiness of the whole: `name=http://host:port`, comma-separated', ''),
 };
 

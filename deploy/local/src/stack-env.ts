@@ -31,15 +31,15 @@ export const stackSettings = {
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: text(
-    'Used instead of one of its own; with `RPC_URL` given too, no contracts are deployed',
+    'Used instead of one of its own; with `RPC_URL` too, no contracts are deployed',
     own,
   ),
   MULTICALL_ADDRESS: address(
-    'Used instead of the Multicall3 that is deployed. The zero address: that one, or where none is deployed the one at `0xca11bde05977b3631167028862be2a173976ca11`',
+    'Multicall3. The zero address: the deployed one, else `0xca11bde05977b3631167028862be2a173976ca11`',
     ZERO_ADDRESS,
   ),
   NAVIGATOR_ADDRESS: address(
-    'Used instead of the Navigator that is deployed. The zero address: that one; where none is deployed, quotes are not patched',
+    'Navigator. The zero address: the deployed one; without one quotes are not patched',
     ZERO_ADDRESS,
   ),
   QUOTE_SIGNERS: text(
@@ -48,7 +48,7 @@ export const stackSettings = {
   ),
   QUOTE_SIGNER_KEY: secret("The service's quote-signer key; `own`: made at the first start", own),
   RECEIPT_SIGNER_KEY: secret('The key that signs receipts; `own`: made at the first start', own),
-  RECEIPT_SIGNERS: text('Addresses of earlier keys of receipts, comma-separated, that `/info` names too', ''),
+  RECEIPT_SIGNERS: text('Addresses of former keys of receipts, comma-separated', ''),
   CHAIN_WATCHERS: integer('Chain-watchers: one publishes, the others stand by', 1, { min: 1, max: 3 }),
   LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
 };

@@ -18,8 +18,8 @@ export const watcherSettings = {
   ...kafkaSettings,
   ...postgresSettings,
   ...opsSettings,
-  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, preferred one first')),
-  RPC_WS_URL: secret('`ws://` or `wss://` of a node that announces new blocks; empty: polling only', ''),
+  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, comma-separated, preferred one first')),
+  RPC_WS_URL: secret('WebSocket of a node that announces new blocks; empty: polling only', ''),
   CHAIN_ID: integer('Chain id that the nodes must have', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: signingSettings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   MULTICALL_ADDRESS: address('Multicall3', '0xca11bde05977b3631167028862be2a173976ca11'),
@@ -28,36 +28,24 @@ export const watcherSettings = {
     '',
   ),
   KAIA_KAFKA_BROKERS: list('Brokers of `KAIA_TOPIC`, with the same TLS and SASL settings; empty: `KAFKA_BROKERS`', ''),
-  KAIA_GAP_MS_MAX: integer(
-    'How long a block may be missing in the topic behind a later one, before JSON-RPC is asked',
-    300,
-  ),
-  KAIA_SILENCE_MS_MAX: integer('How long the topic may give no block at all before JSON-RPC is asked', 3000),
+  KAIA_GAP_MS_MAX: integer('How long the topic may lack a block behind a later one, before JSON-RPC is asked', 300),
+  KAIA_SILENCE_MS_MAX: integer('How long the topic may give no block at all', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
-  NODE_SILENCE_MS_MAX: integer(
-    'A node without a new block for this long is compared with the others, and passed over if one is further',
-    3000,
-    { min: 100 },
-  ),
+  NODE_SILENCE_MS_MAX: integer('A node without a new block for this long is passed over if another is further', 3000, {
+    min: 100,
+  }),
   RPC_TIMEOUT_MS: integer('Time limit for a node to answer', 5000, { min: 100 }),
   MULTICALL_CALLS_MAX: integer('Values read with one `eth_call`', 200, { min: 1, max: 2000 }),
   SUSPECT_CALLS_MAX: integer(
-    'Failing token calls that one reading tries again, each by itself; the others count as zero until then',
+    'Failing token calls that one reading tries again; the others count as zero until then',
     8,
     { min: 1, max: 40 },
   ),
-  TAKEOVER_MS: integer(
-    'A standby takes over when the log has had no new block for this long while its own node has newer ones',
-    2000,
-    { min: 100 },
-  ),
-  ORDER_GATHER_MS: integer('How long new orders wait after a reading, to be read together', 5),
-  CATCH_UP_BLOCKS_MAX: integer(
-    'A longer gap is caught up by reading all pairs at the head, if that is cheaper than following every block',
-    120,
-  ),
+  TAKEOVER_MS: integer('A standby takes over when the log has had no new block for this long', 2000, { min: 100 }),
+  ORDER_GATHER_MS: integer('How long new orders wait, to be read together', 5),
+  CATCH_UP_BLOCKS_MAX: integer('A longer gap is caught up by reading all pairs at the head, if that is cheaper', 120),
   STATE_BLOCKS_MAX: integer(
-    'Blocks further than this behind the head are read at the head: nodes forget older state (Kaia keeps 128 blocks)',
+    'Blocks further behind are read at the head: nodes forget older state (Kaia keeps 128 blocks)',
     100,
   ),
   SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep reads in a second; 0: no sweep', 20, {
@@ -67,7 +55,7 @@ export const watcherSettings = {
     min: 1,
   }),
   READY_LAG_SECONDS_MAX: integer(
-    'Not ready while the newest published block is older than this; 0: no limit, for a chain that makes blocks on demand',
+    'Not ready while the newest published block is older; 0: no limit, for a chain that makes blocks on demand',
     15,
   ),
   LIVE_SILENCE_MS_MAX: integer(
@@ -75,11 +63,9 @@ export const watcherSettings = {
     300_000,
     { min: 1000 },
   ),
-  HALT_LINGER_MS: integer(
-    'How long a halted process stays, so that `/metrics` and `/readyz` are seen: at least two scrapes',
-    45_000,
-    { max: 600_000 },
-  ),
+  HALT_LINGER_MS: integer('How long a halted process stays, to be seen by two scrapes at least', 45_000, {
+    max: 600_000,
+  }),
   KAFKA_TIMEOUT_MS: integer('An append to the log is tried again after this time', 5000, { min: 100 }),
   ...telemetrySettings,
 };

@@ -19,10 +19,10 @@ export const feedSettings = {
   BOOK_READERS: credential('Who may read, as [JSON](#readers); empty: anyone', ''),
   STREAMS_MAX: integer('Streams and snapshots of one process', 2000, { min: 1 }),
   SNAPSHOTS_MAX: integer('Snapshots that one process sends at once', 4, { min: 1 }),
-  RECENT_BYTES_MAX: integer('The newest records that are kept for streams that are resumed or slow', 67_108_864, {
+  RECENT_BYTES_MAX: integer('The newest records, kept for streams that are resumed or slow', 67_108_864, {
     min: 1_048_576,
   }),
-  STALE_SECONDS_MAX: integer('Orders whose partition has an older clock are in no ladder and no quote', 5, { min: 1 }),
+  STALE_SECONDS_MAX: integer('Orders of a partition with an older clock are in no ladder and no quote', 5, { min: 1 }),
   ...consoleSettings,
   ...telemetrySettings,
 };

@@ -37,15 +37,9 @@ export const ingressSettings = {
   QUOTE_SIGNERS: addresses(
     "Addresses whose signatures in quotes are accepted, comma-separated, besides the service's own",
   ),
-  QUOTE_SIGNER_KEY: signerKey(
-    'The key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
-  ),
-  RECEIPT_SIGNER_KEY: signerKey(
-    'The key that signs receipts, one of `RECEIPT_SIGNERS`: 0x and 64 hex digits. Without a key there are no receipts',
-  ),
-  ROUTERS: names(
-    'Routers whose acknowledgements `Prefer: wait=N; by=router` waits for, comma-separated names; all of them must acknowledge',
-  ),
+  QUOTE_SIGNER_KEY: signerKey('The key that signs patched quotes: 0x and 64 hex digits. Empty: quotes are not patched'),
+  RECEIPT_SIGNER_KEY: signerKey('The key that signs receipts, one of `RECEIPT_SIGNERS`. Empty: no receipts'),
+  ROUTERS: names('Names of the routers that `Prefer: wait=N; by=router` waits for, comma-separated'),
   APPEND_LINGER_MS: integer('How long appends wait after another one, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('Time limit for the log to acknowledge', 5000, { min: 100, max: 60_000 }),
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),

@@ -15,19 +15,16 @@ const foldSettings = {
     max: 10_000,
   }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Changes of orders in one commit; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
+    'Changes of orders in one commit, for which the fold waits. The orders of one maker are never split',
     5_000,
     { min: 1, max: 10_000 },
   ),
   COMMIT_FACTS_MAX: integer('Facts in one commit, likewise', 10_000, { min: 1, max: 10_000 }),
-  COMMITS_AT_ONCE_MAX: integer('Statements at once that commit rows; partitions that wait share the next one', 2, {
+  COMMITS_AT_ONCE_MAX: integer('Commits at once; partitions that wait share the next one', 2, {
     min: 1,
     max: 100,
   }),
-  QUARANTINED_MAKERS_MAX: integer(
-    'Makers that a process may quarantine; with one more it stops, for then the build is broken',
-    20,
-  ),
+  QUARANTINED_MAKERS_MAX: integer('Makers that a process may quarantine; with one more it stops', 20),
   HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 15_000),
 };
 
@@ -39,7 +36,7 @@ export const projectorSettings = {
   ...foldSettings,
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
   STATEMENT_TIMEOUT_MS: integer('Time limit for a statement in Postgres', 10_000, { min: 100 }),
-  HISTORY_DAYS: integer('Days for which Postgres keeps the history of orders; the log keeps it for ever', 30, {
+  HISTORY_DAYS: integer('Days for which Postgres keeps the history of orders', 30, {
     min: 1,
     max: 36_500,
   }),

@@ -47,7 +47,7 @@ export const kafkaSettings = {
   KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
   PARTITIONS: integer('Partitions of every topic. Never change it: a maker must not move', 12, { min: 1, max: 1024 }),
-  TOPIC_PREFIX: text('Prefix of every topic, group and transactional id, so that deployments can share a broker', ''),
+  TOPIC_PREFIX: text('Prefix of every topic, group and transactional id', ''),
 };
 
 export const postgresSettings = {
@@ -62,12 +62,12 @@ export const postgresSettings = {
 
 export const redisSettings = {
   REDIS_URL: secret(
-    '`redis://user:password@host:port/0`; several nodes of a cluster, or several Sentinels, comma-separated; empty: no Redis',
+    '`redis://user:password@host:port/0`; nodes of a cluster, or Sentinels, comma-separated; empty: no Redis',
     '',
     serverUrls(['redis:'], 'REDIS_TLS'),
   ),
   REDIS_MODE: choice(
-    'What `REDIS_URL` names: one server (`single`), nodes of a Redis Cluster (`cluster`), or Sentinels (`sentinel`)',
+    'What `REDIS_URL` names: `single`, `cluster` or `sentinel`',
     ['single', 'cluster', 'sentinel'],
     'single',
   ),
@@ -86,9 +86,7 @@ export const signingSettings = {
     'The Navigator contract, `verifyingContract` of quotes. The zero address: quotes are not patched',
     ZERO_ADDRESS,
   ),
-  RECEIPT_SIGNERS: addresses(
-    'Addresses of the keys that sign receipts or have signed them, comma-separated, as `/info` names them',
-  ),
+  RECEIPT_SIGNERS: addresses('Addresses of the present and former keys of receipts, comma-separated'),
 };
 
 /** The values that bind signatures to this deployment. */
@@ -133,11 +131,9 @@ export const limitSettings = {
     min: 1,
     max: 1_000_000,
   }),
-  REMEMBERED_HASHES_PER_MAKER_MAX: integer(
-    'Remembered hashes of a maker, including those that expired less than a day ago; beyond it POST is refused',
-    10_000_000,
-    { min: 1000 },
-  ),
+  REMEMBERED_HASHES_PER_MAKER_MAX: integer('Remembered hashes of a maker; beyond it POST is refused', 10_000_000, {
+    min: 1000,
+  }),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
   CANCEL_WAIT_SECONDS_MAX: integer('The longest that `Prefer: wait` makes a cancellation wait for the feed', 5, {
     max: 20,
@@ -153,7 +149,7 @@ export const limitSettings = {
   LIST_BUDGET_PER_SECOND: integer("Lists per second by which a maker's budget fills", 50, { min: 1 }),
   LIST_BUDGET_BURST: integer("Lists in a maker's full budget", 500, { min: 1 }),
   CLIENT_REQUESTS_MAX: integer(
-    'POSTs of one client address in a window, and as many GETs; each 8 KiB of a request counts as one more',
+    'POSTs of one client address in a window, and as many GETs; each 8 KiB of one count as one more',
     6000,
     { min: 1 },
   ),
@@ -173,7 +169,7 @@ export const limitSettings = {
 export const walletSettings = {
   WALLET_RPC_URL: hidden(
     list(
-      'JSON-RPC of Kaia nodes by which contract wallets are asked, `http://` or `https://`, comma-separated, preferred one first; empty: keys alone sign',
+      'JSON-RPC of Kaia nodes by which contract wallets are asked, comma-separated, preferred one first; empty: keys alone sign',
       '',
     ),
   ),
@@ -198,10 +194,7 @@ export const feedSettings = {
 };
 
 export const opsSettings = {
-  HOST: text(
-    'Address that the service listens on, with all its ports. `0.0.0.0` or `::`: every interface of the machine',
-    '127.0.0.1',
-  ),
+  HOST: text('Address to listen on. `0.0.0.0` or `::`: every interface', '127.0.0.1'),
   OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };
@@ -218,10 +211,7 @@ export const telemetrySettings = {
     'http/protobuf',
   ),
   OTEL_EXPORTER_OTLP_HEADERS: secret('Header fields for the collector: `name=value`, comma-separated', ''),
-  OTEL_TRACES_EXPORTER: text(
-    '`otlp`, `zipkin`, `console` or `none`; empty: `otlp` if a collector is named, else `none`',
-    '',
-  ),
+  OTEL_TRACES_EXPORTER: text('`otlp`, `zipkin`, `console` or `none`; empty: `otlp` if a collector is named', ''),
   OTEL_TRACES_SAMPLER: text(
     'Which traces are recorded; also `parentbased_always_on`, `traceidratio`',
     'parentbased_traceidratio',
