@@ -51,20 +51,6 @@ describe('the ladder', () => {
     ]);
   });
 
-  test('tells apart prices that no float does', () => {
-    const book = bookOf({
-      '01': { making: 10n ** 30n, taking: 10n ** 30n + 1n, funds: 10n ** 40n },
-      '02': { making: 10n ** 30n, taking: 10n ** 30n, funds: 10n ** 40n },
-    });
-    expect(ask(book, { amountOut: 1n }).fills.map(({ entry }) => name(entry.orderHash))).toEqual(['02']);
-    expect(levelsOf(book)).toHaveLength(2);
-  });
-
-  test('rounds up what each order of a level costs', () => {
-    const book = bookOf({ '01': { making: 2, taking: 1, remaining: 1 }, '02': { making: 4, taking: 2, remaining: 1 } });
-    expect(levelsOf(book)).toMatchObject([{ price: '1/2', amountIn: 2n, amountOut: 2n }]);
-  });
-
   test('takes shared funds off in the order of the levels, by maker and token', () => {
     const other = { tokenIn: addressOf('e'), tokenOut: pair.tokenOut };
     const book = bookOf({
@@ -80,45 +66,6 @@ describe('the ladder', () => {
     ]);
     expect(levelsOf(book, other)).toMatchObject([{ amountOut: 10n }]);
   });
-
-  test('counts with the newest reading of the funds, whichever order carries it', () => {
-    const book = bookOf({
-      '01': { making: 10, taking: 10, funds: 20, block: 3 },
-      '02': { making: 10, taking: 20, funds: 5, block: 5, status: 'INACTIVE' },
-      '03': { making: 10, taking: 30, funds: 30, block: 4 },
-    });
-    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([5n]);
-    book.remove('02', 'CANCELLED');
-    expect(levelsOf(book).map(({ amountOut }) => amountOut)).toEqual([5n]);
-  });
-
-  test('forgets the funds of a maker who has no order', () => {
-    const book = bookOf({ '01': { making: 10, taking: 10, funds: 4, block: 9 } });
-    book.remove('01', 'CANCELLED');
-    book.put('02', { making: 10, taking: 10, funds: 99, block: 8 });
-    expect(levelsOf(book)).toMatchObject([{ amountOut: 10n }]);
-  });
-
-  test.each<[string, Partial<Given>]>([
-    ['is not ACTIVE', { status: 'INACTIVE' }],
-    ['was not read yet', { status: 'VALIDATING' }],
-    ['is in its last minute', { routableUntil: 1_000 }],
-    ['is for another taker', { permittedTaker: addressOf('f') }],
-    ['is of another pair', { tokens: { tokenIn: pair.tokenOut, tokenOut: pair.tokenIn } }],
-  ])('has no order that %s', (_, given) => {
-    const book = bookOf({ '01': { making: 10, taking: 10 } });
-    expect(levelsOf(book)).toHaveLength(1);
-    book.put('01', { making: 10, taking: 10, ...given });
-    expect(levelsOf(book)).toEqual([]);
-  });
-
-  test('has no order of a partition whose clock is old', () => {
-    const book = bookOf({ '01': { making: 10, taking: 10 } });
-    expect(levelsOf(book, pair, 1_005)).toHaveLength(1);
-    expect(levelsOf(book, pair, 1_006)).toEqual([]);
-    book.tick(10, 1_001);
-    expect(levelsOf(book, pair, 1_006)).toHaveLength(1);
-  });
 });
 
 describe('a quote', () => {
@@ -128,38 +75,6 @@ describe('a quote', () => {
     '03': { making: 10, taking: 40, acceptedAtMs: 2 },
     '04': { making: 10, taking: 40, acceptedAtMs: 1 },
   };
-
-  test('of an amount out buys just that, and rounds each fill up', () => {
-    expect(show(ask(bookOf(orders), { amountOut: 13n }))).toEqual({
-      fills: [
-        ['01', 10n, 20n],
-        ['02', 3n, 11n],
-      ],
-      spares: [],
-      amountIn: 31n,
-      amountOut: 13n,
-    });
-  });
-
-  test('of an amount in buys the most, and pays no more than that costs', () => {
-    expect(show(ask(bookOf(orders), { amountIn: 26n }))).toMatchObject({
-      fills: [
-        ['01', 10n, 20n],
-        ['02', 1n, 4n],
-      ],
-      amountIn: 24n,
-      amountOut: 11n,
-    });
-  });
-
-  test('has spare orders for the share, none of them an order that it fills, the older one of a price first', () => {
-    const asked = { amountOut: 13n };
-    expect(show(ask(bookOf(orders), asked, 30)).spares).toEqual([['04', 10n]]);
-    expect(show(ask(bookOf(orders), asked, 100)).spares).toEqual([
-      ['04', 10n],
-      ['03', 10n],
-    ]);
-  });
 
   test('says what else can be filled of its last order, its gas and the block for which it holds', () => {
     const book = bookOf(orders);
@@ -175,12 +90,6 @@ describe('a quote', () => {
     book.orders.apply({ kind: 'clock', clock: { type: 'BookClock', block, position }, id });
     expect(ask(book, { amountOut: 1n }).block).toBe(block);
     expect(ask(book, { amountOut: 2n }).block).toBe(block);
-  });
-
-  test('of more than there is has less, and of nothing nothing', () => {
-    expect(ask(bookOf(orders), { amountOut: 99n }, 30)).toMatchObject({ amountIn: 135n, amountOut: 40n, spares: [] });
-    expect(ask(bookOf(orders), { amountIn: 1n })).toMatchObject({ fills: [], amountIn: 0n, block: undefined });
-    expect(ask(bookOf({}), { amountIn: 1n })).toMatchObject({ fills: [] });
   });
 });
 
