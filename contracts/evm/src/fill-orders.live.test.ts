@@ -6,7 +6,6 @@ import {
   type ContractTransactionReceipt,
   type ContractTransactionResponse,
   getAddress,
-  Interface,
   type Log,
   MaxUint256,
 } from 'ethers';
@@ -286,39 +285,6 @@ describe('a cancellation', () => {
     await expectRevert(tryFill(old, 2n, { signer: other }), 'OrderNonceChanged', [0n, 1n]);
     expect(await tryFill({ ...old, nonce: 1n }, 2n, { signer: other })).toBe(1n);
     await expectRevert(tryFill({ ...old, nonce: 2n }, 2n, { signer: other }), 'OrderNonceChanged', [2n, 1n]);
-  });
-});
-
-describe('aggregate3', () => {
-  const ANSWERS = { honest: 0, reverts: 1, tooShort: 2, oversized: 3, burnsGas: 5 };
-  let multicall: Contract;
-  beforeAll(async () => {
-    multicall = new Contract(await chain.deploy(deployArtifacts.Multicall3), deployArtifacts.Multicall3.abi, taker);
-    await send(token(taking, taker), 'mint', maker.address, 7n);
-  });
-  const balanceOf = (target: Address, allowFailure = true) => {
-    const callData = token(target, taker).interface.encodeFunctionData('balanceOf', [maker.address]);
-    return { target, allowFailure, callData };
-  };
-  const aggregate = async (calls: object[]): Promise<boolean[]> => {
-    const results = await multicall.getFunction('aggregate3').staticCall(calls, { gasLimit: 30_000_000n });
-    return results.map(([succeeded]: [boolean]) => succeeded);
-  };
-
-  test.each([
-    ['reverts', false],
-    ['tooShort', true],
-    ['oversized', false],
-    ['burnsGas', false],
-  ] as const)('shares the gas: the calls beside one that %s succeed', async (how, success) => {
-    await send(token(making, maker), 'setBalanceAnswer', ANSWERS[how]);
-    const calls = Array.from({ length: 20 }, () => [balanceOf(taking), balanceOf(making)]).flat();
-    const succeeded = await aggregate(calls);
-    expect(succeeded).toEqual(calls.map(({ target }) => target === taking || success));
-    const required = aggregate([balanceOf(taking), balanceOf(making, false)]);
-    const failure = new Interface(deployArtifacts.Multicall3.abi).encodeErrorResult('CallFailed', [1n]);
-    if (!success) await expect(required).rejects.toMatchObject({ data: failure });
-    await send(token(making, maker), 'setBalanceAnswer', ANSWERS.honest);
   });
 });
 

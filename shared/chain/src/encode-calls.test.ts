@@ -2,22 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { erc20Fragments, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
-import {
-  accountIn,
-  allowance,
-  balanceOf,
-  cancelledOf,
-  decodeAggregate3,
-  encodeAggregate3,
-  filledOf,
-  nonceOf,
-} from './encode-calls.js';
+import { allowance, balanceOf, cancelledOf, decodeAggregate3, filledOf, nonceOf } from './encode-calls.js';
 
 const token = '0x5fbdb2315678afecb367f032d93f642f64180aa3';
 const maker = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const protocol = '0xe7f1725e7734ce288f8367e1bb143e90bb3f0512';
 const orderHash: Hex = `0x${'ab'.repeat(31)}0c`;
-
 const erc20 = new Interface(erc20Fragments);
 const limitOrderProtocol = new Interface(limitOrderProtocolFragments);
 const multicall = new Interface(multicall3Fragments);
@@ -31,27 +21,6 @@ describe('calls encoded by hand', () => {
     ['cancelled', cancelledOf(protocol, orderHash), limitOrderProtocol.encodeFunctionData('cancelled', [orderHash])],
   ])('%s is what ethers encodes', (_name, call, expected) => {
     expect(call.data).toBe(expected);
-  });
-
-  test('name whose funds they ask for', () => {
-    expect([balanceOf(token, maker), allowance(token, maker, protocol)].map(accountIn)).toEqual([maker, maker]);
-    expect([nonceOf(protocol, maker), filledOf(protocol, orderHash)].map(accountIn)).toEqual([undefined, undefined]);
-  });
-
-  test('aggregate3 of calls of all lengths is what ethers encodes', () => {
-    const calls = [
-      balanceOf(token, maker),
-      allowance(token, maker, protocol),
-      filledOf(protocol, orderHash),
-      { to: token, data: '0x' as const },
-      { to: token, data: `0x${'11'.repeat(32)}` as const },
-      { to: token, data: `0x${'11'.repeat(33)}` as const },
-    ] as const;
-    for (let count = 0; count <= calls.length; count += 1) {
-      const some = calls.slice(0, count);
-      const expected = multicall.encodeFunctionData('aggregate3', [some.map(({ to, data }) => [to, true, data])]);
-      expect(encodeAggregate3(some)).toBe(expected);
-    }
   });
 
   test('what aggregate3 returns is read as ethers encodes it', () => {

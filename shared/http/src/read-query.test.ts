@@ -1,27 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { cancelQuery, listQuery } from '@makerbook/contracts-http';
+import { listQuery } from '@makerbook/contracts-http';
 import { readQuery } from './read-query.js';
-
-const hash = `0x${'ab'.repeat(32)}`;
-const signature = `0x${'11'.repeat(65)}`;
-const list = { issuedAt: '1800000000', salt: '0x1', signature };
 
 const given = 'issuedAt=1&salt=0x1&signature=0x';
 const errorsAt = (pointers: readonly string[]) => pointers.map((pointer) => expect.objectContaining({ pointer }));
 
 describe('the parameters of a query', () => {
-  test('are read by their schema', () => {
-    const query = new URLSearchParams({ ...list, limit: '1000', cursor: '007' });
-    const salted = { issuedAt: 1_800_000_000n, salt: '0x1', signature };
-    expect(readQuery(query, listQuery)).toEqual({ ...salted, limit: 1000, cursor: 7 });
-    expect(readQuery(new URLSearchParams(list), listQuery)).toEqual(salted);
-  });
-
-  test('hold lists, separated by commas', () => {
-    const query = new URLSearchParams({ orderHashes: `${hash},${hash}`, signatures: signature });
-    expect(readQuery(query, cancelQuery, 2)).toEqual({ orderHashes: [hash, hash], signatures: [signature] });
-  });
-
   test.each<[string, string, string[], string]>([
     [
       'all that are missing',
@@ -45,16 +29,6 @@ describe('the parameters of a query', () => {
     expect(refusal).toMatchObject({ code: 'invalid_request', detail: expect.stringContaining(detail) });
     expect(refusal).toHaveProperty('errors', errorsAt(pointers));
     expect(refusal).not.toHaveProperty('index');
-  });
-
-  test.each<[string, string, string[], number | undefined]>([
-    ['an item is wrong', `orderHashes=${hash},0x11&signatures=0x`, ['/orderHashes/1'], 1],
-    ['one is empty', `orderHashes=&signatures=0x`, ['/orderHashes'], undefined],
-    ['one is too long', `orderHashes=${'0,'.repeat(9)}&signatures=0x`, ['/orderHashes'], undefined],
-  ])('are refused, with the item, where of their lists %s', (_what, query, pointers, index) => {
-    const refusal = readQuery(new URLSearchParams(query), cancelQuery, 3);
-    expect(refusal).toHaveProperty('errors', errorsAt(pointers));
-    expect(refusal).toEqual(expect.objectContaining(index === undefined ? {} : { index }));
   });
 
   test('that are wrong are named, the first twenty of them', () => {
