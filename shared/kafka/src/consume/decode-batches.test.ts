@@ -1,10 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { compressionsAlgorithms, crc32c } from '@platformatic/kafka';
+import { crc32c } from '@platformatic/kafka';
+import type { LogRecord } from '../log.js';
+import { encodeBatch } from '../produce/encode-batch.js';
+import { recordOf } from '../testing/open-test-log.js';
 import { decodeBatches } from './decode-batches.js';
 import type { FetchedPartition } from './fetch-request.js';
 
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
+const TIME_MS = 1_700_000_000_000;
 
 describe('what a reader takes from a fetched partition', () => {
   test('records carry offset, time, key, value and headers', () => {
@@ -112,59 +116,35 @@ function decode(batches: readonly Buffer[], from: bigint, aborted: FetchedPartit
 
 interface BatchOf {
   readonly baseOffset: bigint;
-  readonly values: readonly string[];
+  readonly values?: readonly string[];
   readonly producerId?: bigint;
   readonly attributes?: number;
   readonly lastOffsetDelta?: number;
+  /** In place of what is encoded of the records. */
   readonly raw?: Buffer;
+  readonly records?: readonly LogRecord[];
 }
 
-function batch({ baseOffset, values, producerId = -1n, attributes = 0, lastOffsetDelta, raw }: BatchOf): Buffer {
-  const plain = raw ?? Buffer.concat(values.map((value, index) => record(index, 'key', value)));
-  const codec = Object.values(compressionsAlgorithms).find(({ bitmask }) => bitmask === (attributes & 7));
-  const content = codec === undefined ? plain : codec.compressSync(plain);
-  const header = Buffer.alloc(61);
-  header.writeBigInt64BE(baseOffset, 0);
-  header.writeInt32BE(49 + content.length, 8);
-  header.writeInt8(2, 16);
-  header.writeInt16BE(attributes, 21);
-  header.writeInt32BE(lastOffsetDelta ?? Math.max(0, values.length - 1), 23);
-  header.writeBigInt64BE(1_700_000_000_000n, 27);
-  header.writeBigInt64BE(producerId, 43);
-  header.writeInt32BE(raw === undefined ? values.length : 1, 57);
-  const bytes = Buffer.concat([header, content]);
+/** A batch as it is sent, with other fields in its header. */
+function batch({ baseOffset, values = [], producerId = -1n, attributes = 0, lastOffsetDelta, raw, ...given }: BatchOf) {
+  const { records = values.map((value, n) => ({ ...recordOf('topic', 0, 'key', value), timestampMs: TIME_MS + n })) } =
+    given;
+  const producer = { id: producerId, epoch: 0 };
+  const sent = encodeBatch(
+    { topic: 'topic', partition: 0, records, bytes: 1_000, producer, firstSequence: 0 },
+    false,
+    TIME_MS,
+  );
+  const bytes = raw === undefined ? sent : Buffer.concat([sent.subarray(0, 61), raw]);
+  bytes.writeBigInt64BE(baseOffset, 0);
+  bytes.writeInt32BE(bytes.length - 12, 8);
+  bytes.writeInt16BE(attributes, 21);
+  bytes.writeInt32BE(lastOffsetDelta ?? Math.max(0, records.length - 1), 23);
   bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17);
   return bytes;
 }
 
-function marker(of: { baseOffset: bigint; producerId: bigint; commit: boolean }): Buffer {
-  const key = Buffer.from([0, 0, 0, of.commit ? 1 : 0]);
-  const body = Buffer.concat([Buffer.from([0]), varint(0), varint(0), varint(key.length), key, varint(-1), varint(0)]);
-  const raw = Buffer.concat([varint(body.length), body]);
-  return batch({ ...of, values: [], attributes: TRANSACTIONAL | CONTROL, raw });
-}
-
-function record(index: number, key: string, value: string): Buffer {
-  const text = (part: string) => [varint(Buffer.byteLength(part)), Buffer.from(part)];
-  const body = Buffer.concat([
-    Buffer.from([0]),
-    varint(index),
-    varint(index),
-    ...text(key),
-    ...text(value),
-    varint(1),
-    ...text('note'),
-    ...text(value),
-  ]);
-  return Buffer.concat([varint(body.length), body]);
-}
-
-function varint(value: number): Buffer {
-  let rest = value < 0 ? -2 * value - 1 : 2 * value;
-  const bytes: number[] = [];
-  while (rest > 0x7f) {
-    bytes.push((rest & 0x7f) | 0x80);
-    rest >>>= 7;
-  }
-  return Buffer.from([...bytes, rest]);
+function marker({ commit, ...of }: { baseOffset: bigint; producerId: bigint; commit: boolean }): Buffer {
+  const records = [{ topic: 'topic', partition: 0, key: `\0\0\0${commit ? '\x01' : '\0'}`, value: null, headers: {} }];
+  return batch({ ...of, records, attributes: TRANSACTIONAL | CONTROL });
 }

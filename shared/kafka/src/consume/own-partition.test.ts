@@ -21,12 +21,6 @@ function ownPartition(confirmed?: () => Promise<void>) {
   return { asked, owned: new OwnedPartition(0, options as ConsumeOptions<StoredRecord>, parts) };
 }
 
-test('what failed is tried again', async () => {
-  const { asked, owned } = ownPartition();
-  await owned.seek();
-  expect({ asked, position: owned.position }).toEqual({ asked: [7n, 7n], position: 7n });
-});
-
 test('what failed is not tried again before the partition is confirmed: it may be the work of another process', async () => {
   const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>();
   const { asked, owned } = ownPartition(() => confirmed);
