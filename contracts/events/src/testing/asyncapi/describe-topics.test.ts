@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
 import specs from '@asyncapi/specs';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
-import { bookCause, bookEntry, bookRemovalReason } from '../../feeds.js';
 import { decodeAcknowledged, decodeBookRecord, decodeMakerEvent, decodeMakersRecord } from '../../messages.js';
 import type { TopicNames } from '../../topics.js';
 import { type GoldenMessage, openMessageCheck, readAsyncApi, readGoldenMessages, withUnknownFields } from '../index.js';
@@ -95,17 +93,6 @@ describe('asyncapi.json', () => {
       expect(changes.filter(({ isRead, isAllowed }) => isRead !== isAllowed)).toEqual([]);
     },
   );
-
-  test('has no field, status, reason or cause of the book that README.md does not explain', () => {
-    const guide = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-    const words = [
-      ...bookEntry.options.flatMap(({ shape }) => [...Object.keys(shape), shape.status.value]),
-      ...bookEntry.options[2].shape.reason.options,
-      ...bookCause.options,
-      ...bookRemovalReason.options,
-    ];
-    expect(words.filter((word) => word !== 'type' && !guide.includes(`\`${word}\``))).toEqual([]);
-  });
 
   test('knows what is parked and what was decided about it', () => {
     const origin = { 'parked-topic': 'limit-orders.maker-events.v1', 'parked-partition': '3', 'parked-offset': '7' };
