@@ -117,18 +117,6 @@ test('all who have read the same are sent the same bytes', () => {
   expect(recent.eventsAt(one)?.events).toBe(recent.eventsAt(other)?.events);
 });
 
-test('what is not kept any more is said to be, by the first record that a client lacks', () => {
-  const recent = new RecentNews(START, 100);
-  for (let n = 0; n < 8; n += 1) {
-    recent.append(newsOf(0, n));
-    recent.seal();
-  }
-  const kept = countsOf(recent.forgotten)[0] ?? 0;
-  expect(kept).toBeGreaterThan(0);
-  expect(recent.isKept(recent.placeOf(cursorOf([kept, 0, 0])))).toBe(true);
-  expect(recent.isKept(recent.placeOf(cursorOf([kept - 1, 0, 0])))).toBe(false);
-});
-
 test.each(['1:0', '-,-,-,-'])('the cursor %s is of another number of partitions', (text) => {
   expect(parseCursor(text, PARTITIONS)).toBeUndefined();
 });

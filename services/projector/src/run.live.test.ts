@@ -8,20 +8,11 @@ import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from './env.js';
 import { type RunningProjector, runProjector } from './run.js';
-import { drawStream, makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
-import {
-  appendAll,
-  asRole,
-  deploy,
-  testPartition as partition,
-  type TestDeployment,
-  testPartitions,
-  withoutGaps,
-} from './testing/test-projection.js';
+import { makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
+import { deploy, testPartition as partition, type TestDeployment, testPartitions } from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const [maker] = makers as [Hex];
-const stream = withoutGaps(drawStream(3, makers, partition, { facts: 410, orders: 12 }));
 const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
 
 let here: TestDeployment;
@@ -135,21 +126,6 @@ describe('a running projector', () => {
     await expect(start()).rejects.toMatchObject({
       name: 'SchemaMismatch',
       message: expect.stringMatching(/^the database lacks 0001-read-model.sql: run `operator migrate`/),
-    });
-  });
-
-  test('needs no right to change the schema', async () => {
-    const grants = [
-      'select on migrations',
-      'select, insert, update, delete on projections, makers, funding, orders, order_history, hashes, in_flight, cancelling, claims, claimants',
-    ];
-    await asRole(here, grants, async (url) => {
-      environment['DATABASE_URL'] = url;
-      const projector = await start();
-      await appendAll(here, stream);
-      await projected(BigInt(stream.length));
-      expect((await ask(projector, '/readyz')).status).toBe(200);
-      await projector.stop();
     });
   });
 });

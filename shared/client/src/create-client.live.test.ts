@@ -2,17 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  cancelAllRequestTypes,
-  cancelKeysRequestTypes,
-  fillCapRequestTypes,
-  getLimitOrderRequestTypes,
-  receiptTypes,
-  typedDataDomain,
-} from '@makerbook/contracts-evm';
+import { cancelAllRequestTypes, receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { problemBody } from '@makerbook/contracts-http';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { TypedDataEncoder, verifyTypedData, Wallet } from 'ethers';
+import { TypedDataEncoder, Wallet } from 'ethers';
 import type { WaitOptions } from './cancel-orders.js';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
@@ -94,21 +87,6 @@ describe('the client', () => {
     expect(asked[0]?.headers['valid-until-ms']).toBe('1700000000123');
   });
 
-  test('finds one order by its hash, with a request that is signed for it', async () => {
-    answers = [ok({ status: 'FILLED' }), ok([])];
-    const client = clientOf({ now: () => 1_700_000_000_999 });
-    const hash = `0x${'AB'.repeat(32)}`;
-    expect(await client.findOrder(hash)).toEqual({ status: 'FILLED' });
-    expect(asked[0]?.url.pathname).toBe(`/v0alpha/limit-orders/${hash.toLowerCase()}`);
-    const { issuedAt, salt, signature } = Object.fromEntries(asked[0]?.url.searchParams ?? []);
-    const signedDomain = { ...plainDomain, salt: salt ?? '' };
-    const message = { orderHash: hash, issuedAt };
-    const signer = verifyTypedData(signedDomain, getLimitOrderRequestTypes, message, signature ?? '');
-    expect([issuedAt, signer.toLowerCase()]).toEqual(['1699999999', await client.maker()]);
-    expect(await failureOf(client.findOrder(hash))).toMatchObject({ code: 'unreadable', retryable: false });
-    await expect(client.findOrder('0x12')).rejects.toThrow(TypeError);
-  });
-
   test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {
     answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
     const client = clientOf({ now: () => 1_700_000_000_999 });
@@ -118,42 +96,6 @@ describe('the client', () => {
     expect(asked[0]?.url.searchParams.get('issuedAt')).toBe('1699999999');
     expect(asked[0]?.url.searchParams.get('salt')).toMatch(/^0x[0-9a-f]{64}$/);
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
-  });
-
-  test('takes back all orders up to now, by the clock of the service', async () => {
-    answers = [ok([], { 'X-Server-Time': '1700000005000' }), ok({}), ok({})];
-    const client = clientOf({ now: () => 1_700_000_000_000 });
-    await client.listOrders();
-    const making = `0x${'AB'.repeat(20)}`;
-    await client.cancelAll({ making });
-    await client.cancelAll({ untilMs: 7 });
-    const { signature, ...sent } = JSON.parse(asked[1]?.body ?? '');
-    const maker = await client.maker();
-    expect(sent).toEqual({ maker, making: making.toLowerCase(), untilMs: 1_700_000_005_000 });
-    expect(asked[1]?.url.pathname).toBe('/v0alpha/limit-orders/cancel-all');
-    const message = { ...sent, taking: ZERO_ADDRESS };
-    expect(verifyTypedData(plainDomain, cancelAllRequestTypes, message, signature).toLowerCase()).toBe(maker);
-    expect(JSON.parse(asked[2]?.body ?? '')).toMatchObject({ untilMs: 7 });
-  });
-
-  test('sends heartbeats for another maker, names keys and sets caps', async () => {
-    answers = [ok({}), ok({}), ok({})];
-    const maker = `0x${'cd'.repeat(20)}`;
-    const client = clientOf({ now: () => 1_700_000_000_000, maker });
-    await client.sendHeartbeat(1_700_000_030);
-    await client.nameCancelKeys([wallet.address]);
-    await client.setFillCap({ token: wallet.address, amount: 255n, windowSeconds: 60 });
-    const issuedAtMs = 1_700_000_000_000;
-    const bodies = asked.map(({ body }) => JSON.parse(body));
-    expect(bodies).toMatchObject([
-      { maker, cancelAt: 1_700_000_030, issuedAtMs },
-      { maker, keys: [wallet.address.toLowerCase()], issuedAtMs: issuedAtMs + 1 },
-      { maker, token: wallet.address.toLowerCase(), amount: '0xff', windowSeconds: 60, issuedAtMs: issuedAtMs + 2 },
-    ]);
-    for (const [at, types] of [[1, cancelKeysRequestTypes] as const, [2, fillCapRequestTypes] as const]) {
-      const { signature, ...message } = bodies[at];
-      expect(verifyTypedData(plainDomain, types, message, signature)).toBe(wallet.address);
-    }
   });
 
   test('signs no order whose expiry is in milliseconds', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   createRequestHashers,
-  getLimitOrdersRequestTypes,
   hexToBytes,
   orderCancellationRequestTypes,
   orderTypes,
@@ -45,25 +44,6 @@ describe('an order is signed', () => {
       { numRuns: 30 },
     );
   });
-
-  test('with a salt that is never the same', async () => {
-    const draft = { making: sideOf('ab'), taking: sideOf('cd'), expiresAt: 2_000_000_000 };
-    const [one, two] = await Promise.all([client.signOrder(draft), client.signOrder(draft)]);
-    expect(one.order.salt).not.toBe(two.order.salt);
-    expect(one.orderHash).not.toBe(two.orderHash);
-  });
-});
-
-test('a list request is signed over the salted domain', async () => {
-  await fc.assert(
-    fc.asyncProperty(uint256, uint256, async (issuedAt, saltNumber) => {
-      const salt = `0x${saltNumber.toString(16).padStart(64, '0')}` as const;
-      const signature = await signing.signList({ issuedAt, salt });
-      const salted = { ...typedDataDomain(domain), salt };
-      expect(verifyTypedData(salted, getLimitOrdersRequestTypes, { issuedAt }, signature)).toBe(wallet.address);
-    }),
-    { numRuns: 20 },
-  );
 });
 
 describe('a cancellation is signed', () => {
