@@ -41,29 +41,11 @@ function openAfter(...facts: readonly MakerEvent[]): number[] {
 }
 
 describe('a maker who cancels all', () => {
-  test('takes back what was accepted by then, and nothing that was accepted later', () => {
-    expect(openAfter(submitted(1, 1), submitted(2, 2), submitted(3, 3), cancelled(2))).toEqual([3]);
-  });
-
   test('takes back orders of the tokens that it names', () => {
     const orders = [submitted(1, 1), submitted(2, 1, usd, won), submitted(3, 1, won, eur)];
     expect(openAfter(...orders, cancelled(2, { making: usd }))).toEqual([3]);
     expect(openAfter(...orders, cancelled(2, { taking: eur }))).toEqual([2]);
     expect(openAfter(...orders, cancelled(2, { making: usd, taking: eur }))).toEqual([2, 3]);
-  });
-
-  test('takes back an order that was accepted before and comes later in the log, with CANCELLED', () => {
-    const fold = startFold(unknownMaker(maker));
-    foldFacts(fold, [mined(1), cancelled(2)]);
-    const late = foldFacts(fold, [submitted(1, 2)]);
-    expect(late).toMatchObject([{ kind: 'OrderOpened' }, { kind: 'OrderRemoved', reason: 'CANCELLED' }]);
-    expect(foldFacts(fold, [submitted(1, 3)])).toEqual([]);
-    expect(foldFacts(fold, [submitted(2, 3)])).toMatchObject([{ kind: 'OrderOpened' }]);
-  });
-
-  test('changes nothing by sending it again, or an earlier one', () => {
-    const orders = [cancelled(5), cancelled(3), cancelled(5)];
-    expect(openAfter(...orders, submitted(1, 4), submitted(2, 6))).toEqual([2]);
   });
 
   test('is remembered for minutes, and one memory for each pair of tokens', () => {
@@ -86,26 +68,11 @@ describe("a maker's switch", () => {
     expect(openAfter(...orders, mined(1), beat(10, 0), mined(12))).toEqual([3]);
   });
 
-  test('is moved on by a newer one, and turned off by 0', () => {
-    const orders = [submitted(1, 1), beat(10, 0)];
-    expect(openAfter(...orders, beat(20, 5), mined(15))).toEqual([1]);
-    expect(openAfter(...orders, beat(20, 5), mined(20))).toEqual([]);
-    expect(openAfter(...orders, beat(undefined, 5), mined(100))).toEqual([1]);
-  });
-
-  test('does not listen to one that was signed before', () => {
-    expect(openAfter(submitted(1, 1), beat(10, 5), beat(20, 4), beat(undefined, 5), mined(10))).toEqual([]);
-  });
-
   test('that has fired holds for orders that come late, also after a newer one', () => {
     const fired = [beat(10, 0), mined(10)];
     expect(openAfter(...fired, submitted(1, 9), submitted(2, 11))).toEqual([2]);
     expect(openAfter(...fired, beat(30, 11), submitted(1, 9), submitted(2, 11), mined(29))).toEqual([2]);
     expect(openAfter(...fired, beat(30, 11), submitted(2, 11), mined(30))).toEqual([]);
-  });
-
-  test('whose time has passed already fires with the next block', () => {
-    expect(openAfter(submitted(1, 1), mined(5), beat(4, 0), mined(6))).toEqual([]);
   });
 });
 

@@ -76,59 +76,6 @@ describe('a cap on what is filled of a token', () => {
     expect(bookAfter(capped(50n, 10), read(2, { 1: 50n }))).toEqual([1, 2, 3]);
   });
 
-  test('counts the fills of all orders of the token within a window, also of one that is filled in full', () => {
-    expect(bookAfter(capped(120n, 10), read(2, { 1: 100n }), mined(2), read(11, { 2: 20n }))).toEqual([2, 3]);
-    expect(bookAfter(capped(120n, 10), read(2, { 1: 100n }), mined(2), read(11, { 2: 21n }))).toEqual([3]);
-  });
-
-  test('begins anew with the first fill after a window has passed', () => {
-    const early = [capped(50n, 10), read(2, { 1: 50n }), mined(2)];
-    expect(bookAfter(...early, read(12, { 1: 51n }))).toEqual([1, 2, 3]);
-    expect(bookAfter(...early, read(12, { 1: 51n }), mined(12), read(21, { 1: 100n, 2: 1n }))).toEqual([3]);
-  });
-
-  test('lets the orders back with the first block at the end of the window', () => {
-    const exceeded = [capped(50n, 10), read(2, { 1: 60n }), mined(2)];
-    expect(bookAfter(...exceeded, mined(11))).toEqual([3]);
-    expect(leadsTo([...exceeded, mined(11)], mined(12))).toEqual([
-      'OrderChanged 1 40 0 CAP_CHANGED',
-      'OrderChanged 2 100 0 CAP_CHANGED',
-    ]);
-  });
-
-  test('withholds orders of the token that come while it is exceeded', () => {
-    const exceeded = [capped(50n, 10), read(2, { 1: 60n })];
-    expect(leadsTo(exceeded, submitted(4))).toEqual(['OrderOpened 4 100 12 ']);
-    expect(bookAfter(...exceeded, submitted(4), submitted(5, eur), mined(3))).toEqual([3, 5]);
-    expect(bookAfter(...exceeded, submitted(4), mined(12))).toEqual([1, 2, 3, 4]);
-  });
-
-  test('counts a fill once, however often it is read, and nothing of an order that was never read before', () => {
-    expect(bookAfter(capped(50n, 10), read(2, { 1: 30n }), read(2, { 1: 30n }), read(3, { 1: 30n }))).toEqual([
-      1, 2, 3,
-    ]);
-    expect(bookAfter(capped(50n, 10), submitted(4), read(2, { 4: 90n }))).toEqual([1, 2, 3, 4]);
-    expect(bookAfter(capped(50n, 10), submitted(4), read(2, { 4: 30n }), read(3, { 4: 81n }))).toEqual([3]);
-  });
-
-  test('goes on counting while it is exceeded, and its window does not move', () => {
-    const exceeded = [capped(50n, 10), read(2, { 1: 60n }), mined(2)];
-    expect(leadsTo(exceeded, read(9, { 1: 70n }))).toEqual(['OrderChanged 1 30 12 FILLED']);
-    expect(bookAfter(...exceeded, read(9, { 1: 70n }), mined(12))).toEqual([1, 2, 3]);
-  });
-
-  test('is reset by a newer one, and removed by an amount or a window of zero; an older one changes nothing', () => {
-    const exceeded = [capped(50n, 10, 5), read(2, { 1: 60n })];
-    const back = ['OrderChanged 1 40 0 CAP_CHANGED', 'OrderChanged 2 100 0 CAP_CHANGED'];
-    for (const newer of [capped(50n, 10, 6), capped(0n, 10, 6), capped(50n, 0, 6)]) {
-      expect(leadsTo(exceeded, newer)).toEqual(back);
-    }
-    expect(leadsTo(exceeded, capped(900n, 10, 5))).toEqual([]);
-    expect(leadsTo(exceeded, capped(900n, 10, 6, eur))).toEqual([]);
-    expect(bookAfter(...exceeded, capped(50n, 10, 6), read(3, { 1: 100n }))).toEqual([2, 3]);
-    expect(bookAfter(capped(0n, 0, 6), capped(1n, 10, 5), read(3, { 1: 100n }))).toEqual([2, 3]);
-  });
-
   test('withholds as well while the maker is suspended, and the orders come back when both have ended', () => {
     const exceeded = [capped(50n, 10), decided('MakerSuspended'), read(2, { 1: 60n }), mined(2)];
     expect(leadsTo([...exceeded, mined(3)], decided('MakerAdmitted'))).toEqual([
