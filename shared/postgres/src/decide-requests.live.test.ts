@@ -69,18 +69,6 @@ async function openOrder(number: number, expiresAtSeconds = NOW / 1000 + 60): Pr
 }
 
 describe('a request to place orders', () => {
-  test('is placed, charged, and known from then on', async () => {
-    expect(await store.place(requestOf([1, 2]))).toMatchObject({ kind: 'placed', remaining: [998] });
-    expect(await store.place(requestOf([3, 2]))).toEqual({ kind: 'in_flight', index: 1 });
-    expect(await store.place(requestOf([4]))).toMatchObject({ kind: 'placed', remaining: [997] });
-  });
-
-  test('is a duplicate once the fold has accepted the hash, whoever asks first', async () => {
-    await openOrder(1);
-    expect(await store.place(requestOf([2, 1]))).toEqual({ kind: 'duplicate', index: 1, remaining: [998] });
-    expect(await store.place(requestOf([5, 5], { firstRepeatAt: 1 }))).toMatchObject({ kind: 'duplicate', index: 1 });
-  });
-
   test('of one hash at once places it once', async () => {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => store.place(requestOf([1]))));
     expect(outcomes.map(({ kind }) => kind).sort()).toEqual([...Array(7).fill('in_flight'), 'placed']);
@@ -168,17 +156,6 @@ describe('a request to place orders', () => {
     await openOrder(1);
     const outcome = await store.place(requestOf([2, 3], { rememberedMax: 2 }));
     expect(outcome).toMatchObject({ kind: 'too_many_remembered', index: 1, count: 1 });
-  });
-
-  test('is refused of a nonce that the maker has passed, whose hashes are forgotten', async () => {
-    await openOrder(1);
-    await postgres.query('update makers set nonce = 1, nonce_block = 1 where maker = $1', [byteaOf(maker)]);
-    const at = (nonces: readonly bigint[], numbers: readonly number[]): Partial<PlaceRequest> => ({
-      orders: numbers.map((number, index) => ({ ...orderOf(number), nonce: nonces[index] ?? 0n })),
-    });
-    const outcome = await store.place(requestOf([], at([1n, 0n], [2, 3])));
-    expect(outcome).toEqual({ kind: 'nonce_passed', index: 1, remaining: [998] });
-    expect(await store.place(requestOf([], at([1n, 2n ** 255n], [2, 3])))).toMatchObject({ kind: 'placed' });
   });
 
   test('waits for a maker who is in quarantine, and nobody else does', async () => {
@@ -287,23 +264,6 @@ describe('hashes that are to be cancelled', () => {
     ]);
   });
 
-  test('are gone once they were accepted and are not open', async () => {
-    await openOrder(1);
-    await postgres.query('delete from orders');
-    expect(await store.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'GONE' }]);
-  });
-
-  test('that are unknown are not placed by a request that was received before', async () => {
-    expect(await store.findOrders([hashOf(1), hashOf(1)], NOW, true)).toEqual([
-      { state: 'UNKNOWN' },
-      { state: 'UNKNOWN' },
-    ]);
-    expect(await store.place(requestOf([2, 1]))).toMatchObject({ kind: 'told_unknown', index: 1 });
-    const later = { nowMs: NOW + 1, receivedAtMs: NOW + 1 };
-    expect(await store.place(requestOf([1], later))).toMatchObject({ kind: 'placed' });
-    await store.forgetNotes(NOW + 1);
-  });
-
   test('are told unknown, or placed, and never both', async () => {
     for (let number = 0; number < 100; number += 1) {
       const [[found], placed] = await Promise.all([
@@ -329,20 +289,6 @@ describe('hashes that are to be cancelled', () => {
       retryAfterMs: 500,
       remaining: [2],
     });
-  });
-
-  test('are marked by the first request alone, where that is asked for, and only while they are open or in flight', async () => {
-    const markFirst = async (...numbers: number[]) =>
-      (await store.markCancelling({ ...marking(numbers), isFirst: true })).kind;
-    await openOrder(1);
-    await store.place(requestOf([2, 3, 4]));
-    expect(await markFirst(1, 2)).toBe('marked');
-    for (const taken of [[1], [3, 2], [9]]) expect(await markFirst(...taken)).toBe('marked_already');
-    // Its cancellation is folded, and it has not come yet.
-    const cancelled = { order_hash: hashOf(4), maker, expires_at_seconds: NOW, state: 'CANCELLED' };
-    await insertRow(postgres, 'hashes', cancelled);
-    expect(await markFirst(4)).toBe('marked_already');
-    expect(await store.markCancelling({ ...marking([3]), isFirst: true })).toMatchObject({ remaining: [2] });
   });
 
   test('cannot be posted again while their cancellation is on its way', async () => {

@@ -61,35 +61,6 @@ const race = () => new PostgresUnavailable('raced', { cause: Object.assign(new E
 const refused = [{ outcome: 'rate_limited', at: 0, figure: 5n, remaining: [1, 2] }];
 
 describe('small requests that arrive while another is decided', () => {
-  test('are decided as one, of which each has what was left after it', async () => {
-    const { statements, store } = heldPostgres();
-    const placed = [
-      [3, 5],
-      [9, 9],
-      [7, 5],
-      [8, 9],
-      [6, 5],
-    ].map(([number = 0, maker]) => store.place(requestOf(number, maker)));
-    await statements[0]?.answer();
-    await statements[1]?.answer();
-    expect(statements.map(({ received, makers }) => [received, makers])).toEqual([
-      [[3], [1]],
-      [[6], [2]],
-    ]);
-    const remaining = (await Promise.all(placed)).map((outcome) => 'remaining' in outcome && outcome.remaining);
-    expect(remaining).toEqual([[10], [11], [11], [10], [10]]);
-  });
-
-  test('are decided each for itself where they are refused as one, in the order of their makers', async () => {
-    const { statements, store } = heldPostgres();
-    const placed = [5, 9, 7].map((number) => store.place(requestOf(number)));
-    await statements[0]?.answer();
-    await statements[1]?.answer(refused);
-    await statements[2]?.answer();
-    expect(statements.map(({ received }) => received)).toEqual([[5], [7], [7, 9]]);
-    expect((await Promise.all(placed)).map(({ kind }) => kind)).toEqual(['placed', 'placed', 'placed']);
-  });
-
   test.each<[string, Partial<PlaceRequest>]>([
     ['has failed a later check', { chargeOnly: true }],
     ['repeats a hash of its own', { firstRepeatAt: 0 }],
@@ -111,13 +82,6 @@ describe('small requests that arrive while another is decided', () => {
     for (const index of [3, 4, 5]) await statements[index]?.answer();
     expect(statements.map(({ makers }) => makers)).toEqual([[1], [64], [11], Array(8).fill(1), Array(2).fill(1), [1]]);
     expect((await Promise.all(placed)).every(({ kind }) => kind === 'placed')).toBe(true);
-  });
-
-  test('do not wait where they are of several makers', async () => {
-    const { statements, store } = heldPostgres();
-    for (const makers of [1, 2, 2]) void store.place(requestOf(1, 1, makers));
-    expect(statements).toHaveLength(3);
-    for (const { answer } of statements) await answer();
   });
 
   test('are decided alone where one of them races another process', async () => {

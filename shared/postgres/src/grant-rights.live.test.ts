@@ -150,17 +150,7 @@ describe('and is refused the rest', () => {
   });
 
   test.each<[Service, string]>([
-    ['ingress', 'update makers set open_orders = 0'],
-    ['ingress', 'delete from hashes'],
-    ['ingress', 'select count(*) from order_history'],
-    ['query', 'delete from cancelling'],
     ['query', 'update orders set remaining = 1'],
-    ['query', 'select count(*) from budgets'],
-    ['chain-watcher', 'select count(*) from hashes'],
-    ['chain-watcher', 'update projections set next_offset = 9'],
-    ['projector', 'update trust set is_trusted = true'],
-    ['projector', "insert into in_flight (order_hash, until_ms) values (decode(repeat('00', 32), 'hex'), 1)"],
-    ['projector', 'truncate orders'],
     ['projector', 'drop table orders'],
     ['projector', 'alter table orders disable trigger all'],
     ['ingress', 'create table mine ()'],

@@ -104,14 +104,6 @@ describe('a list', () => {
     });
   });
 
-  test('says what remains of an order that is filled in part', async () => {
-    await addMaker(maker, 12n);
-    await addOrder(maker, 8);
-    await postgres.query('update orders set making_amount = 100, remaining = 40');
-    const { records } = await readMakerList(postgres, maker);
-    expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","remainingMakingAmount":"0x28"}');
-  });
-
   test('is told by what has changed since a version, as far back as the history goes', async () => {
     await postgres.query('insert into projections (partition, history_from) values (3, 5)');
     await addMaker(maker, 12n);
@@ -156,11 +148,5 @@ describe('a list', () => {
     await postgres.query('update orders set in_book = false, capped_until = 1700000060');
     const { records } = await readMakerList(postgres, maker);
     expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","cappedUntil":1700000060}');
-  });
-
-  test('is empty without orders, and without a maker', async () => {
-    await addMaker(maker, 12n);
-    expect(await readMakerList(postgres, maker)).toEqual({ version: 12n, records: [] });
-    expect(await readMakerList(postgres, other)).toEqual({ version: 0n, records: [] });
   });
 });
