@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { openTcpGate, startAnvil, until } from '@makerbook/parts';
-import { Contract, ContractFactory, JsonRpcProvider, Wallet } from 'ethers';
+import { openTcpGate, startAnvil } from '@makerbook/parts';
+import { ContractFactory, JsonRpcProvider, Wallet } from 'ethers';
 import {
   hashOf,
   newWallet,
@@ -15,14 +15,12 @@ import {
 import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 const { abi, bytecode } = deployArtifacts.TestWallet;
-const [HONEST, REVERTS] = [0, 1] as const;
 const owner = newWallet();
 const [stranger, ordinary] = [newWallet(), newWallet()];
 let anvil: Awaited<ReturnType<typeof startAnvil>>;
 let node: Awaited<ReturnType<typeof openTcpGate>>;
 let provider: JsonRpcProvider;
 let ingress: TestIngress;
-let wallet: Contract;
 let maker: Address;
 
 beforeAll(async () => {
@@ -33,7 +31,6 @@ beforeAll(async () => {
   await provider.send('anvil_setBalance', [deployer.address, '0x3635c9adc5dea00000']);
   const deployed = await new ContractFactory(abi, bytecode, deployer).deploy(owner.address);
   maker = (await deployed.getAddress()).toLowerCase() as Address;
-  wallet = new Contract(maker, abi, deployer);
   while ((await provider.getCode(maker)) === '0x') await new Promise((resolve) => setTimeout(resolve, 10));
   ingress = await startTestIngress({ WALLET_RPC_URL: node.url, WALLET_TIMEOUT_MS: '60000' });
   await ingress.showMaker(owner, { maker });
@@ -47,10 +44,6 @@ afterAll(async () => {
 });
 beforeEach(() => node.open());
 
-async function tell(method: string, ...args: unknown[]): Promise<void> {
-  const { hash } = await wallet.getFunction(method).send(...args);
-  while ((await provider.getTransactionReceipt(hash)) === null) await new Promise((resolve) => setTimeout(resolve, 10));
-}
 async function send(path: string, body: unknown) {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(new URL(path, ingress.url), { method: 'POST', headers, body: JSON.stringify(body) });
@@ -71,63 +64,8 @@ const placed = async (): Promise<SignedOrder> => {
   expect((await post(order)).status).toBe(200);
   return order;
 };
-const factsAbout = (text: string) =>
-  ingress.facts.flatMap(({ record: { value } }) => (value?.includes(text) ? [JSON.parse(value.toString())] : []));
-
-describe('an order of a contract wallet', () => {
-  test('is stored with a signature of any length that the wallet accepts, beside one that a key has signed', async () => {
-    const [own, other] = [lengthened(await sign()), await signOrder(ordinary)];
-    const { status, answer } = await post(other, own);
-    expect([status, answer]).toMatchObject([200, [{}, { orderHash: hashOf(own), signature: own.signature }]]);
-    await until('both are in the log', () => [own, other].every((each) => factsAbout(hashOf(each)).length > 0));
-    expect(factsAbout(hashOf(own))).toMatchObject([{ maker, signature: own.signature, byWallet: true }]);
-    expect(factsAbout(hashOf(other))[0]).not.toHaveProperty('byWallet');
-  });
-
-  test('is refused where the wallet does not accept it, and the first one is named with what both say', async () => {
-    const orders = [await sign(), await sign(stranger), await sign(stranger)];
-    const { code, detail, index, status } = await post(...orders);
-    expect([status, code, index]).toEqual([403, 'invalid_signature', 1]);
-    expect(detail).toMatch(
-      /recovers to 0x[0-9a-f]{40}, not to 0x[0-9a-f]{40}; the maker's contract does not accept it$/,
-    );
-    await tell('setAnswer', REVERTS, 0n);
-    expect(await post(await sign())).toMatchObject({
-      code: 'invalid_signature',
-      detail: expect.stringContaining('failed'),
-    });
-    await tell('setAnswer', HONEST, 0n);
-    expect(factsAbout(hashOf(orders[0] as SignedOrder))).toEqual([]);
-  });
-
-  test('of an account that is none is refused as ever: a wrong signature of a key', async () => {
-    const wrong = await signOrder(stranger, { maker: ordinary.address });
-    const { status, code, detail } = await post(wrong);
-    expect([status, code]).toEqual([403, 'invalid_signature']);
-    expect(detail).toMatch(/recovers to .*; no contract at the maker's address answers isValidSignature$/);
-  });
-});
 
 describe('a contract wallet', () => {
-  test('cancels its orders, by DELETE and by POST, and nobody else does', async () => {
-    const [first, second] = [await placed(), await placed()];
-    const foreign = await send(paths.cancellations, [cancelling(first), cancelling(second, stranger)]);
-    expect(foreign).toMatchObject({ status: 403, code: 'invalid_signature', index: 1 });
-    expect(foreign.detail).not.toContain(maker.slice(2));
-    const { orderHash, signature } = cancelling(first);
-    const query = `?orderHashes=${orderHash}&signatures=${signature}`;
-    const byQuery = await fetch(`${ingress.url}${query}`, { method: 'DELETE' });
-    expect(await byQuery.json()).toEqual([{ orderHash, status: 'CANCELLED' }]);
-    const byBody = await send(paths.cancellations, [cancelling(second, owner, false)]);
-    expect(byBody.answer).toMatchObject([{ status: 'CANCELLED' }]);
-  });
-
-  test('replaces an order', async () => {
-    const [gone, next] = [await placed(), lengthened(await sign())];
-    const { status } = await send(paths.replacements, { cancel: [cancelling(gone)], place: [next] });
-    expect(status).toBe(200);
-  });
-
   test('takes all back, sends heartbeats and names keys, which cancel for it without the chain', async () => {
     const key = newWallet();
     const named = await signExit('cancelKeys', owner, { maker, keys: [key.address] });

@@ -65,22 +65,3 @@ describe('a well-formed body', () => {
     );
   });
 });
-
-describe('wrong fields are named', () => {
-  test('with a pointer for each place, at most twenty of them', () => {
-    const refusal = parsePlacements(
-      Array.from({ length: 30 }, () => ({ order: 1 })),
-      100,
-    );
-    expect(isRefusal(refusal) && refusal.errors).toHaveLength(20);
-    expect(refusal).toMatchObject({
-      code: 'invalid_request',
-      index: 0,
-      errors: expect.arrayContaining([{ pointer: '/1/signature', detail: expect.any(String) }]),
-    });
-  });
-
-  test('too many items are refused before their shape is checked', () => {
-    expect(parsePlacements([1, 2, 3], 2)).toMatchObject({ code: 'too_many_orders', index: 2 });
-  });
-});

@@ -3,14 +3,11 @@ import { parseWait, prefersReceipt } from './parse-preferences.js';
 
 describe('the preference to wait', () => {
   test.each([
-    ['wait=3', 3],
     ['Wait = 3', 3],
-    ['respond-async, wait=2; x=1', 2],
     ['wait="4"', 4],
     [['handling=lenient', 'wait=1'], 1],
     ['wait=2, wait=5', 2],
     ['wait=60', 10],
-    ['wait=0', 0],
   ])('%j is %d seconds', (prefer, seconds) => {
     expect(parseWait(prefer, 10)).toEqual({ seconds, isByRouter: false });
   });
@@ -26,8 +23,6 @@ describe('the preference to wait', () => {
 test.each([
   ['wait=3; by=router', true],
   ['receipt, Wait=3 ;x=1; By = "router" ', true],
-  ['wait=3; by=router; x=1', true],
-  ['wait=3; by=maker', false],
   ['wait=3; by=routers', false],
   ['wait=3, by=router', false],
   ['wait=3; x=by=router', false],
@@ -38,10 +33,8 @@ test.each([
 describe('the preference for a receipt', () => {
   test.each([
     ['receipt', true],
-    [' Receipt ; x=1', true],
     ['wait=2, receipt', true],
     [['wait=2', 'receipt'], true],
-    [undefined, false],
     ['wait=2', false],
     ['receipts', false],
     ['no-receipt', false],

@@ -146,25 +146,4 @@ describe('a replacement', () => {
     const anew = await signOrder(maker, { nonce: '0x1' });
     expect(await replace([goneBy(order)], [anew])).toMatchObject({ status: 200 });
   });
-
-  test('happens once, however many replace the same order', async () => {
-    const order = await place();
-    const fresh = await Promise.all(Array.from({ length: 8 }, () => signOrder(maker)));
-    const answers = await Promise.all(fresh.map((each) => replace([goneBy(order)], [each])));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    for (const { status, headers } of answers.filter((each) => each.status !== 200)) {
-      expect([503, 404]).toContain(status);
-      if (status === 503) expect(headers.get('retry-after')).toBe('2');
-    }
-  });
-
-  test('is 503 while Postgres is away, and nothing is stored', async () => {
-    const body = [[goneBy(await place())], [await signOrder(maker)]] as const;
-    await ingress.gates.postgres.shut();
-    const answer = await replace(...body);
-    await ingress.gates.postgres.open();
-    expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-    expect(factsOf(answer.headers.get('x-request-id'))).toEqual([]);
-    await until('it is stored', async () => (await replace(...body)).status === 200);
-  });
 });
