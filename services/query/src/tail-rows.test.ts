@@ -67,25 +67,6 @@ function isIn({ entry }: ReadEntry, from: bigint, to: bigint): boolean {
 const offsetsOf = (taken: readonly { readonly offset: bigint }[] | undefined) => taken?.map(({ offset }) => offset);
 
 describe('the tail of the rows', () => {
-  test('hands out what is committed after the first look', async () => {
-    const { tail, look, happen } = openTail();
-    happen(maker);
-    const early = tail.listen(maker, partition);
-    expect(early.since).toBeUndefined();
-    await look();
-    expect(early.take()).toBeUndefined();
-    early.close();
-    const listener = tail.listen(maker, partition);
-    expect(listener.since).toBe(1n);
-    happen(maker);
-    happen(makers[1] ?? maker);
-    await look();
-    expect(offsetsOf(listener.take())).toEqual([1n]);
-    expect(listener.isQuiet()).toBe(true);
-    expect(tail.clockOf(partition)?.nextOffset).toBe(3n);
-    listener.close();
-  });
-
   test('waits where the log or the rows do not answer, and loses nothing', async () => {
     const { tail, look, happen, rows, errors } = openTail();
     const first = tail.listen(maker, partition);
