@@ -79,13 +79,6 @@ const sweptFacts = (token: Address) =>
 /** Whether a call asks for something of all these tokens. */
 const asksOf = (call: AskedCall, ...tokens: readonly Address[]) =>
   tokens.every((token) => JSON.stringify(call.params).includes(token.slice(2)));
-/** Requests with calls at this block. */
-const callsAt = (blockHash: Hex) =>
-  requests
-    .map((calls) =>
-      calls.filter((call) => call.method === 'eth_call' && JSON.stringify(call.params).includes(blockHash)),
-    )
-    .filter((calls) => calls.length > 0);
 
 test('a token that reverts or has no code counts as zero, is told of once, and harms only its own orders', async () => {
   const warned: unknown[] = [];
@@ -174,24 +167,6 @@ test('the sweep finds an allowance that changes with no log, and publishes nothi
   await answerWith(silent, 'setAllowanceAnswer', HONEST);
   await reaches(order, 'ACTIVE');
   expect(sweptFacts(silent)).toEqual(['0x0', '0x3e8'].map((allowance) => expect.objectContaining({ allowance })));
-});
-
-test('a block that touches several pairs costs as few calls as the bound on a call allows', async () => {
-  await watch({ RPC_URL: url, MULTICALL_CALLS_MAX: '4' });
-  const makers: NonceManager[] = [];
-  for (let n = 0; n < 5; n += 1) {
-    const one = await stage.createAccount();
-    makers.push(one);
-    await isRead(await post(honest, one));
-  }
-  const hash = await mineTogether(
-    stage,
-    ILL_BEHAVED,
-    makers.map((one) => approval(one, honest, 7n)),
-  );
-  await stage.settled();
-  expect(fundsIn(0, hash)).toHaveLength(5);
-  expect(callsAt(hash).map((calls) => calls.length)).toEqual([1, 1, 1]);
 });
 
 test('a block that touches nobody costs two requests, and no call per order or maker', async () => {

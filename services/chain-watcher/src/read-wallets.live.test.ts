@@ -2,13 +2,12 @@ import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { until } from '@makerbook/parts';
-import { Interface, MaxUint256, type NonceManager, Wallet } from 'ethers';
+import { Interface, MaxUint256, type NonceManager } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const { TestToken, TestWallet } = deployArtifacts;
 const [HONEST, REVERTS] = [0, 1] as const;
-const STRANGER = Wallet.createRandom().address;
 
 let stage: Stage;
 let owner: NonceManager;
@@ -44,41 +43,6 @@ const readingsOf = (orderHash: Hex) =>
     fact.type === 'MakerObserved' && fact.orders.some((each) => each.orderHash === orderHash) ? [fact] : [],
   );
 
-test('a wallet that changes its owner is asked at that very block, about all its orders, and again when it changes back', async () => {
-  await watch();
-  const [wallet, neighbour] = [await deployWallet(), await deployWallet()];
-  const orders = [await post(wallet), await post(wallet)];
-  const other = await post(neighbour);
-  for (const each of [...orders, other]) await reaches(each, 'ACTIVE');
-  await stage.settled();
-  const before = readingsOf(other).length;
-  await tell(wallet, 'setOwner', STRANGER);
-  const changedAt = await stage.provider.getBlockNumber();
-  await stage.settled();
-  for (const each of orders) {
-    expect(stage.state(each)).toEqual({ status: 'VALIDATING' });
-    const last = readingsOf(each).at(-1);
-    expect(last).toMatchObject({ block: { number: changedAt }, cause: { kind: 'log' } });
-    expect(last?.orders).toContainEqual({ orderHash: each, filled: '0x0', cancelled: false, refused: true });
-  }
-  expect(stage.state(other)).toEqual({ status: 'ACTIVE' });
-  expect(readingsOf(other)).toHaveLength(before);
-  await tell(wallet, 'setOwner', addressOf(owner));
-  await stage.settled();
-  for (const each of orders) expect(stage.state(each)).toEqual({ status: 'ACTIVE' });
-});
-
-test('an order whose wallet refuses it before it is read is never ACTIVE', async () => {
-  const wallet = await deployWallet();
-  await tell(wallet, 'setAnswer', REVERTS, 0n);
-  await watch();
-  const order = await post(wallet);
-  await until('it is read', () => readingsOf(order).length > 0);
-  await stage.mine();
-  await stage.settled();
-  expect(stage.state(order)).toEqual({ status: 'VALIDATING' });
-});
-
 test('what a wallet changes without a log is found by the sweep, which says nothing twice', async () => {
   const wallet = await deployWallet();
   await watch({ SWEEP_PAIRS_PER_SECOND: '100' });
@@ -100,16 +64,4 @@ test('what a wallet changes without a log is found by the sweep, which says noth
   await tell(swept, 'setAnswer', REVERTS, 0n);
   await reaches(next, 'VALIDATING');
   expect(readingsOf(order)).toHaveLength(before);
-});
-
-test('a wallet that changes its owner while no watcher runs is asked by the next one as it catches up', async () => {
-  const first = await watch();
-  const wallet = await deployWallet();
-  const order = await post(wallet);
-  await reaches(order, 'ACTIVE');
-  await first.stop();
-  await tell(wallet, 'setOwner', STRANGER);
-  await stage.mine(5);
-  await watch({ CATCH_UP_BLOCKS_MAX: '2' });
-  await reaches(order, 'VALIDATING');
 });
