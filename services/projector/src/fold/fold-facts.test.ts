@@ -43,14 +43,6 @@ describe('a fact', () => {
   });
 });
 
-test('the row of an order that a contract accepted has the signature, for those who ask the contract again', async () => {
-  const given = new GivenPartition();
-  const { signature, byWallet } = orderOf(maker, 3);
-  expect(byWallet).toBe(true);
-  await given.when(submitted(maker, 0), submitted(maker, 3));
-  expect([...given.tables.orders.values()].map((row) => row.walletSignature)).toEqual([null, signature]);
-});
-
 describe('an operator’s decision', () => {
   test('about limits or about the whole service shows to those who follow the makers', async () => {
     const given = new GivenPartition();
@@ -76,23 +68,6 @@ describe('a block', () => {
     expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([false, false]);
     expect(await given.when(blockAt(8, expiresAt))).toEqual(['4:0 block 8']);
     expect(given.tables.orders.size).toBe(0);
-  });
-
-  test('at which many orders expire is committed in parts, the position before it until the last one, and gives the same', async () => {
-    const [given, whole] = [new GivenPartition({ commitTransitionsMax: 2 }), new GivenPartition()];
-    const orders = [maker, other].flatMap((of) => [submitted(of, 0), submitted(of, 1)]);
-    for (const each of [given, whole]) await each.when(...orders);
-    for (const expiry of [blockAt(6, expiresAt - 60), blockAt(7, expiresAt)]) {
-      given.committed.length = 0;
-      const before = given.tables.projection.nextOffset;
-      expect(await given.when(expiry)).toEqual(await whole.when(expiry));
-      expect(given.committed).toEqual([
-        [before, 1],
-        [before, 2],
-        [before + 1n, 0],
-      ]);
-    }
-    expect(given.tables).toEqual(whole.tables);
   });
 });
 

@@ -137,39 +137,6 @@ describe('rows that no fold writes', () => {
   });
 });
 
-test('what a maker in quarantine sends is remembered as unfolded, in place of what was in flight, and is folded when the maker is released', async () => {
-  const given = new GivenPartition();
-  await given.when(submitted(maker, 0));
-  build.hasMistake = true;
-  await given.when(submitted(maker, 1));
-  const inFlight = { salt: '0x1', expiresAtSeconds: 9_000_000_000, untilMs: 9_000_000_000_000 };
-  for (const number of [2, 3]) given.rows.place({ ...keyOf(maker, number), ...inFlight });
-  given.rows.cancel({ ...keyOf(maker, 0), ...inFlight });
-  await given.when(submitted(maker, 0), submitted(maker, 2), cancelled(maker, 0));
-  expect([...given.tables.inFlight.values()].map(({ orderHash }) => orderHash)).toEqual([keyOf(maker, 3).orderHash]);
-  expect(given.tables.cancelling).toEqual([]);
-  const states = () =>
-    [...given.tables.hashes.values()].map(({ orderHash, state, salt }) => [
-      Number(`0x${orderHash.slice(-24)}`),
-      state,
-      salt,
-    ]);
-  expect(states()).toEqual([
-    [0, 'ACCEPTED', null],
-    [1, 'UNFOLDED', '0x1'],
-    [2, 'UNFOLDED', '0x2'],
-  ]);
-  expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 1, listVersion: 0n });
-  build.hasMistake = false;
-  await given.when(decided(maker, 'QuarantineLifted'));
-  expect(states()).toEqual([
-    [0, 'ACCEPTED', null],
-    [1, 'ACCEPTED', null],
-    [2, 'ACCEPTED', null],
-  ]);
-  expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 2, listVersion: 5n });
-});
-
 describe('a quarantine that is lifted', () => {
   /** Folds with a mistake from offset 2 on, and then without it. */
   async function mended(): Promise<GivenPartition> {
@@ -192,15 +159,6 @@ describe('a quarantine that is lifted', () => {
     expect([...given.tables.orders.values()]).toMatchObject([{ isObserved: false, inBook: true }]);
     expect(given.tables.history.at(-2)).toMatchObject({ logOffset: 4n, happened: 'REMOVED', reason: 'CANCELLED' });
     expect(await given.when(observed(maker, [2]))).toEqual([expect.stringMatching(/^6:0 ACTIVE OBSERVED/)]);
-  });
-
-  test('leaves an order in its last seconds out of the book, and its blocks are not lost', async () => {
-    const given = await mended();
-    await given.when(blockAt(6, expiresAt - 60));
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual(['6:0 ADMITTED']);
-    expect([...given.tables.orders.values()]).toMatchObject([{ inBook: false }]);
-    expect(await given.when(blockAt(7, expiresAt))).toEqual(['7:0 block 7']);
-    expect(given.tables.orders.size).toBe(0);
   });
 
   test('leaves the orders of a suspended maker out of the book, and they are read anew before they are ACTIVE in it', async () => {
