@@ -138,10 +138,4 @@ describe('the report of an order', () => {
     const readRecords = async () => new Map();
     expect(await readFacts({ readRecords }, { topic: 'log', partition: 0 }, [entry({})])).toBeUndefined();
   });
-
-  test('says how many of the maker’s writes it may not show yet', async () => {
-    const found = { submitted, entries: [entry({})], facts: new Map([[1n, { fact: submitted, loggedAtMs: 1 }]]) };
-    expect((await find({ ...found, lag: 2 })).headers).toMatchObject({ 'X-Read-Lag': '2' });
-    expect((await find({ ...found, lag: 0 })).headers).not.toHaveProperty('X-Read-Lag');
-  });
 });

@@ -100,25 +100,6 @@ const changesOf = (events: readonly string[]) =>
   events.flatMap((text) => /^id: (\d+):.*\nevent: change/.exec(text)?.[1] ?? []);
 
 describe('a stream', () => {
-  test('begins with its snapshot, and tells each change once, with the event before it', async () => {
-    const { happen, open, streams } = openStreams();
-    happen(3);
-    const { events } = open(undefined, 4n);
-    expect(events[0]).toBe('id: 4\nevent: snapshot\ndata: {}\n\n');
-    happen(5, 6);
-    await until(() => changesOf(events).length === 2);
-    happen(8);
-    await until(() => changesOf(events).length === 3);
-    expect(changesOf(events)).toEqual(['5', '6', '8']);
-    const chain = events.flatMap(
-      (text) => /^id: (.*)\nevent: change\ndata: \{"after":"(.*?)"/.exec(text)?.slice(1, 3) ?? [],
-    );
-    expect(chain.filter((_, n) => n % 2 === 1)).toEqual(['4', chain[0], chain[2]]);
-    streams.stop();
-    expect(events.at(-1)).toBe('event: end\ndata: {"reason":"stopping"}\n\n');
-    expect(streams.count()).toBe(0);
-  });
-
   test('tells a history of many pages', async () => {
     const { happen, open, streams } = openStreams();
     happen(...Array.from({ length: 250 }, (_, n) => n));
@@ -126,14 +107,6 @@ describe('a stream', () => {
     await until(() => changesOf(events).length === 250);
     expect(events.some((text) => text.includes('snapshot'))).toBe(false);
     streams.stop();
-  });
-
-  test('has no clock of facts that it has not told, as of a maker in quarantine', async () => {
-    const { happen, open } = openStreams({ endsBefore: 1n });
-    happen(3);
-    const { events } = open(0n);
-    await until(() => events.filter((text) => text.startsWith(': waiting')).length > 20);
-    expect(events.filter((text) => text.startsWith('event: clock'))).toEqual([]);
   });
 
   test('ends with the reason where its client does not read, or comes back too late', async () => {
