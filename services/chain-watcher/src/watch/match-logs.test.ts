@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ChainLog } from '@makerbook/chain';
 import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { matchLogs, Touched } from './match-logs.js';
+import { matchLogs } from './match-logs.js';
 import { WatchedSet } from './watched-set.js';
 
 const accountOf = (byte: string): Address => `0x${byte.repeat(20)}`;
@@ -68,13 +68,10 @@ const causeAt = (logIndex: number) => ({ kind: 'log', transactionHash: hashOf('8
 
 describe('what a log touches', () => {
   test.each<[string, ChainLog, object]>([
-    ['a Transfer from a maker: its pair', transfer(token, maker, stranger), { pairs: [pair] }],
-    ['a Transfer to a maker: its pair', transfer(token, stranger, maker), { pairs: [pair] }],
     ['a Transfer between makers: both pairs', transfer(token, maker, other), { pairs: [pair, otherPair] }],
     ['a Transfer between others: nothing', transfer(token, stranger, protocol), {}],
     ['a Transfer of a token that the maker does not sell: nothing', transfer(second, other, stranger), {}],
     ['a Transfer of a token that nobody sells: nothing', transfer(unsold, maker, other), {}],
-    ['an Approval for the protocol: the pair', approval(token, maker, protocol), { pairs: [pair] }],
     ['an Approval for anybody else: nothing', approval(token, maker, stranger), {}],
     ['an Approval by somebody else: nothing', approval(token, stranger, protocol), {}],
     ['a Deposit: the pair', log(token, [eventTopics.deposit, word(maker)]), { pairs: [pair] }],
@@ -83,16 +80,6 @@ describe('what a log touches', () => {
       'a fill: the order, its pair and its nonce',
       fill(protocol),
       { orders: [[maker, hash]], pairs: [pair], makers: [maker] },
-    ],
-    [
-      'a cancellation: the order, its pair and its nonce',
-      log(protocol, [eventTopics.orderCancelled, word(maker), hashOfSecond]),
-      { orders: [[maker, hashOfSecond]], pairs: [[maker, second]], makers: [maker] },
-    ],
-    [
-      'a cancellation of all orders: the maker',
-      log(protocol, [eventTopics.allOrdersCancelled, word(other)]),
-      { makers: [other] },
     ],
     ['a fill of an order that is not open: nothing', fill(protocol, hashOf('44')), {}],
     ['a fill that another contract tells of: nothing', fill(stranger), {}],
@@ -132,41 +119,6 @@ describe('what a log touches', () => {
       },
       { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), ...none, fills: [] },
     ]);
-  });
-
-  test('is widened to all of each maker that is touched, and to nobody else', () => {
-    const touched = touchedBy([transfer(token, maker, stranger, 1)]);
-    touched.widen();
-    expect([...touched.makers.values()]).toEqual([
-      {
-        maker,
-        cause: causeAt(1),
-        nonce: true,
-        tokens: new Set([token, second]),
-        orders: new Set([hash, hashOfSecond]),
-        signatures: new Map(),
-        fills: [],
-      },
-    ]);
-  });
-
-  test('is of a wallet each order that it has a say in, with its signature, whatever else is read of the maker', () => {
-    const mixed = new WatchedSet();
-    for (const [orderHash, walletSignature] of [[hash, '0x5161'] as const, [hashOfSecond, null] as const]) {
-      mixed.add({ orderHash, maker, makingToken: token, expiresAtSeconds: 2 ** 31, walletSignature }, undefined);
-    }
-    const wallet = mixed.findMaker(maker);
-    if (wallet === undefined) throw new Error('the maker is watched');
-    const [touched, whole] = [new Touched(mixed), new Touched(mixed)];
-    touched.wallet(wallet, { kind: 'read', occasion: 'SWEEP' });
-    whole.whole(wallet, { kind: 'read', occasion: 'SWEEP' }, false);
-    const asked = {
-      nonce: true,
-      tokens: new Set([token]),
-      orders: new Set([hash]),
-      signatures: new Map([[hash, '0x5161']]),
-    };
-    for (const { makers } of [touched, whole]) expect(makers.get(maker)).toMatchObject(asked);
   });
 
   test('is told of every fill of a maker whom the service knows, of orders that are not open too', () => {
