@@ -146,4 +146,15 @@ describe('a replacement', () => {
     const anew = await signOrder(maker, { nonce: '0x1' });
     expect(await replace([goneBy(order)], [anew])).toMatchObject({ status: 200 });
   });
+
+  test('happens once, however many replace the same order', async () => {
+    const order = await place();
+    const fresh = await Promise.all(Array.from({ length: 8 }, () => signOrder(maker)));
+    const answers = await Promise.all(fresh.map((each) => replace([goneBy(order)], [each])));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status, headers } of answers.filter((each) => each.status !== 200)) {
+      expect([503, 404]).toContain(status);
+      if (status === 503) expect(headers.get('retry-after')).toBe('2');
+    }
+  });
 });

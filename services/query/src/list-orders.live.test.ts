@@ -116,6 +116,20 @@ describe('a maker’s list', () => {
   });
 });
 
+test('a maker reads his own writes within a second, or sees how many of them the list does not show yet', async () => {
+  const [old] = await running.projector.place(wallet);
+  await running.projector.project();
+  await running.projector.place(wallet, { count: 3 });
+  if (old !== undefined) await running.projector.cancel(old);
+  const startedAt = Date.now();
+  const response = await getSigned();
+  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(950);
+  expect(response.headers.get('x-read-lag')).toBe('4');
+  expect(await hashesOf(response)).toEqual([old?.orderHash]);
+  await running.projector.project();
+  expect(await hashesOf(await getSigned())).toHaveLength(3);
+});
+
 test('a service that starts while the log is away answers: alive, not ready, 503 that may be tried again', async () => {
   const alone = await openTestQuery({ KAFKA_BROKERS: '127.0.0.1:1' });
   try {
