@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { startAnvil } from '@makerbook/parts';
+import { JsonRpcProvider } from 'ethers';
 import { deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
@@ -8,22 +9,38 @@ import { readStackEnvironment } from './stack-env.js';
 const ownSigner = `0x${'51'.repeat(20)}`;
 const elsewhere = `0x${'ab'.repeat(20)}`;
 const chain = await startAnvil();
-afterAll(() => chain.stop());
+const other = await startAnvil({ blockTimeSeconds: 1 });
+afterAll(() => Promise.all([chain.stop(), other.stop()]));
 
 const provide = (environment: Record<string, string>) =>
   provideContracts(readStackEnvironment(environment), chain.rpcUrl, ownSigner);
+const deploy = (rpcUrl: string, serviceName = 'Makerbook') =>
+  deployContracts({ rpcUrl, serviceName, quoteSigners: [ownSigner, TEST_QUOTE_SIGNER] });
 
 describe('the contracts of the services', () => {
-  test('are those that were deployed', async () => {
-    const options = { rpcUrl: chain.rpcUrl, serviceName: 'Makerbook', quoteSigners: [ownSigner, TEST_QUOTE_SIGNER] };
-    expect(await provide({})).toEqual(await deployContracts(options));
+  test('are at the same addresses on every chain, and are found instead of deployed again', async () => {
+    const first = await provide({});
+    expect(await deploy(other.rpcUrl)).toEqual(first);
+    const rpc = new JsonRpcProvider(chain.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+    const blocks = await rpc.getBlockNumber();
+    expect(await deploy(chain.rpcUrl)).toEqual(first);
+    expect(await rpc.getBlockNumber()).toBe(blocks);
+    for (const address of [first.limitOrderProtocol, first.navigator, first.multicall]) {
+      expect((await rpc.getCode(address)).length).toBeGreaterThan(100);
+    }
+    rpc.destroy();
+  });
+
+  test('are others for another service name', async () => {
+    const second = await deploy(chain.rpcUrl, 'Otherbook');
+    expect(second.limitOrderProtocol).not.toBe((await provide({})).limitOrderProtocol);
   });
 
   test.each([
     ['LIMIT_ORDER_PROTOCOL_ADDRESS', 'limitOrderProtocol'],
     ['MULTICALL_ADDRESS', 'multicall'],
     ['NAVIGATOR_ADDRESS', 'navigator'],
-  ] as const)('except the one that %s gives', async (setting, contract) => {
+  ] as const)('are those that were deployed, except the one that %s gives', async (setting, contract) => {
     const deployed = await provide({});
     expect(await provide({ [setting]: elsewhere })).toEqual({ ...deployed, [contract]: elsewhere });
   });
