@@ -3,15 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { endWithUsage, readOptions } from '@makerbook/settings';
 import { readWhole } from '../kit/read-values.js';
-import {
-  type BenchOptions,
-  type Figure,
-  formatFigures,
-  isMissed,
-  readReport,
-  recordReport,
-  writeReport,
-} from './report.js';
+import { type BenchOptions, type Figure, formatFigures, isMissed, recordFigures } from './report.js';
 
 /** Runs one bench, or each in a process of its own so that none warms up or litters another, and prints the figures. */
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readonly Figure[]>>> = {
@@ -43,27 +35,19 @@ const { values, name } = readOptions(
 );
 if (values.quick && values.record) endWithUsage(USAGE, 'the figures of a quick run are not recorded');
 const one = name === undefined ? undefined : benches[name];
-const figures = name === undefined || one === undefined ? await runAll() : await runOne(name, one);
-if (values.check && figures.some(isMissed)) process.exitCode ||= 3;
+if (name === undefined || one === undefined) await runAll();
+else await runOne(name, one);
 
-async function runOne(
-  wanted: string,
-  bench: (options: BenchOptions) => Promise<readonly Figure[]>,
-): Promise<readonly Figure[]> {
+async function runOne(wanted: string, bench: (options: BenchOptions) => Promise<readonly Figure[]>): Promise<void> {
   const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
   const measured = await bench({ isQuick: values.quick, against: values.against, minutes });
-  const report = writeReport(wanted, values.quick, measured);
-  if (values.record) recordReport(report);
+  if (values.record) recordFigures(wanted, measured);
   console.log(`\n${formatFigures(measured)}`);
-  return measured;
+  if (values.check && measured.some(isMissed)) process.exitCode ||= 3;
 }
 
-async function runAll(): Promise<readonly Figure[]> {
-  const all: Figure[] = [];
-  const failed: string[] = [];
+async function runAll(): Promise<void> {
   let child: ChildProcess | undefined;
-  const entry = fileURLToPath(import.meta.url);
-  const options = process.argv.slice(2).filter((word) => word !== '--check');
   let isStopping = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -73,16 +57,11 @@ async function runAll(): Promise<readonly Figure[]> {
   }
   for (const bench of Object.keys(benches)) {
     console.log(`\n== ${bench}`);
-    child = spawn(process.execPath, [entry, bench, ...options], { stdio: 'inherit' });
+    child = spawn(process.execPath, [fileURLToPath(import.meta.url), bench, ...process.argv.slice(2)], {
+      stdio: 'inherit',
+    });
     const [code] = await once(child, 'exit');
     if (isStopping) process.exit(1);
-    if (code !== 0) failed.push(bench);
-    else all.push(...readReport(bench).figures.map((each) => ({ ...each, name: `${bench}: ${each.name}` })));
+    if (code !== 0) process.exitCode = code === 3 ? (process.exitCode ?? 3) : 1;
   }
-  console.log(`\n== all\n${formatFigures(all)}`);
-  if (failed.length > 0) {
-    console.error(`failed: ${failed.join(', ')}`);
-    process.exitCode = 1;
-  }
-  return all;
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, round } from '../kit/summarise.js';
@@ -40,20 +40,6 @@ export interface Figure {
   readonly isMet?: boolean;
 }
 
-/** What `.bench/<name>.json` holds. */
-export interface Report {
-  readonly bench: string;
-  readonly finishedAt: string;
-  /** Ends with a `+` where the checkout has other changes than in RESULTS.md. */
-  readonly commit: string;
-  readonly isQuick: boolean;
-  readonly cores: number;
-  readonly node: string;
-  /** The load average of the last minute, other work included. */
-  readonly load: number;
-  readonly figures: readonly Figure[];
-}
-
 /** A change may cost this much more than the checkout that it is compared with: ratios differ by a few hundredths between runs. */
 export const AGAINST_GOAL: Goal = { ratioMax: 1.1 };
 
@@ -91,33 +77,22 @@ export function isMissed({ goal, isMet }: Figure): boolean {
   return isMet === false && goal !== undefined && !('referenceMin' in goal);
 }
 
-/** Ignored by git. */
-const BENCH_FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
 const RESULTS = 'test/src/bench/RESULTS.md';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Writes `.bench/<name>.json` for whoever compares runs. */
-export function writeReport(bench: string, isQuick: boolean, figures: readonly Figure[]): Report {
-  mkdirSync(BENCH_FOLDER, { recursive: true });
-  const report: Report = {
-    bench,
-    finishedAt: new Date().toISOString(),
-    commit: readCommit(),
-    isQuick,
-    cores: availableParallelism(),
-    node: process.version,
-    load: round(loadavg()[0] ?? 0, 1),
-    figures,
-  };
-  writeFileSync(join(BENCH_FOLDER, `${bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
-  return report;
+/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
+export function recordFigures(bench: string, figures: readonly Figure[]): void {
+  const file = join(ROOT, RESULTS);
+  const heading = `## ${bench}, ${availableParallelism()} cores`;
+  const [head = '', ...sections] = readFileSync(file, 'utf8')
+    .trimEnd()
+    .split(/\n\n(?=## )/);
+  const section = `${heading}\n\n${new Date().toISOString().slice(0, 10)}, commit ${readCommit()}.\n\n${formatFigures(figures)}`;
+  const others = sections.filter((one) => !one.startsWith(`${heading}\n`));
+  writeFileSync(file, `${[head, section, ...others].join('\n\n')}\n`);
 }
 
-/** @throws Error where the bench has not been run */
-export function readReport(bench: string): Report {
-  return JSON.parse(readFileSync(join(BENCH_FOLDER, `${bench}.json`), 'utf8')) as Report;
-}
-
+/** Ends with a `+` where the checkout has other changes than in RESULTS.md. */
 function readCommit(): string {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim();
   try {
@@ -127,18 +102,6 @@ function readCommit(): string {
     // Neither a clone nor a worktree.
     return '–';
   }
-}
-
-/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
-export function recordReport({ bench, finishedAt, commit, cores, figures }: Report): void {
-  const file = join(ROOT, RESULTS);
-  const heading = `## ${bench}, ${cores} cores`;
-  const [head = '', ...sections] = readFileSync(file, 'utf8')
-    .trimEnd()
-    .split(/\n\n(?=## )/);
-  const section = `${heading}\n\n${finishedAt.slice(0, 10)}, commit ${commit}.\n\n${formatFigures(figures)}`;
-  const others = sections.filter((one) => !one.startsWith(`${heading}\n`));
-  writeFileSync(file, `${[head, section, ...others].join('\n\n')}\n`);
 }
 
 /** The figures as a table in Markdown. */

@@ -39,8 +39,6 @@ export interface ReceivedSpan extends z.infer<typeof span> {
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-export type SpanReceiver = Awaited<ReturnType<typeof receiveSpans>>;
-
 /** A collector of OpenTelemetry's: takes spans over OTLP/HTTP, and keeps them. */
 export async function receiveSpans() {
   const received: ReceivedSpan[] = [];
