@@ -2,7 +2,7 @@ import { type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbo
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
 import type { TestMaker } from '../kit/open-maker.js';
-import type { Attempt, Finding, OrderHistory } from './judge-orders.js';
+import type { Attempt, OrderHistory } from './judge-orders.js';
 
 export interface LoadMaker {
   readonly address: Address;
@@ -14,10 +14,6 @@ export interface LoadMaker {
   nonce(): bigint;
   /** The nonce when it was last looked at, and since when it is so. */
   seen: { readonly nonce: bigint; readonly sinceMs: number } | undefined;
-  /** It has sent a transaction that cancels all of its orders, and does not know that it was mined. */
-  mayCancelAll: boolean;
-  /** What it placed before this time, by `performance.now()`, its switch may cancel. */
-  switchedMs: number;
   /** One transaction at a time: a wallet numbers them. */
   isMoving: boolean;
 }
@@ -27,9 +23,6 @@ export interface LoadState {
   readonly chance: Chance;
   readonly makers: readonly LoadMaker[];
   readonly orders: OrderHistory[];
-  /** Hashes of orders that may have ended by a fill or a cancel on the chain, or by their nonce. */
-  readonly touched: Set<string>;
-  readonly findings: Finding[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
   count(
     kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'BEAT' | 'chain',
@@ -42,11 +35,7 @@ const LIFE_SECONDS = 10 * 86_400;
 /** Indices into the stack's tokens: a plain one, and the wrapped native one. */
 export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
-/** What was cancelled while Postgres was away is listed until Postgres is back, after 20 s at most, and has caught up. */
-const FOLDED_MS_MAX = 60_000;
 const SWITCH_SECONDS = [2, 10] as const;
-/** A switch works by the log's clock, which stands still while no block is processed. */
-const SWITCHED_MS_MAX = 60_000;
 /**
  * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
  * the nonce then counts as one that never came.
@@ -55,7 +44,7 @@ const NONCE_SETTLES_MS = 60_000;
 
 /** The requests of a maker. Each resolves when it was answered or given up. */
 export function openRequests(state: LoadState) {
-  const { chance, makers, orders, touched } = state;
+  const { chance, makers, orders } = state;
 
   async function post(together: readonly OrderHistory[], { client }: LoadMaker): Promise<void> {
     let duplicate: number | undefined;
@@ -88,7 +77,6 @@ export function openRequests(state: LoadState) {
         const { owner, wasAhead: isAhead = false } = drawn[index] ?? {};
         // By blocks that a watcher has not read yet, a nonce that was just raised is ahead, too.
         const wasAhead = isAhead || (owner !== undefined && isNonceNew(owner));
-        if (wasAhead) touched.add(each.orderHash);
         return { signed: each, request, wasAhead, posts: [], cancels: [] };
       });
       orders.push(...together);
@@ -130,7 +118,7 @@ export function openRequests(state: LoadState) {
     replace: (owner: LoadMaker) => replaceSome(owner, state),
     cap: (owner: LoadMaker) => capSome(owner, state),
     beat: (owner: LoadMaker) => beat(owner, state),
-    list: (owner: LoadMaker) => checkList(owner, state),
+    list: (owner: LoadMaker) => list(owner, state),
   };
 }
 
@@ -152,9 +140,8 @@ async function replaceSome(owner: LoadMaker, state: LoadState): Promise<void> {
 }
 
 async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], state: LoadState): Promise<void> {
-  const { chance, orders, touched } = state;
+  const { chance, orders } = state;
   const signed = await owner.maker.sign({ ...drawTerms(chance), nonce: owner.nonce() });
-  if (isNonceNew(owner)) touched.add(signed.orderHash);
   const replaces = gone.map((order) => order.signed.orderHash);
   const placed: OrderHistory = { signed, request: orders.length, wasAhead: false, replaces, posts: [], cancels: [] };
   orders.push(placed);
@@ -183,7 +170,6 @@ async function capSome({ client, maker }: LoadMaker, { chance, count }: LoadStat
 
 /** Sets the maker's switch. Where no other heartbeat follows in time, it cancels what the maker has placed by then. */
 async function beat(owner: LoadMaker, { chance, count }: LoadState): Promise<void> {
-  owner.switchedMs = performance.now() + SWITCHED_MS_MAX;
   const cancelAt = Math.floor(Date.now() / 1000) + chance.between(...SWITCH_SECONDS);
   const { outcome } = await attemptOf(() => owner.client.sendHeartbeat(cancelAt).then(() => 'set'));
   count('BEAT', outcome);
@@ -204,38 +190,12 @@ export function drawTerms(chance: Chance) {
   };
 }
 
-/** A list that does not say that it is behind shows what was answered before. */
-async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
-  const { orders: own, client } = owner;
-  const isSurelyOpen = ({ signed, posts, cancels }: OrderHistory) =>
-    posts.some(({ outcome, beganAtMs }) => outcome === 'stored' && beganAtMs > owner.switchedMs) &&
-    cancels.length === 0 &&
-    !state.touched.has(signed.orderHash) &&
-    !owner.mayCancelAll &&
-    BigInt(signed.order.nonce) === owner.nonce();
-  const open = own.filter(isSurelyOpen);
-  const isSurelyFolded = ({ outcome, endedAtMs }: Attempt) =>
-    outcome === 'CANCELLED' && endedAtMs < performance.now() - FOLDED_MS_MAX;
-  const gone = own.filter(({ cancels }) => cancels.some(isSurelyFolded));
-  const attempt = await attemptOf(async () => {
-    const { records, readLag } = await client.listOrders();
-    if (readLag !== 0) return 'behind';
-    const listed = new Set(records.map(({ orderHash }) => orderHash));
-    // What somebody asked to end meanwhile may be gone already.
-    const missing = open.filter((order) => isSurelyOpen(order) && !listed.has(order.signed.orderHash));
-    const kept = gone.filter(({ signed }) => listed.has(signed.orderHash));
-    for (const { signed } of [...missing, ...kept]) {
-      const what = listed.has(signed.orderHash) ? 'has it after CANCELLED' : 'lacks it after 200';
-      const text = `${signed.orderHash}: a list that is not behind ${what}`;
-      state.findings.push({ wrong: 'lost', text, atMs: performance.now() });
-    }
-    return 'listed';
-  });
-  const isAnswered = attempt.outcome === 'listed' || attempt.outcome === 'behind';
-  state.count('GET', attempt.outcome, isAnswered ? attempt.beganAtMs : undefined);
+async function list({ client }: LoadMaker, { count }: LoadState): Promise<void> {
+  const { outcome, beganAtMs } = await attemptOf(() => client.listOrders().then(() => 'listed'));
+  count('GET', outcome, outcome === 'listed' ? beganAtMs : undefined);
 }
 
-/** Notes that these orders are being cancelled, for a list may lack them from now on; `settle` notes what came of it. */
+/** Notes that these orders are being cancelled; `settle` notes what came of it. */
 function beginCancels(orders: readonly OrderHistory[]) {
   const nowMs = performance.now();
   const pending: Attempt = { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };

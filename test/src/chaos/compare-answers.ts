@@ -13,11 +13,11 @@ import {
 import type { Load } from './put-load-on.js';
 
 /**
- * Compares every answer that the makers got with the log, the rows, the feed and the lists. To be asked while nothing is
+ * Compares every answer that the makers got with the log, the rows and the lists. To be asked while nothing is
  * appended and every list answers.
  */
 export async function compareAnswers(
-  { orders, makers, findings }: Load,
+  { orders, makers }: Load,
   feed: FollowedOrders,
   postgres: Postgres,
   partitions: number,
@@ -49,25 +49,17 @@ export async function compareAnswers(
       if (said !== undefined) misquoted.set(orderHash, [...(misquoted.get(orderHash) ?? []), said]);
     }
   }
-  const entries = feed.book().entries;
   const foundOf = (orderHash: string): FoundOrder => ({
     inLog: submitted.has(orderHash),
     cancelledInLog: cancelled.has(orderHash),
     opened: opened.get(orderHash) ?? 0,
     removed: removed.get(orderHash) ?? 0,
     isOpen: open.has(orderHash),
-    isCapped: (open.get(orderHash)?.capped_until ?? 0n) > 0n,
     listed: listed.get(orderHash) ?? 0,
     misquoted: misquoted.get(orderHash) ?? [],
-    inFeed: entries.has(orderHash),
   });
-  const inBook = [...entries].filter(([, { order }]) => addresses.has(order.maker)).map(([orderHash]) => orderHash);
-  const strangers = [...submitted, ...cancelled, ...listed.keys(), ...inBook].filter(
-    (orderHash) => !signedOf.has(orderHash),
-  );
+  const strangers = [...submitted, ...cancelled, ...listed.keys()].filter((orderHash) => !signedOf.has(orderHash));
   return [
-    // A list is compared with what the feed says of the order in the end.
-    ...findings.map((finding) => ({ ...finding, text: `${finding.text}; ${feed.last(finding.text.slice(0, 66))}` })),
     ...orders.flatMap((order: OrderHistory) => judgeOrder(order, foundOf(order.signed.orderHash))),
     ...judgeRequests(orders, (orderHash) => submitted.has(orderHash)),
     ...judgeReplacements(

@@ -25,10 +25,8 @@ const open: FoundOrder = {
   isOpen: true,
   listed: 1,
   misquoted: [],
-  isCapped: false,
-  inFeed: true,
 };
-const gone = { ...open, removed: 1, isOpen: false, listed: 0, inFeed: false };
+const gone = { ...open, removed: 1, isOpen: false, listed: 0 };
 const nowhere = { ...gone, inLog: false, opened: 0, removed: 0 };
 
 const asked = (posts: Attempt[], cancels: Attempt[] = [], orderHash = '0x1', request = 0): OrderHistory => ({
@@ -45,14 +43,12 @@ test.each<[string, OrderHistory, FoundOrder, string[]]>([
   ['200, and it was never opened', asked([stored]), { ...open, opened: 0 }, ['lost']],
   ['200, and it vanished', asked([stored]), { ...gone, removed: 0 }, ['lost']],
   ['200, and the list lacks it', asked([stored]), { ...open, listed: 0 }, ['lost']],
-  ['200, and the feed lacks it', asked([stored]), { ...open, inFeed: false }, ['lost']],
-  ['200, and a cap withholds what the feed has', asked([stored]), { ...open, isCapped: true }, ['invented']],
   ['CANCELLED, and the log lacks that', asked([stored], [cancelled]), gone, ['lost']],
   ['CANCELLED, and it is open', asked([stored], [cancelled]), { ...open, cancelledInLog: true }, ['lost']],
   ['NOT_FOUND, and it is open', asked([stored], [notFound]), open, ['lost']],
   ['a refusal, and it is open', asked([refused]), open, ['invented']],
   ['nothing, and it is cancelled', asked([stored]), { ...gone, cancelledInLog: true }, ['invented']],
-  ['200, and it is removed and in the feed', asked([stored]), { ...gone, inFeed: true }, ['invented']],
+  ['200, and it is removed and listed', asked([stored]), { ...gone, listed: 1 }, ['invented']],
   ['200, and it is opened twice', asked([stored]), { ...open, opened: 2 }, ['doubled']],
   ['200, and it is listed otherwise', asked([stored]), { ...open, misquoted: ['ACTIVE'] }, ['invented']],
   ['200, and it is listed twice', asked([stored]), { ...open, listed: 2 }, ['doubled']],

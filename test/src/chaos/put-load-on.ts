@@ -7,7 +7,7 @@ import { beginAtPace } from '../kit/generate-load.js';
 import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import { valueAt } from '../simulation/chain/keep-chain.js';
 import { drawTerms, type LoadMaker, type LoadState, openRequests, TOKENS } from './ask-service.js';
-import type { Finding, OrderHistory } from './judge-orders.js';
+import type { OrderHistory } from './judge-orders.js';
 import type { ChaosBed } from './open-bed.js';
 
 export type Load = Awaited<ReturnType<typeof putLoadOn>>;
@@ -54,8 +54,6 @@ export async function putLoadOn(
     chance,
     makers,
     orders: [],
-    touched: new Set(),
-    findings: [],
     count(kind, outcome, beganAtMs = 0) {
       tally[`${kind} ${outcome}`] = (tally[`${kind} ${outcome}`] ?? 0) + 1;
       if (beganAtMs > (answered[kind]?.beganAtMs ?? 0)) answered[kind] = { beganAtMs, endedAtMs: performance.now() };
@@ -73,8 +71,6 @@ export async function putLoadOn(
   return {
     orders: state.orders as readonly OrderHistory[],
     makers,
-    /** What a list that does not say that it is behind lacked, or held too much. */
-    findings: state.findings as readonly Finding[],
     tally,
     /** The last-begun request of the kind that was answered with 200, by `performance.now()`. */
     answered: (kind: 'POST' | 'GET') => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
@@ -101,23 +97,19 @@ async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker
     orders: [],
     nonce,
     seen: undefined,
-    mayCancelAll: false,
-    switchedMs: 0,
     isMoving: false,
   };
 }
 
 /** Moves funds, fills or cancels on the chain. Some transactions fail, and some are never mined. */
 async function moveOnChain(owner: LoadMaker, state: LoadState): Promise<void> {
-  const { chance, touched } = state;
+  const { chance } = state;
   const { maker } = owner;
   if (owner.isMoving) return;
   const what = chance.pickWeighted(moves);
   const token = chance.pick(TOKENS);
   const amount = BigInt(chance.between(1, 100));
   const order = chance.pickAny(owner.orders.filter(({ posts }) => posts.length > 0))?.signed;
-  if (order !== undefined && (what === 'fill' || what === 'cancelOnChain')) touched.add(order.orderHash);
-  if (what === 'cancelAll') return cancelAll(owner, state);
   const move = {
     spend: () => maker.spend(chance.oneIn(4) ? FUNDS / 2n : amount, token),
     mint: () => maker.mint(amount, token),
@@ -127,18 +119,9 @@ async function moveOnChain(owner: LoadMaker, state: LoadState): Promise<void> {
     approveNothing: () => maker.approve(0n, token),
     fill: async () => order && maker.fill(order, chance.oneIn(2) ? BigInt(order.order.making.amount) : 1n),
     cancelOnChain: async () => order && maker.cancelOnChain(order),
+    cancelAll: maker.cancelAllOnChain,
   }[what];
   await send(owner, state, move);
-}
-
-/** Its orders are all gone with the next nonce; whether it was mined it may never know. */
-async function cancelAll(owner: LoadMaker, state: LoadState): Promise<void> {
-  const before = owner.nonce();
-  owner.mayCancelAll = true;
-  const outcome = await send(owner, state, owner.maker.cancelAllOnChain);
-  const deadline = performance.now() + CHAIN_TIMEOUT_MS;
-  while (outcome === 'mined' && owner.nonce() === before && performance.now() < deadline) await pause(100);
-  if (owner.nonce() > before) owner.mayCancelAll = false;
 }
 
 /** An order that is filled or cancelled on the chain before it is posted. */
@@ -147,7 +130,7 @@ async function spoil(
   state: LoadState,
   post: (owner: LoadMaker, signed: SignedOrder) => Promise<void>,
 ): Promise<void> {
-  const { chance, touched } = state;
+  const { chance } = state;
   const { maker } = owner;
   if (owner.isMoving) return;
   owner.isMoving = true;
@@ -155,7 +138,6 @@ async function spoil(
   const part = chance.pick([1n, terms.amount]);
   const isCancelled = chance.oneIn(3);
   const signed = await maker.sign({ ...terms, nonce: owner.nonce() });
-  touched.add(signed.orderHash);
   await send(owner, state, () => (isCancelled ? maker.cancelOnChain(signed) : maker.fill(signed, part)));
   await post(owner, signed);
 }

@@ -103,7 +103,7 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
       (found) => ({ failure: undefined, ...found }),
       (error: Error) => ({
         failure: error.message,
-        findings: load.findings,
+        findings: [],
         differences: [],
         held: 0,
         capped: 0,
