@@ -456,34 +456,26 @@ describe('the documents at the base URL', () => {
     await eventually(async () => (await maker.client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
   });
 
-  test('have a panel: what it loads lets a wallet of the browser place, list and cancel', async () => {
-    const { tokens, ...service } = stack.addresses;
-    const [making, taking] = tokens.map(({ address }) => ({ token: address, amount: 100n })) as [Amount, Amount];
-    const maker = await funded();
-    const request = (call: WalletCall) => answerAsWallet(maker.wallet, service.chainId, call);
-    const client = createClient({ ...service, signer: await new BrowserProvider({ request }).getSigner() });
-    const order = await client.signOrder({ making, taking, expiresAt: 0xffffffff });
-    expect(await client.placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
-    expect((await client.listOrders()).records).toMatchObject([{ orderHash: order.orderHash }]);
-    const { orderHash } = order;
-    expect(await client.cancelOrders([{ orderHash, salt: order.order.salt }])).toEqual([
-      { orderHash, status: 'CANCELLED' },
-    ]);
-    expect((await client.listOrders()).records).toEqual([]);
-  });
-
   (isOwnStack ? test : test.skip)(
-    'have a panel that prepares a maker on a local stack, so that its first order becomes ACTIVE',
+    'have a panel that prepares a maker on a local stack, whose wallet then places, lists and cancels',
     async () => {
       const { baseUrl, tokens, ...service } = stack.addresses;
       const told = await (await fetch(`${baseUrl}/local/stack.json`)).json();
       expect(told).toEqual({ folder: stack.folder, tokens });
-      const client = createClient({ ...service, baseUrl, signer: Wallet.createRandom().privateKey as `0x${string}` });
+      const wallet = Wallet.createRandom();
+      const request = (call: WalletCall) => answerAsWallet(wallet, service.chainId, call);
+      const client = createClient({ ...service, baseUrl, signer: await new BrowserProvider({ request }).getSigner() });
       const answer = await fetch(`${baseUrl}/local/makers/${await client.maker()}`, { method: 'PUT' });
       expect(answer.status).toBe(200);
       const [making, taking] = tokens.map(({ address }) => ({ token: address, amount: 100n })) as [Amount, Amount];
-      await client.placeOrders([await client.signOrder({ making, taking, expiresAt: 0xffffffff })]);
+      const order = await client.signOrder({ making, taking, expiresAt: 0xffffffff });
+      expect(await client.placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
       await eventually(async () => (await client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
+      const { orderHash } = order;
+      expect(await client.cancelOrders([{ orderHash, salt: order.order.salt }])).toEqual([
+        { orderHash, status: 'CANCELLED' },
+      ]);
+      expect((await client.listOrders()).records).toEqual([]);
     },
   );
 });

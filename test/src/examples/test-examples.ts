@@ -137,16 +137,6 @@ export function testExamples(whole: () => WholeStack): void {
     following.map((router) => wanted.filter((line) => !router.lines().includes(line)));
   const nothing = () => following.map(() => []);
 
-  test.each([...makers, ...routers, ...adapters].filter((command) => lackOf(command) === undefined))(
-    '%s says how to start the stack where none runs',
-    async (command) => {
-      const nowhere = { ...environment, MAKERBOOK_DATA: join(folder, 'nowhere') };
-      await expect(outputOf(command, nowhere)).rejects.toThrow(
-        /no stack runs here \(.*stack\.json is missing\): start it with `npm start`/,
-      );
-    },
-  );
-
   test('the first order of the README is stored, and refused when it is posted again', async () => {
     const [command = ''] = commandsIn('README.md', 'curl');
     const here = command.replace('http://127.0.0.1:8080', whole().stack.addresses.baseUrl);
