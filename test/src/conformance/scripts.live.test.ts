@@ -36,9 +36,10 @@ function run(script: string, ...words: string[]): Promise<End> {
   });
 }
 
-const names = [...commands.keys()];
+/** One of each program: the others are words of it. */
+const names = [...commands.keys()].filter((name) => !/^(log|parked|topics|rebuild|example:(?!maker$))/.test(name));
 
-test('the scripts are found', () => expect(names.length).toBeGreaterThan(20));
+test('the scripts are found', () => expect(names.length).toBeGreaterThan(15));
 
 test.concurrent.each(names)('%s: an unknown option is named, and refused', async (name) => {
   const { code, stdout, stderr } = await run(name, '--no-such-option');
