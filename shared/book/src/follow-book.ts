@@ -16,6 +16,8 @@ export interface FeedReader {
     readonly caughtUp: Promise<void>;
     /** The next offset to be read, by partition; empty until the partitions are known. */
     positions(): readonly bigint[];
+    /** When something came from where it reads, by `performance.now()`: a quiet feed is heard all the same. */
+    lastPollAtMs?(): number;
     stop(): Promise<void>;
   };
 }
@@ -42,6 +44,11 @@ export interface FollowedBook {
    * Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
    */
   staleSince(): number | undefined;
+  /**
+   * How long nothing came from where it is read, in milliseconds; Infinity before the first time, and undefined where the reader
+   * does not say it. A feed that is quiet is heard every few seconds; a connection that is dead is not.
+   */
+  silenceMs(): number | undefined;
   stop(): Promise<void>;
 }
 
@@ -69,6 +76,7 @@ export function followBook(
     entries: book.entries,
     clocks: book.clocks,
     staleSince: () => book.staleSince(following.positions().length),
+    silenceMs: () => following.lastPollAtMs && performance.now() - following.lastPollAtMs(),
     stop: () => following.stop(),
   };
 }

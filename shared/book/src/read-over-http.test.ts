@@ -39,6 +39,7 @@ test('reads the snapshot, then the stream, and goes on behind the last event tha
   const { asked, records, following } = follow(snapshot, stream);
   await following.caughtUp;
   expect(following.positions()).toEqual([0n, 1n]);
+  expect(following.lastPollAtMs?.()).toBeGreaterThan(0);
   await untilAsked(asked, 3);
   expect(asked).toEqual(['snapshot', 'stream?after=-,1:0', 'stream?after=-,2:0']);
   expect(records.map(({ key, headers }) => [key, headers['ce_id']])).toEqual([
@@ -57,6 +58,7 @@ test('asks again while the service is away or busy', async () => {
     away,
     snapshot,
   );
+  expect(following.lastPollAtMs?.()).toBe(-Infinity);
   await following.caughtUp;
   expect(asked.slice(0, 4)).toEqual(new Array(4).fill('snapshot'));
   await following.stop();

@@ -32,6 +32,10 @@ export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFee
       const stopping = new AbortController();
       const caughtUp = Promise.withResolvers<void>();
       let cursor = '';
+      let lastPollAtMs = Number.NEGATIVE_INFINITY;
+      const heard = () => {
+        lastPollAtMs = performance.now();
+      };
 
       /** Opens an answer, as soon as the service gives one. @throws Error where it refuses for good */
       async function open(path: string): Promise<AsyncGenerator<string>> {
@@ -43,7 +47,7 @@ export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFee
           const asked = fetch(`${baseUrl}/v0alpha/book/${path}`, { signal, ...(headers && { headers }) });
           const answer = await asked.catch(() => undefined).finally(() => clearTimeout(silence));
           stopping.signal.throwIfAborted();
-          if (answer?.ok && answer.body !== null) return readLines(answer.body, cut);
+          if (answer?.ok && answer.body !== null) return readLines(answer.body, heard, cut);
           if (answer !== undefined && answer.status !== 429 && answer.status < 500) throw await errorOf(answer);
           await pause(1_000 * Number(answer?.headers.get('retry-after') ?? 0) || RETRY_MS, stopping.signal);
         }
@@ -95,6 +99,7 @@ export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFee
         caughtUp: caughtUp.promise,
         positions: () =>
           cursor === '' ? [] : cursor.split(',').map((item) => BigInt(item.split(':')[0]?.replace('-', '0') ?? 0)),
+        lastPollAtMs: () => lastPollAtMs,
         stop: async () => {
           stopping.abort();
           await reading;
@@ -105,7 +110,11 @@ export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFee
 }
 
 /** The whole lines of a body, until it ends, is cut or falls silent. */
-async function* readLines(body: ReadableStream<Uint8Array>, cut: () => void): AsyncGenerator<string> {
+async function* readLines(
+  body: ReadableStream<Uint8Array>,
+  heard: () => void,
+  cut: () => void,
+): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   try {
@@ -114,6 +123,7 @@ async function* readLines(body: ReadableStream<Uint8Array>, cut: () => void): As
       const { done, value = '' } = await reader.read().catch(() => ({ done: true, value: '' }));
       clearTimeout(silence);
       if (done) return;
+      heard();
       const lines = (rest + value).split('\n');
       rest = lines.pop() ?? '';
       yield* lines;
