@@ -1,6 +1,6 @@
 /**
- * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It deploys an `OrderFiller`, unless
- * ORDER_FILLER names one, and on the local chain it makes the tokens that it pays with.
+ * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It takes the stack's `OrderFiller`, or the
+ * one that ORDER_FILLER names, or deploys one; and on the local chain it makes the tokens that it pays with.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { Contract, ContractFactory, JsonRpcProvider, MaxUint256, Wallet } from 'ethers';
@@ -9,6 +9,8 @@ export interface Stack {
   readonly baseUrl: string;
   readonly rpcUrl: string;
   readonly limitOrderProtocol: string;
+  /** Empty, or not there, where the stack has deployed no contracts. */
+  readonly orderFiller?: string;
   readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
 }
 
@@ -25,7 +27,7 @@ const TOKEN = [
   'function mint(address, uint256)',
 ];
 
-export async function openTaker({ rpcUrl, limitOrderProtocol }: Stack, tokenIn: string, tokenOut: string) {
+export async function openTaker({ rpcUrl, limitOrderProtocol, orderFiller }: Stack, tokenIn: string, tokenOut: string) {
   const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
   // Account 2 of anvil: everyone has its key.
   const key = process.env['TAKER_KEY'] ?? '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
@@ -36,7 +38,7 @@ export async function openTaker({ rpcUrl, limitOrderProtocol }: Stack, tokenIn: 
     await contract.waitForDeployment();
     return contract.getAddress();
   };
-  const filler = process.env['ORDER_FILLER'] ?? (await deploy());
+  const filler = process.env['ORDER_FILLER'] || orderFiller || (await deploy());
   const [paid, got] = [tokenIn, tokenOut].map((token) => new Contract(token, TOKEN, wallet)) as [Contract, Contract];
   const send = async (to: string, data: string) => (await wallet.sendTransaction({ to, data })).wait();
   await send(tokenIn, paid.interface.encodeFunctionData('mint', [wallet.address, 10n ** 24n]));
