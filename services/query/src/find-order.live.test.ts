@@ -67,3 +67,15 @@ test('while Postgres is away it cannot be answered, and the same request may com
   while (status === 503) [status, code] = await again();
   expect([status, code]).toEqual([404, 'not_found']);
 });
+
+test('operators are told at the ops port what a maker may do, and that nothing is known of an order', async () => {
+  const maker = wallet.address.toLowerCase();
+  const tell = async (path: string) => {
+    const answer = await fetch(`${running.opsUrl}${path}`);
+    return [answer.status, answer.status === 404 ? undefined : await answer.json()];
+  };
+  const limits = { openOrdersMax: 1000, ordersPerSecond: 100, ownLimits: [] };
+  expect(await tell(`/makers/${maker}`)).toMatchObject([200, { admission: 'ADMITTED', quarantine: null, ...limits }]);
+  expect(await tell(`/orders/0x${'02'.repeat(32)}`)).toEqual([404, undefined]);
+  expect(await tell(`/makers/${maker}0`)).toEqual([404, undefined]);
+});

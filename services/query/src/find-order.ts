@@ -30,7 +30,7 @@ export async function findOrder(request: ApiRequest, parts: FindOrderParts): Pro
   });
 }
 
-function describeOrder({ submitted, entries, facts }: FoundOrder): OrderReport {
+export function describeOrder({ submitted, entries, facts }: FoundOrder): OrderReport {
   const last = entries.findLast((entry) => entry.happened !== 'FILLED');
   if (last === undefined) throw new Error('an order that was found has a history');
   const { order, orderHash, signature, acceptedAtMs } = submitted;

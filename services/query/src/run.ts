@@ -44,6 +44,7 @@ import {
   streamOrders,
 } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
+import { tellOperators } from './tell-operators.js';
 
 /** The query service as it runs: the API listens on `port`. */
 export type Query = Awaited<ReturnType<typeof runQuery>>;
@@ -85,9 +86,11 @@ export function runQuery(
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
     await redis.waitUntilReady(REDIS_START_MS_MAX);
+    const rows = openReadModel(postgres);
     const ops = await serveOps(settings, {
       ready: () => judgeReadiness({ makers, postgres, redis: settings.REDIS_URL === '' ? undefined : redis }),
       serveMetrics,
+      tell: tellOperators(settings, { postgres, rows, log, makers }),
     });
     onStop(ops.stop);
     const wallets = openWallets({
@@ -98,7 +101,6 @@ export function runQuery(
     onStop(async () => wallets?.close());
     const nowMs = Date.now;
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
-    const rows = openReadModel(postgres);
     const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
     const streams = openStreams(settings, { log, rows, onError });
     const routes = [

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { opsSettings, SettingsOf } from '@makerbook/settings';
 import { metrics, type Telemetry } from '@makerbook/telemetry';
 import { type OpenServer, openServer } from './open-server.js';
+import { type Reply, toWire } from './reply.js';
+import { requestIdOf } from './serve-api.js';
 
 const bounds = { headerBytesMax: 16 * 1024, requestTimeoutMs: 10_000, drainMs: 1_000 };
 
@@ -18,6 +20,8 @@ export interface Ops extends Pick<Telemetry, 'serveMetrics'> {
   readonly live?: () => Health;
   /** False while work cannot be done: a dependency is missing, or state is still being caught up. */
   readonly ready: () => Health | Promise<Health>;
+  /** What operators may ask besides, by its path; undefined: nothing is there. */
+  readonly tell?: ((path: string) => Promise<Reply> | undefined) | undefined;
 }
 
 /**
@@ -72,17 +76,22 @@ function observeReadiness(judge: Ops['ready']): () => void {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { live, ready, serveMetrics }: Ops,
+  { live, ready, serveMetrics, tell }: Ops,
 ): Promise<void> {
-  switch (request.url?.split('?', 1)[0]) {
+  const path = request.url?.split('?', 1)[0] ?? '';
+  switch (path) {
     case '/livez':
       return write(response, live?.() ?? healthOf({}));
     case '/readyz':
       return write(response, await ready());
     case '/metrics':
       return serveMetrics(request, response);
-    default:
-      response.writeHead(404).end();
+    default: {
+      const reply = await tell?.(path);
+      if (reply === undefined) return void response.writeHead(404).end();
+      const { status, contentType, body } = toWire(reply, requestIdOf(request));
+      response.writeHead(status, { 'Content-Type': contentType }).end(body);
+    }
   }
 }
 

@@ -1,0 +1,73 @@
+import { topicNames } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal, type Ops, okJson, type Reply, unavailable } from '@makerbook/http';
+import type { Log } from '@makerbook/kafka';
+import { byteaOf, type ListState, type Postgres, type ReadModel, unlessAway } from '@makerbook/postgres';
+import type { Makers } from '@makerbook/whitelist';
+import type { QuerySettings } from './env.js';
+import { describeOrder } from './find-order.js';
+import { readOrderFrom } from './read-order.js';
+
+export interface ToldParts {
+  readonly postgres: Pick<Postgres, 'query'>;
+  readonly rows: Pick<ReadModel, 'readListState' | 'readOrderHistory' | 'readMakerHistory' | 'readNews'>;
+  readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
+  readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf' | 'cancelKeysOf'>;
+}
+
+const away = unavailable('the store of orders does not answer; try again');
+
+/**
+ * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for the
+ * signature, and `/makers/{maker}` with its limits, its own or the service's.
+ */
+export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
+  const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
+  // An operator waits for no writes of the maker.
+  const watch = { awaitSettled: async (_: Hex, state: ListState) => state };
+  const readOrder = readOrderFrom({ watch, rows, log, topic }, settings.PARTITIONS);
+
+  async function tellOrder(orderHash: Hex): Promise<Reply> {
+    const sql = `select maker from order_history where order_hash = $1 and happened = 'OPENED'`;
+    const found = await unlessAway(postgres.query<{ maker: Hex }>(sql, [byteaOf(orderHash)]));
+    if (found === undefined) return away;
+    const maker = found[0]?.maker;
+    if (maker === undefined) return { code: 'not_found', detail: `no history of an order ${orderHash} is kept` };
+    const state = await unlessAway(rows.readListState(maker));
+    const order = await readOrder({ maker, state, nowSeconds: 0 }, orderHash);
+    if (isRefusal(order)) return order;
+    const { signature: _, ...report } = describeOrder(order);
+    return okJson(JSON.stringify(report));
+  }
+
+  async function tellMaker(maker: Hex): Promise<Reply> {
+    const sql = 'select open_orders, quarantine_reason from makers where maker = $1';
+    type Row = { open_orders: number; quarantine_reason: string | null };
+    const found = await unlessAway(postgres.query<Row>(sql, [byteaOf(maker)]));
+    if (found === undefined) return away;
+    const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
+    const report = {
+      admission: makers.admissionOf(maker),
+      quarantine: found[0]?.quarantine_reason ?? null,
+      openOrders: found[0]?.open_orders ?? 0,
+      openOrdersMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
+      ordersPerSecond: settings.ORDER_BUDGET_PER_SECOND,
+      ordersBurst: settings.ORDER_BUDGET_BURST,
+      ...limits,
+      cancellationsPerSecond: settings.CANCEL_BUDGET_PER_SECOND,
+      cancellationsBurst: settings.CANCEL_BUDGET_BURST,
+      listsPerSecond: settings.LIST_BUDGET_PER_SECOND,
+      listsBurst: settings.LIST_BUDGET_BURST,
+      ownLimits: Object.keys(limits),
+      nonce: nonce === undefined ? null : String(nonce),
+      cancelKeys: makers.cancelKeysOf(maker),
+    };
+    return okJson(JSON.stringify(report));
+  }
+
+  return (path) => {
+    const [, order, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
+    if (order !== undefined) return tellOrder(order as Hex);
+    return maker === undefined ? undefined : tellMaker(maker as Hex);
+  };
+}
