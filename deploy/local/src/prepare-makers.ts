@@ -38,6 +38,6 @@ export function openLocalStack(folder: string, environment: Readonly<Record<stri
     await admitMaker(maker, environment, AbortSignal.timeout(PREPARE_MS_MAX));
     response.json({ maker });
   });
-  router.use(serveConsole(folder));
+  router.use(serveConsole(folder, environment));
   return router;
 }

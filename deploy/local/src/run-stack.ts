@@ -208,7 +208,7 @@ function serviceEnvironment(
     // The chain that is started here announces a block as soon as it is mined.
     ...(given(settings.RPC_URL) === undefined && {
       RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
-      CONSOLE_RUNBOOKS: '/local/runbook',
+      CONSOLE_LINKS: 'runbook=/local/runbook#{},block=/local/chain/{},transaction=/local/chain/{}',
       CONSOLE_TOKENS: contracts.tokens.map((token) => `${token.symbol}:${token.decimals}:${token.address}`).join(','),
     }),
     // Behind the gateway, the only one that other machines may reach.

@@ -4,6 +4,7 @@ import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
 import { z } from 'zod';
 import { fillFrom } from './deploy-contracts.js';
+import { readDecisions } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
 
 const RUNBOOK = join(import.meta.dirname, '..', '..', 'runbooks', 'alerts.md');
@@ -16,10 +17,12 @@ const fill = z.object({
 });
 
 /**
- * What the page /console is given on a stack with a chain of its own: it fills a quote there, and shows the runbook.
+ * What the page /console is given on a stack with a chain of its own: it fills a quote there, and shows the decisions about a
+ * maker, blocks and transactions as the node has them, and the runbook.
  * @param folder the stack's data folder
+ * @param environment of the operator's commands
  */
-export function serveConsole(folder: string): Router {
+export function serveConsole(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
   const router = express.Router();
   router.put(
     '/local/fills',
@@ -40,6 +43,22 @@ export function serveConsole(folder: string): Router {
       }
     },
   );
+  router.get('/local/makers/:maker/decisions', async (request, response, next) => {
+    const { maker } = request.params;
+    if (!/^0x[0-9a-f]{40}$/.test(maker)) return next();
+    response.type('json').send(await readDecisions(maker, environment));
+  });
+  router.get('/local/chain/:id', async (request, response, next) => {
+    const { id } = request.params;
+    const stack = readStackFile(folder);
+    if (stack === undefined || !/^(\d{1,15}|0x[0-9a-f]{64})$/.test(id)) return next();
+    const provider = new JsonRpcProvider(stack.rpcUrl);
+    const isBlock = !id.startsWith('0x');
+    const asked = isBlock ? [`0x${Number(id).toString(16)}`, true] : [id];
+    const told = provider.send(isBlock ? 'eth_getBlockByNumber' : 'eth_getTransactionReceipt', asked);
+    const text = JSON.stringify(await told.finally(() => provider.destroy()), undefined, 2);
+    response.type('text').send(text);
+  });
   router.get('/local/runbook', (_request, response) => {
     const text = readFileSync(RUNBOOK, 'utf8').replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
     const sections = text.replace(/^## (\w+)$/gm, (_, name: string) => `<b id="${name.toLowerCase()}">${name}</b>`);

@@ -62,19 +62,30 @@ export async function divideRights(databaseUrl: string): Promise<Readonly<Record
  * Puts a maker on the whitelist, and waits until the services that are being started see it.
  * @throws PartError when they do not within two minutes
  */
-export function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<void> {
+export function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<string> {
   const patient = { ...environment, VISIBLE_WITHIN_MS: String(READY_TIMEOUT_MS) };
   return runOperator(['makers', 'add', maker], patient, `${maker} cannot be put on the whitelist`, signal);
 }
 
+/** All that operators decided about a maker, as JSON: the command reads the maker's partition of the log from its beginning. */
+export function readDecisions(maker: string, environment: Environment): Promise<string> {
+  return runOperator(
+    ['makers', 'history', maker, '--json'],
+    environment,
+    `the decisions about ${maker} cannot be read`,
+  );
+}
+
+/** @returns what the command writes */
 async function runOperator(
   words: readonly string[],
   env: Environment,
   failure: string,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   try {
-    await run(process.execPath, [entryOf('services/operator'), ...words], { env, signal });
+    const { stdout } = await run(process.execPath, [entryOf('services/operator'), ...words], { env, signal });
+    return stdout;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new PartError(words.join(' '), failure, `${stdout}${stderr}`.trimEnd());

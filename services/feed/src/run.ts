@@ -127,7 +127,7 @@ function createConsoleRoutes(settings: FeedSettings, { readers, nowMs }: Pick<Pa
   return createConsole({
     services: settings.CONSOLE_METRICS,
     tokens: settings.CONSOLE_TOKENS,
-    runbooks: settings.CONSOLE_RUNBOOKS,
+    links: settings.CONSOLE_LINKS,
     staleSecondsMax: settings.STALE_SECONDS_MAX,
     nowMs,
     refuse({ headers }) {

@@ -6,9 +6,8 @@ import { parseMetrics, readMetrics, type Told } from './read-metrics.js';
 
 const told = (name: string, metrics: string, checks = {}): Told => ({
   name,
-  isUp: true,
-  checks,
-  samples: parseMetrics(metrics),
+  checks: { process: 'ok', ...checks },
+  samples: parseMetrics(name, metrics),
 });
 const step = (counts: readonly number[]) =>
   ['0.1', '1', '+Inf']
@@ -26,37 +25,42 @@ const watcher = (name: string, isHolder: 0 | 1) =>
 const well = [ingress(0, [0, 0, 0]), projector(3, 1), watcher('chain-watcher', 1), watcher('chain-watcher-2', 0)];
 
 test('samples are read with their labels, and comments are not', () => {
-  expect(parseMetrics('# HELP x y\n# TYPE x counter\nx{a="1",b="q\\"\\\\}"} 5 1700000000\ny 0.5\nz +Inf\n\n')).toEqual([
-    { name: 'x', labels: { a: '1', b: 'q"\\}' }, value: 5 },
-    { name: 'y', labels: {}, value: 0.5 },
-    { name: 'z', labels: {}, value: Infinity },
+  const text = '# HELP x y\n# TYPE x counter\nx{a="1",b="q\\"\\\\}"} 5 1700000000\ny 0.5\nz +Inf\n\n';
+  expect([...parseMetrics('p', text).values()].flat()).toEqual([
+    { name: 'x', labels: { a: '1', b: 'q"\\}', process: 'p' }, value: 5 },
+    { name: 'y', labels: { process: 'p' }, value: 0.5 },
+    { name: 'z', labels: { process: 'p' }, value: Infinity },
   ]);
 });
+
+const tableOf = ({ tables }: ReturnType<typeof describeState>, wanted: string) =>
+  tables.find(([title]) => title === wanted)?.[2];
 
 test('rates and durations are those between two readings', () => {
   const first = { atMs: 0, told: [ingress(100, [50, 60, 60])] };
-  const { texts, tables } = describeState(first, { atMs: 10_000, told: [ingress(150, [50, 70, 70])] }, 5);
-  expect(texts).toMatchObject({ accepted: '5.0 /s', 'flow-window': 'over the last 10 s' });
-  expect(tables['durations']).toContainEqual(['POST: decide in Postgres', '10', '550 ms', '991 ms']);
+  const state = describeState(first, { atMs: 10_000, told: [ingress(150, [50, 70, 70])] }, 5);
+  expect(state.facts).toContainEqual(['Orders in', '5.0 /s']);
+  expect(tableOf(state, 'Durations')).toContainEqual(['POST: decide in Postgres', '10', '550 ms', '991 ms']);
   const anew = describeState(first, { atMs: 10_000, told: [ingress(20, [1, 1, 1])] }, 5);
-  expect(anew.texts['accepted']).toBe('2.0 /s');
+  expect(anew.facts).toContainEqual(['Orders in', '2.0 /s']);
 });
 
-test('each partition has its owner and lag, each watcher its role', () => {
+test('each partition has its owner and lag, each watcher its role, each part who uses it', () => {
   const reading = { atMs: 0, told: well };
-  const { owners, tables, unwell } = describeState(reading, reading, 5);
-  expect(owners).toEqual({ 0: ['projector', 3] });
-  expect(tables['watchers']?.map(([name, role]) => [name, role])).toEqual([
-    ['chain-watcher', 'holder'],
-    ['chain-watcher-2', 'standby'],
+  const state = describeState(reading, reading, 5);
+  expect(state.owners).toEqual({ 0: ['projector', 3] });
+  expect(tableOf(state, 'Chain-watchers')).toEqual([
+    ['chain-watcher, holder', '0', '0', '1', '0'],
+    ['chain-watcher-2, standby', '0', '0', '1', '0'],
   ]);
-  expect(tables['parts']?.[0]).toEqual(['Kafka', '✓ ok']);
-  expect(unwell).toEqual([]);
+  expect(tableOf(state, 'Parts')).toContainEqual(['kafka', '✓ ingress']);
+  expect(state.unwell).toEqual([]);
 });
 
 test.each<[string, readonly Told[], string]>([
-  ['a process that is away', [{ ...projector(0, 1), isUp: false }], 'ProjectorDown'],
+  ['a process that is away', [{ ...projector(0, 1), checks: { process: 'does not answer' } }], 'ProjectorDown'],
   ['a check that fails', [told('query', '', { redis: 'does not answer' })], 'RedisAway'],
+  ['a standby that is away', [{ ...watcher('chain-watcher-2', 0), checks: { process: 'away' } }], 'ChainWatcherDown'],
   ['two holders', [watcher('chain-watcher', 1), watcher('chain-watcher-2', 1)], 'NotOneHolder'],
   ['no holder', [watcher('chain-watcher', 0)], 'NotOneHolder'],
   ['no owner', [told('projector', '')], 'PartitionsUnowned'],
@@ -79,5 +83,9 @@ test('a process is asked for its metrics and checks; one that does not answer is
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   expect(await readMetrics('one', url)).toEqual(told('one', 'x 1', { kafka: 'ok' }));
   await new Promise((resolve) => server.close(resolve));
-  expect(await readMetrics('one', url)).toEqual({ name: 'one', isUp: false, checks: {}, samples: [] });
+  expect(await readMetrics('one', url)).toEqual({
+    name: 'one',
+    checks: { process: 'does not answer' },
+    samples: new Map(),
+  });
 });

@@ -1,6 +1,6 @@
 import type { ConsoleState } from './browser/state.js';
 import { tellSeconds } from './browser/tell-amounts.js';
-import type { Sample, Told } from './read-metrics.js';
+import type { Labels, Told } from './read-metrics.js';
 
 /** All processes at one time. */
 export interface Reading {
@@ -8,12 +8,12 @@ export interface Reading {
   readonly told: readonly Told[];
 }
 
-type Labels = Readonly<Record<string, string>>;
-type Described = Pick<ConsoleState, 'unwell' | 'owners' | 'tables' | 'texts'>;
+type Sums = ReadonlyMap<string, number>;
 
 const LAG_SECONDS_MAX = 15;
 const HTTP = 'http_server_request_duration_seconds';
 const STEP = 'ingress_step_duration_seconds';
+const LAG = 'projector_lag_messages';
 
 /** What takes the time: its name, its histogram, and the labels that count. */
 const durations: readonly (readonly [name: string, metric: string, labels: Labels])[] = [
@@ -27,7 +27,6 @@ const durations: readonly (readonly [name: string, metric: string, labels: Label
   ['Block → book', 'projector_feed_delay_seconds', { type: 'BlockProcessed' }],
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
-const parts = { Kafka: 'kafka', Postgres: 'postgres', Redis: 'redis', 'Chain node': 'dependencies' } as const;
 const alertOfCheck: Labels = {
   kafka: 'KafkaAway',
   postgres: 'PostgresAway',
@@ -35,154 +34,119 @@ const alertOfCheck: Labels = {
   dependencies: 'ChainNodeAway',
   projection: 'ReadModelBehind',
 };
-const alertOfProcess: Labels = {
-  ingress: 'IngressDown',
-  query: 'QueryDown',
-  feed: 'FeedDown',
-  projector: 'ProjectorDown',
-  'chain-watcher': 'ChainWatcherDown',
-};
 
 /** What the page shows of the processes. Rates and durations are those between the two readings. */
-export function describeState(first: Reading, { atMs, told }: Reading, staleSecondsMax: number): Described {
-  const [samples, before] = [told, first.told].map((all) => all.flatMap((one) => one.samples));
-  const sum = (metric: string, all = samples ?? []) => sumOf(all.filter(({ name }) => name === metric));
+export function describeState(
+  first: Reading,
+  { atMs, told }: Reading,
+  staleSecondsMax: number,
+): Pick<ConsoleState, 'unwell' | 'owners' | 'facts' | 'tables'> {
   const seconds = Math.max(1, (atMs - first.atMs) / 1000);
-  const rate = (metric: string) => `${(growthOf(sum(metric), sum(metric, before)) / seconds).toFixed(1)} /s`;
-  const refused = refusalsOf(samples);
-  const refusedBefore = refusalsOf(before);
+  const count = `In ${Math.round(seconds)} s`;
+  const grown = (metric: string, by: readonly string[], wanted?: Labels) =>
+    growthOf(sumBy(told, metric, by, wanted), sumBy(first.told, metric, by, wanted));
+  const rate = (metric: string) => `${((grown(metric, []).get('') ?? 0) / seconds).toFixed(1)} /s`;
+  const refused = sumBy(told, 'ingress_refusals_total', ['endpoint', 'code']);
+  const refusedNow = grown('ingress_refusals_total', ['endpoint', 'code']);
+  const timeOf = ([name, metric, labels]: (typeof durations)[number]) => {
+    const buckets = grown(`${metric}_bucket`, ['le'], labels);
+    const quantiles = [0.5, 0.99].map((share) => tellSeconds(quantileOf(share, buckets)));
+    return [name, String(buckets.get('+Inf') ?? 0), ...quantiles];
+  };
+  const watcherOf = ([process, isHolder]: readonly [string, number]) => {
+    const figures = ['processed_block_number', 'head_block_number', 'lag_seconds', 'unread_orders'].map((name) =>
+      String(Math.round(sum(told, `chain_watcher_${name}`, { process }))),
+    );
+    return [`${process}, ${isHolder === 1 ? 'holder' : 'standby'}`, ...figures];
+  };
+  const watchers = [...sumBy(told, 'chain_watcher_holders', ['process'])].map(watcherOf);
+  const refusals = [...refused].sort().map(([name, all]) => [name, String(refusedNow.get(name)), String(all)]);
+  const owners = [...sumBy(told, LAG, ['partition', 'process'])].map(([key, lag]) => {
+    const [partition, owner = ''] = key.split(': ');
+    return [partition, [owner, lag]] as const;
+  });
   return {
     unwell: findUnwell(told, staleSecondsMax),
-    owners: Object.fromEntries(
-      gaugesBy(told, 'projector_lag_messages').map(([owner, partition, lag]) => [partition, [owner, lag]]),
-    ),
-    tables: {
-      parts: Object.entries(parts).map(([part, check]) => [part, tellPart(told, check)]),
-      services: told.map(({ name, isUp, checks }) => [
-        name,
-        isUp ? wrongOf(checks).join('; ') || 'ok' : 'does not answer',
-      ]),
-      watchers: told.filter(isWatcher).map(describeWatcher),
-      durations: durations.map(([name, metric, labels]) => {
-        const [now, then] = [bucketsOf(samples, metric, labels), bucketsOf(before, metric, labels)];
-        const count = growthOf(now.at(-1)?.[1] ?? 0, then.at(-1)?.[1] ?? 0);
-        return [name, String(count), ...[0.5, 0.99].map((share) => tellSeconds(quantileOf(share, now, then)))];
-      }),
-      refusals: [...refused]
-        .sort(([one], [other]) => (one < other ? -1 : 1))
-        .map(([name, count]) => [name, String(growthOf(count, refusedBefore.get(name) ?? 0)), String(count)]),
-    },
-    texts: {
-      'flow-window': `over the last ${Math.round(seconds)} s`,
-      accepted: rate('ingress_orders_accepted_total'),
-      cancelled: rate('ingress_orders_cancelled_total'),
-      quarantined: String(sum('projector_quarantined_makers')),
-      parked: String(sum('projector_parked_messages_total')),
-      mode: sum('ingress_cancel_only_modes') > 0 ? 'cancel only: no orders are taken' : 'normal',
-    },
+    owners: Object.fromEntries(owners),
+    facts: [
+      ['Orders in', rate('ingress_orders_accepted_total')],
+      ['Cancels in', rate('ingress_orders_cancelled_total')],
+      ['Makers in quarantine', String(sum(told, 'projector_quarantined_makers'))],
+      ['Messages parked', String(sum(told, 'projector_parked_messages_total'))],
+      ['Mode', sum(told, 'ingress_cancel_only_modes') > 0 ? 'cancel only: no orders are taken' : 'normal'],
+    ],
+    tables: [
+      ['Durations', ['What takes the time', count, 'Median', 'p99'], durations.map(timeOf)],
+      ['Parts', ['Part', 'State'], describeParts(told)],
+      ['Chain-watchers', ['Process', 'Log at', 'Node at', 'Lag, s', 'Unread'], watchers],
+      ['Refusals', ['Refusal', count, 'Since the start'], refusals],
+    ],
   };
+}
+
+/** Each check by what the processes say of it. */
+function describeParts(told: readonly Told[]): string[][] {
+  const said = told.flatMap(({ name, checks }) => Object.entries(checks).map(([part, text]) => ({ part, name, text })));
+  return [...Map.groupBy(said, ({ part }) => part)].map(([part, all]) => {
+    const wrong = all.flatMap(({ name, text }) => (text === 'ok' ? [] : [`${name}: ${text}`]));
+    return [part, wrong.length === 0 ? `✓ ${all.map(({ name }) => name).join(', ')}` : `✕ ${wrong.join('; ')}`];
+  });
 }
 
 /** All that is not well, the causes first. */
 export function findUnwell(told: readonly Told[], staleSecondsMax: number): ConsoleState['unwell'] {
-  const holders = told.filter((one) => figureOf(one, 'chain_watcher_holders') === 1);
-  const late = holders.filter((one) => figureOf(one, 'chain_watcher_lag_seconds') > staleSecondsMax);
-  const above = (metric: string, max: number) =>
-    gaugesBy(told, metric).flatMap(([, partition, value]) => (value > max ? [partition] : []));
-  const [stale, behind] = [
-    above('projector_feed_age_seconds', staleSecondsMax),
-    above('projector_lag_seconds', LAG_SECONDS_MAX),
-  ];
-  const owned = gaugesBy(told, 'projector_lag_messages');
-  const sum = (metric: string) => told.reduce((all, one) => all + figureOf(one, metric), 0);
-  const [quarantined, parked] = [sum('projector_quarantined_makers'), sum('projector_parked_messages_total')];
-  const has = (name: string) => told.some((one) => one.name.startsWith(name));
+  const has = (service: string) => told.some(({ name }) => name.startsWith(service));
+  const values = (metric: string) => [...sumBy(told, metric, ['partition', 'process']).values()];
+  const isAbove = (metric: string, max: number) => values(metric).some((value) => value > max);
+  const holders = sum(told, 'chain_watcher_holders');
+  const ages = values('chain_watcher_lag_seconds');
   const found: readonly (readonly [isUnwell: boolean, what: string, alert: string])[] = [
-    ...told.flatMap(unwellOf),
-    [
-      has('chain-watcher') && holders.length !== 1,
-      `${holders.length} chain-watchers publish, instead of one`,
-      'NotOneHolder',
-    ],
-    [has('projector') && owned.length === 0, 'no projector works on any partition', 'PartitionsUnowned'],
-    [late.length > 0, 'the newest block of the log is old', 'ChainStale'],
-    [stale.length > 0, `the book is stale in ${stale.join(', ')}`, 'FeedStale'],
-    [behind.length > 0, `the rows are behind in ${behind.join(', ')}`, 'ReadModelBehind'],
-    [quarantined > 0, `${quarantined} makers are in quarantine`, 'MakersQuarantined'],
-    [parked > 0, `${parked} messages were parked`, 'MessagesParked'],
+    ...told.flatMap(({ name, checks }) =>
+      Object.entries(checks).map(([check, text]) => {
+        const what = check === 'process' ? `${name} ${text}` : `${name}, ${check}: ${text}`;
+        return [text !== 'ok', what, alertOf(name, check)] as const;
+      }),
+    ),
+    [has('chain-watcher') && holders !== 1, `${holders} chain-watchers publish`, 'NotOneHolder'],
+    [has('projector') && values(LAG).length === 0, 'no projector works on any partition', 'PartitionsUnowned'],
+    [ages.length > 0 && Math.min(...ages) > staleSecondsMax, 'the newest block of the log is old', 'ChainStale'],
+    [isAbove('projector_feed_age_seconds', staleSecondsMax), 'the book is stale', 'FeedStale'],
+    [isAbove('projector_lag_seconds', LAG_SECONDS_MAX), 'the rows are behind', 'ReadModelBehind'],
+    [isAbove('projector_quarantined_makers', 0), 'makers are in quarantine', 'MakersQuarantined'],
+    [isAbove('projector_parked_messages_total', 0), 'messages were parked', 'MessagesParked'],
   ];
   return found.filter(([isUnwell]) => isUnwell).map(([, what, alert]) => ({ what, alert }));
 }
 
-function unwellOf({ name, isUp, checks }: Told): (readonly [boolean, string, string])[] {
-  const down = Object.entries(alertOfProcess).find(([start]) => name.startsWith(start))?.[1] ?? 'NotReady';
-  if (!isUp) return [[true, `${name} does not answer`, down]];
-  return Object.entries(checks).map(([check, text]) => [
-    text !== 'ok',
-    `${name}, ${check}: ${text}`,
-    alertOfCheck[check] ?? 'NotReady',
-  ]);
+/** Of a process that is away it has the name of the service: `ChainWatcherDown` for `chain-watcher-2`. */
+function alertOf(name: string, check: string): string {
+  if (check !== 'process') return alertOfCheck[check] ?? 'NotReady';
+  return `${name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase()).replace(/-\d+$/, '')}Down`;
 }
 
-const wrongOf = (checks: Labels) =>
-  Object.entries(checks).flatMap(([check, text]) => (text === 'ok' ? [] : [`${check}: ${text}`]));
-
-function tellPart(told: readonly Told[], check: string): string {
-  const asked = told.filter(({ checks }) => checks[check] !== undefined);
-  const wrong = asked.filter(({ checks }) => checks[check] !== 'ok');
-  if (asked.length === 0) return '– nobody uses it';
-  return wrong.length === 0 ? '✓ ok' : `✕ ${wrong.map(({ name, checks }) => `${name}: ${checks[check]}`).join('; ')}`;
-}
-
-const isWatcher = ({ samples }: Told) => samples.some(({ name }) => name === 'chain_watcher_holders');
-
-function describeWatcher(one: Told): string[] {
-  const figure = (name: string) => figureOf(one, `chain_watcher_${name}`);
-  const blocks = ['processed_block_number', 'head_block_number'].map((name) => String(figure(name)));
-  const role = figure('holders') === 1 ? 'holder' : 'standby';
-  return [one.name, role, ...blocks, tellSeconds(figure('lag_seconds')), String(figure('unread_orders'))];
-}
-
-const sumOf = (samples: readonly Sample[]) => samples.reduce((sum, { value }) => sum + value, 0);
-const figureOf = ({ samples }: Told, metric: string) => sumOf(samples.filter(({ name }) => name === metric));
-
-function gaugesBy(told: readonly Told[], metric: string): (readonly [process: string, partition: string, number])[] {
-  return told.flatMap((one) =>
-    one.samples
-      .filter(({ name }) => name === metric)
-      .map(({ labels, value }) => [one.name, labels['partition'] ?? '', value] as const),
-  );
-}
-
-/** By endpoint and code. */
-function refusalsOf(samples: readonly Sample[] = []): Map<string, number> {
-  const refusals = new Map<string, number>();
-  for (const { name, labels, value } of samples) {
-    const key = `${labels['endpoint']}: ${labels['code']}`;
-    if (name === 'ingress_refusals_total') refusals.set(key, (refusals.get(key) ?? 0) + value);
+/** The sums of a metric by the values of some labels, joined by `: `. */
+function sumBy(told: readonly Told[], metric: string, by: readonly string[], wanted: Labels = {}): Sums {
+  const sums = new Map<string, number>();
+  for (const { labels, value } of told.flatMap(({ samples }) => samples.get(metric) ?? [])) {
+    if (Object.entries(wanted).some(([label, text]) => labels[label] !== text)) continue;
+    const key = by.map((label) => labels[label]).join(': ');
+    sums.set(key, (sums.get(key) ?? 0) + value);
   }
-  return refusals;
+  return sums;
 }
 
-/** Counts of the durations up to each bound in seconds; the last is the count of all. */
-type Buckets = readonly (readonly [le: number, count: number])[];
-
-function bucketsOf(samples: readonly Sample[] = [], metric: string, wanted: Labels): Buckets {
-  const counts = new Map<number, number>();
-  for (const { name, labels, value } of samples) {
-    if (name !== `${metric}_bucket` || Object.entries(wanted).some(([label, text]) => labels[label] !== text)) continue;
-    const le = Number((labels['le'] ?? '').replace('+Inf', 'Infinity'));
-    counts.set(le, (counts.get(le) ?? 0) + value);
-  }
-  return [...counts].sort(([one], [other]) => one - other);
-}
+const sum = (told: readonly Told[], metric: string, wanted?: Labels) => sumBy(told, metric, [], wanted).get('') ?? 0;
 
 /** A process that was started anew counts from zero. */
-const growthOf = (now: number, before: number) => (now < before ? now : now - before);
+function growthOf(now: Sums, before: Sums): Sums {
+  const growth = (count: number, then = 0) => (count < then ? count : count - then);
+  return new Map([...now].map(([key, count]) => [key, growth(count, before.get(key))]));
+}
 
-/** A share of the durations between two readings lies below this, in seconds; undefined where there was none. */
-export function quantileOf(share: number, now: Buckets, before: Buckets): number | undefined {
-  const counts = now.map(([le, count], n) => [le, growthOf(count, before[n]?.[1] ?? 0)] as const);
+/** A share of the durations lies below this, in seconds; undefined where there was none. @param buckets counts up to each bound */
+export function quantileOf(share: number, buckets: Sums): number | undefined {
+  const counts = [...buckets].map(([le, count]) => [Number(le.replace('+Inf', 'Infinity')), count] as const);
+  counts.sort(([one], [other]) => one - other);
   const wanted = share * (counts.at(-1)?.[1] ?? 0);
   let [from, below] = [0, 0];
   for (const [le, count] of wanted === 0 ? [] : counts) {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { clockRecord, entryRecord, hashOf, tombstone } from '@makerbook/book/testing';
 import type { BookEntry } from '@makerbook/contracts-events';
 import { FoldedBook } from './browser/fold-records.js';
-import { depthOf, describeOffer, listMarkets, listOffers, marketOf, seriesOf } from './browser/list-markets.js';
+import { depthOf, describeOffer, listMarkets, listOffers, seriesOf } from './browser/list-markets.js';
 import { Tokens } from './browser/tell-amounts.js';
 
 const [usd, eth] = [`0x${'d0'.repeat(20)}`, `0x${'e0'.repeat(20)}`] as const;
@@ -14,7 +14,7 @@ tokens.learn([
 ]);
 const hex = (amount: number) => `0x${amount.toString(16)}` as const;
 const when = { nowSeconds: 103, staleSecondsMax: 5 };
-const market = marketOf(eth, usd, tokens);
+const market = { base: eth, quote: usd, key: `${eth}-${usd}` };
 
 /** Sells for USD, or buys with it, in whole ETH at a price. */
 function order(hash: string, maker: typeof alice | typeof bob, what: string, units: number, price: number, more = {}) {
@@ -53,7 +53,6 @@ function open() {
 }
 
 test('a pair has its best prices both ways, in the token with fewer decimals', () => {
-  expect(market).toEqual({ key: `${eth}-${usd}`, base: eth, quote: usd });
   const { book } = open();
   const expected = { ...market, orders: 3, stale: 0, makers: 2, bid: 2_900, ask: 3_000 };
   expect(listMarkets(book, tokens, when)).toEqual([expected]);
@@ -80,34 +79,22 @@ test('a partition without a clock for 5 s is out of the depth, and its orders ar
   book.apply(clockRecord(104, { offset: 30, partition: 0 }, 104), 0);
   const later = { ...when, nowSeconds: 106 };
   expect(listMarkets(book, tokens, later)).toMatchObject([{ orders: 3, stale: 2, bid: undefined, ask: 3_000 }]);
-  const stale = listOffers(book, market.key, tokens).map(({ entry }) => book.isStale(entry, later));
+  const stale = listOffers(book, market.key, tokens).map((entry) => book.isStale(entry, later));
   expect(stale).toEqual([false, true, true]);
-  const [fresh, all] = [later, { ...later, staleSecondsMax: Infinity }].map((at) => depthOf(book, market, tokens, at));
-  if (fresh === undefined || all === undefined) throw new Error('there is no depth');
-  const [prices, , asksOfAll, bids, asks] = seriesOf(fresh, all);
-  expect(prices.slice(1, -1)).toEqual([2_900, 3_000, 3_100]);
-  expect(asks).toEqual([null, null, 2, null, 2]);
-  expect(asksOfAll).toEqual([null, null, 2, 3, 3]);
-  expect(bids).toEqual([null, null, null, null, null]);
+  expect(seriesOf(depthOf(book, market, tokens, later))).toEqual([[3_000], [null], [2]]);
+  const [prices, bids, asks] = seriesOf(depthOf(book, market, tokens, { ...later, staleSecondsMax: Infinity }));
+  expect(prices).toEqual([2_900, 3_000, 3_100]);
+  expect(bids).toEqual([3, null, null]);
+  expect(asks).toEqual([null, 2, 3]);
 });
 
-test('a fill shrinks the share that is left, and is told with its cause; a tombstone takes the order out', () => {
+test('a fill shrinks the share that is left, and and a tombstone takes the order out; both are known to have been seen', () => {
   const { book, orders } = open();
   book.apply(orders.near(40, { remainingMakingAmount: hex(5e3), causes: ['FILLED'] }), 7_000);
   const entry = book.entries.get(hashOf('01'));
   expect(entry && describeOffer(entry, tokens)).toMatchObject({ isAsk: true, price: 3_000, share: 0.25 });
   book.apply(tombstone(hashOf('01'), 'CANCELLED', { offset: 41, partition: 0 }), 8_000);
-  expect(book.stories.get(hashOf('01'))).toEqual([
-    {
-      atMs: 7_000,
-      what: 'ACTIVE',
-      causes: ['FILLED'],
-      remaining: { amount: 5_000n, token: eth },
-      block: 40,
-      fact: '0:40',
-    },
-    { atMs: 8_000, what: 'CANCELLED', causes: [], fact: '0:41' },
-  ]);
+  expect(Object.fromEntries(book.seenMs)).toEqual({ '0:40': 7_000, '0:41': 8_000 });
   expect(Object.fromEntries(book.counts)).toEqual({ 'filled in part': 1, CANCELLED: 1 });
   expect(listMarkets(book, tokens, when)).toMatchObject([{ orders: 2, ask: 3_100 }]);
 });

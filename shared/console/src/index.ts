@@ -1,3 +1,3 @@
-export type { Token } from './browser/state.js';
+export type { Linked, Token } from './browser/state.js';
 export { type ConsoleOptions, createConsole } from './create-console.js';
 export { consoleSettings } from './settings.js';

@@ -1,18 +1,12 @@
-/** One line of the Prometheus text format. */
-export interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
+export type Labels = Readonly<Record<string, string>>;
 
 /** What a process says of itself. */
 export interface Told {
   readonly name: string;
-  /** It answers at all. */
-  readonly isUp: boolean;
-  /** Of its `/readyz`: `ok`, or what is wrong. */
-  readonly checks: Readonly<Record<string, string>>;
-  readonly samples: readonly Sample[];
+  /** Of its `/readyz`, and whether the process answers: `ok`, or what is wrong. */
+  readonly checks: Labels;
+  /** Of its metrics, by name; the name of the process is a label. */
+  readonly samples: ReadonlyMap<string, readonly { readonly labels: Labels; readonly value: number }[]>;
 }
 
 /** A process that takes longer counts as one that does not answer. */
@@ -24,21 +18,23 @@ export async function readMetrics(name: string, url: string): Promise<Told> {
   try {
     const [metrics, ready] = await Promise.all([get('/metrics'), get('/readyz')]);
     const { checks } = (await ready.json()) as Pick<Told, 'checks'>;
-    return { name, isUp: true, checks, samples: parseMetrics(await metrics.text()) };
+    return { name, checks: { process: 'ok', ...checks }, samples: parseMetrics(name, await metrics.text()) };
   } catch {
-    return { name, isUp: false, checks: {}, samples: [] };
+    return { name, checks: { process: 'does not answer' }, samples: new Map() };
   }
 }
 
 /** The samples of a text in the Prometheus format, without comments and timestamps. */
-export function parseMetrics(text: string): Sample[] {
-  return text.split('\n').flatMap((line) => {
-    const [, name, labels = '', value = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line) ?? [];
-    if (name === undefined) return [];
-    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, quoted = '']) => [
-      label,
-      quoted.replace(/\\(.)/g, '$1'),
-    ]);
-    return [{ name, labels: Object.fromEntries(pairs), value: Number(value.replace('Inf', 'Infinity')) }];
+export function parseMetrics(process: string, text: string): Told['samples'] {
+  const lines = [...text.matchAll(/^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/gm)];
+  const samples = lines.map(([, name = '', labels = '', value = '']) => {
+    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)];
+    const unquoted = pairs.map(([, label, quoted = '']) => [label, quoted.replace(/\\(.)/g, '$1')]);
+    return {
+      name,
+      labels: { ...Object.fromEntries(unquoted), process },
+      value: Number(value.replace('Inf', 'Infinity')),
+    };
   });
+  return Map.groupBy(samples, ({ name }) => name);
 }

@@ -1,5 +1,5 @@
-import { choice, list, type Setting, text } from '@makerbook/settings';
-import type { Token } from './browser/state.js';
+import { choice, list, type Setting } from '@makerbook/settings';
+import type { Linked, Token } from './browser/state.js';
 
 /** A list whose entries are of a pattern, parsed by its groups. */
 function entries<T>(description: string, pattern: RegExp, parse: (groups: readonly string[]) => T): Setting<T[]> {
@@ -13,7 +13,7 @@ function entries<T>(description: string, pattern: RegExp, parse: (groups: readon
 export const consoleSettings = {
   CONSOLE: choice('`on` serves the page `/console`', ['off', 'on'], 'off'),
   CONSOLE_METRICS: entries(
-    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated',
+    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines and limits',
     /^([\w.-]+)=(https?:\/\/.+)$/,
     ([, name = '', url = '']) => ({ name, url }),
   ),
@@ -24,5 +24,9 @@ export const consoleSettings = {
       return { symbol, decimals: Number(decimals), address: address.toLowerCase() };
     },
   ),
-  CONSOLE_RUNBOOKS: text('Address of the page with `deploy/runbooks/alerts.md`, for links to its sections', ''),
+  CONSOLE_LINKS: entries(
+    'Pages elsewhere that it links: `kind=address`, comma-separated, with `{}` in place of what it is about; kinds are `runbook` (a section of `deploy/runbooks/alerts.md`), `block`, `transaction` and `request`',
+    /^(runbook|block|transaction|request)=(.+)$/,
+    ([, kind, address = '']) => [kind as Linked, address] as const,
+  ),
 };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -6,10 +7,13 @@ import { parseUnits } from 'ethers';
 import type { Page } from 'playwright-core';
 import { canOpenBrowser, openBrowser } from '../kit/open-browser.js';
 import { openChain, openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
-import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 
 const SEEN_MS_MAX = 120_000;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const KEY = 'key-of-the-console';
+const reader = { name: 'console', keys: [createHash('sha256').update(KEY).digest('hex')] };
+const readers = JSON.stringify([{ ...reader, requestsPerSecond: 1_000, burst: 1_000, streamsMax: 100 }]);
 const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
 let stack: OpenStack;
 let chain: TestChain;
@@ -19,7 +23,9 @@ const complaints: string[] = [];
 const describeIfBrowser = canOpenBrowser ? describe : describe.skip;
 
 async function openPage(options: Parameters<typeof browser.newContext>[0] = {}): Promise<Page> {
-  const page = await (await browser.newContext({ viewport: sizes.wide, ...options })).newPage();
+  const context = await browser.newContext({ viewport: sizes.wide, ...options });
+  await context.addInitScript(`sessionStorage.setItem('makerbook.reader-key', '${KEY}')`);
+  const page = await context.newPage();
   page.setDefaultTimeout(SEEN_MS_MAX);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -34,6 +40,7 @@ async function openPage(options: Parameters<typeof browser.newContext>[0] = {}):
 /** Waits until the page says this in an element. */
 const saying = (page: Page, selector: string, text: string | RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
+const timeline = 'figure[aria-label=Timeline]';
 const goTo = (page: Page, view: string) => page.goto(`${stack.addresses.baseUrl}/console#${view}`);
 
 async function sell(weth: string, usdt: string): Promise<SignedOrder> {
@@ -51,7 +58,10 @@ async function sell(weth: string, usdt: string): Promise<SignedOrder> {
 
 describeIfBrowser('the console', () => {
   beforeAll(async () => {
-    [stack, browser] = await Promise.all([openStack({ ownParts: false }), openBrowser()]);
+    [stack, browser] = await Promise.all([
+      openStack({ ownParts: false, own: { feed: { BOOK_READERS: readers } } }),
+      openBrowser(),
+    ]);
     chain = openChain(stack);
     [maker] = (await openMakers(stack, chain, 1)) as [TestMaker];
     await maker.mint(parseUnits('10', 18), 1);
@@ -63,48 +73,78 @@ describeIfBrowser('the console', () => {
     await stack?.stop();
   });
 
-  test('shows an order that is posted, and how the button fills a part of it', async () => {
+  test('shows an order that is posted, how the button fills a part of it, and who filled it', async () => {
     const page = await openPage();
     const { orderHash } = await sell('2', '6000');
-    const row = `#offers tr[data-key="${orderHash}"]`;
+    const row = `tr[data-key="${orderHash}"]`;
     await saying(page, row, 'ACTIVE');
-    expect(await page.locator(row).textContent()).toMatch(/^Sell3,000.002 WETHACTIVE0x/);
+    expect(await page.locator(row).textContent()).toMatch(/^SellWETH\/USDT3,000.00 2 WETHACTIVE0x/);
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('1');
 
     await goTo(page, 'quote');
-    await page.selectOption('#quote-pair', { label: 'pay USDT, get WETH' });
+    await page.selectOption('[name=pair]', { label: 'pay USDT, get WETH' });
     await page.fill('[name=amount]', '1500');
-    await page.click('#quote-form button');
+    await page.click('main form button');
     await saying(page, '#quote-said', 'Pay 1,500 USDT, get 0.5 WETH, from 1 order');
-    expect(await page.inputValue('#calldata')).toMatch(/^0xae325c02/);
-    await page.click('#fill');
+    expect(await page.locator('details code').last().textContent()).toMatch(/^0xae325c02/);
+    await page.getByText('Fill it on this local chain').click();
     await saying(page, '#quote-said', /^Filled in block \d+/);
 
     await goTo(page, 'pairs');
     await saying(page, row, '1.5 WETH');
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('0.75');
     await goTo(page, `order/${orderHash}`);
-    await saying(page, '#story', /ACTIVE\s*FILLED/);
+    await saying(page, timeline, /FILLED by 0x[0-9a-f…]{11,}0.5 WETH for 1,500 USDTtransaction 0x.*, block \d+/);
+    await saying(page, timeline, /\d ms later/);
     await saying(page, '#terms', '1.5 WETH, 75.00 %');
-    await goTo(page, `maker/${maker.wallet.address.toLowerCase()}`);
-    await saying(page, '#funds', '✓ covers all');
-    expect(await page.locator('#command-suspend').textContent()).toContain(
-      `makers -- suspend ${maker.wallet.address.toLowerCase()}`,
-    );
+    const transaction = await page.locator(`${timeline} a[href^="/local/chain/0x"]`).first().getAttribute('href');
+    expect(await (await fetch(`${stack.addresses.baseUrl}${transaction}`)).json()).toMatchObject({ status: '0x1' });
     await goTo(page, 'quote');
     await page.fill('[name=amount]', '100,000');
-    await page.click('#quote-form button');
+    await page.click('main form button');
     await saying(page, '#quote-said', 'Pay 4,500 USDT, get 1.5 WETH, from 1 order');
-    await page.click('#fill');
+    await page.getByText('Fill it on this local chain').click();
     await saying(page, '#quote-said', /^Filled in block \d+/);
-    await goTo(page, `order/${orderHash}`);
-    await saying(page, '#order-said', 'It is not in the book now.');
-    await saying(page, '#story', /FILLED.*FILLED/);
     await goTo(page, 'health');
-    await saying(page, '#counts', /filled in part 1.*FILLED 1/);
-    await saying(page, '#durations', /POST → ACTIVE[^0-9]*1/);
+    await saying(page, 'main', /filled in part 1.*FILLED 1/);
+    await saying(page, 'main', /POST → ACTIVE[^0-9]*1 times/);
     await page.context().close();
     expect(complaints).toEqual([]);
+  });
+
+  test('tells what happened before it was opened: to an order, and to a maker', async () => {
+    const { orderHash, order } = await sell('1', '3050');
+    await maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
+    const page = await openPage();
+    await goTo(page, `order/${orderHash}`);
+    await saying(page, '#order-said', 'It is not in the book now.');
+    await saying(page, timeline, /OPENED: VALIDATING1 WETHrequest .*REMOVED: CANCELLED1 WETHrequest /);
+    await saying(page, '#terms', '3,050 USDT');
+    const told = await (await fetch(`${stack.opsUrl('query')}/orders/${orderHash}`)).json();
+    expect(told).toMatchObject({ orderHash, status: 'CANCELLED' });
+    expect(told).not.toHaveProperty('signature');
+
+    await sell('1', '3100');
+    const address = maker.wallet.address.toLowerCase();
+    await goTo(page, `maker/${address}`);
+    await saying(page, 'figure[aria-label=Funds]', '✓ covers all');
+    await saying(page, '#limits', /AdmissionADMITTED.*Open orders max1000/);
+    await saying(page, 'figure[aria-label=Decisions]', 'MakerAdmitted');
+    await saying(page, 'li', `makers -- suspend ${address}`);
+    await page.context().close();
+  });
+
+  const testWithReaders = process.env[TEST_STACK_VARIABLE] === undefined ? test : test.skip;
+  testWithReaders('asks for the key of a reader, and again where it is wrong', async () => {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${stack.addresses.baseUrl}/console`);
+    for (const key of ['a wrong one', KEY]) {
+      await page.fill('[name=key]', key);
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+    }
+    await page.getByText(/^✓ all \d+ fresh/).waitFor();
+    expect(await page.isVisible('[name=key]')).toBe(false);
+    await page.context().close();
   });
 
   test.each([
@@ -113,12 +153,12 @@ describeIfBrowser('the console', () => {
   ] as const)('has no fault that axe finds, %s and %s', async (size, colorScheme) => {
     const page = await openPage({ viewport: sizes[size], colorScheme });
     const { orderHash } = await sell('1', '3100');
-    await saying(page, `#offers tr[data-key="${orderHash}"]`, 'ACTIVE');
+    await saying(page, `tr[data-key="${orderHash}"]`, 'ACTIVE');
     await page.evaluate(axe);
     const views = ['pairs', 'quote', 'health', `order/${orderHash}`, `maker/${maker.wallet.address.toLowerCase()}`];
     for (const view of views) {
       await goTo(page, view);
-      await page.locator(`#view-${view.split('/')[0]}`).waitFor();
+      await saying(page, 'h1', view === 'quote' ? 'A quote to try' : new RegExp(`^${view.split('/')[0]}$`, 'i'));
       const faults = await page.evaluate(async () => {
         const { violations } = await (
           globalThis as unknown as {
@@ -135,7 +175,7 @@ describeIfBrowser('the console', () => {
   test('is used by the keyboard alone', async () => {
     const page = await openPage();
     const { orderHash } = await sell('1', '3150');
-    await saying(page, `#offers tr[data-key="${orderHash}"]`, 'ACTIVE');
+    await saying(page, `tr[data-key="${orderHash}"]`, 'ACTIVE');
     const focused = () => page.evaluate('document.activeElement.textContent');
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the view');
@@ -143,9 +183,9 @@ describeIfBrowser('the console', () => {
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Quote');
     await page.keyboard.press('Enter');
-    await page.locator('#view-quote h1').waitFor();
+    await saying(page, 'h1', 'A quote to try');
     expect(await page.title()).toBe('A quote to try – console');
-    await page.focus('#words');
+    await page.focus('[name=words]');
     await page.keyboard.type(orderHash);
     await page.keyboard.press('Enter');
     await saying(page, '#terms', '3,150 USDT');
@@ -155,11 +195,11 @@ describeIfBrowser('the console', () => {
   test('greys the partitions of a projector that stands still, and says where its runbook is', async () => {
     const page = await openPage();
     const { orderHash } = await sell('1', '3200');
-    const row = `#offers tr[data-key="${orderHash}"]`;
+    const row = `tr[data-key="${orderHash}"]`;
     await saying(page, row, 'ACTIVE');
     await stack.freeze('projector');
     try {
-      await saying(page, '#fresh', /✕ \d+ of \d+ stale/);
+      await saying(page, 'header', /✕ \d+ of \d+ stale/);
       await saying(page, row, 'ACTIVE, stale');
       expect(await page.locator(row).getAttribute('class')).toContain('stale');
       await saying(page, '#depth-words', 'nobody sells now');

@@ -1,24 +1,26 @@
 import { readOverHttp } from '@makerbook/book/browser';
-import { find, say } from './elements.js';
+import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
-import { showHealth } from './show-health.js';
-import { openMaker, openSearch, showOrder } from './show-order.js';
+import { openHealth } from './show-health.js';
+import { openMaker } from './show-maker.js';
+import { openOrder } from './show-order.js';
 import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
-import type { ConsoleState, Page } from './state.js';
+import { facts } from './show-rows.js';
+import type { ConsoleState, Page, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
 const KEY = 'makerbook.reader-key';
 const STATE_MS = 2_000;
-/** While the health is not looked at, or the page is not seen. */
-const STATE_MS_HIDDEN = 6_000;
+/** While the health is not looked at. */
+const STATE_MS_BESIDES = 6_000;
 const DRAW_MS = 400;
 const AGAIN_MS = 3_000;
 
 const key = sessionStorage.getItem(KEY) ?? undefined;
 /** By how much the clock of the service is ahead of the one here. */
 let aheadMs = 0;
-let problem = 'Reading the book …';
+let [problem, isRefused] = ['Reading the book …', false];
 const page: Page = {
   book: new FoldedBook(),
   tokens: new Tokens(),
@@ -27,28 +29,21 @@ const page: Page = {
   when: () => ({ nowSeconds: (Date.now() + aheadMs) / 1000, staleSecondsMax: page.state?.staleSecondsMax ?? 5 }),
   ask: (path, init) => fetch(path, { ...init, headers: key === undefined ? {} : { Authorization: `Bearer ${key}` } }),
 };
-const views: Readonly<Record<string, (argument?: string) => void>> = {
+const views: Readonly<Record<string, View>> = {
   pairs: openPairs(page),
   quote: openQuote(page),
-  health: () => showHealth(page),
-  order: (hash = '') => showOrder(page, hash),
+  health: openHealth(page),
+  order: openOrder(page),
   maker: openMaker(page),
 };
 
-openSearch();
-find('key-form', HTMLFormElement).addEventListener('submit', (event) => {
-  event.preventDefault();
-  sessionStorage.setItem(KEY, find('key', HTMLInputElement).value);
-  location.reload();
-});
 addEventListener('hashchange', () => {
-  showView();
-  find('main').focus();
+  draw();
+  document.querySelector('main')?.focus();
   scrollTo(0, 0);
 });
 await Promise.all([readState(), findLocalStack()]);
 followBook();
-void keepReadingState();
 void keepDrawing();
 
 function followBook(): void {
@@ -62,8 +57,8 @@ function followBook(): void {
     onFatal: (error) => {
       problem = error.message;
       // It cannot be read on from here: the page begins anew. A reader who is refused is asked for the key.
-      if (/answers 401/.test(problem)) find('key-form').hidden = false;
-      else setTimeout(() => location.reload(), AGAIN_MS);
+      isRefused = /answers 401/.test(problem);
+      if (!isRefused) setTimeout(() => location.reload(), AGAIN_MS);
     },
   });
   void caughtUp.then(() => {
@@ -85,51 +80,73 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-async function keepReadingState(): Promise<void> {
-  for (;;) {
-    const isLookedAt = document.visibilityState === 'visible' && !find('view-health').hidden;
-    await pause(isLookedAt ? STATE_MS : STATE_MS_HIDDEN);
-    await readState();
-  }
-}
-
-/** Draws while the page is seen. A view of a large book is drawn less often: it takes a tenth of the time at most. */
+/** Draws and reads the state while the page is seen. Drawing a large book takes a tenth of the time at most. */
 async function keepDrawing(): Promise<void> {
-  for (let nextAt = 0; ; await pause(DRAW_MS)) {
-    if (document.visibilityState !== 'visible') continue;
-    showMoment();
+  for (let readAtMs = 0; ; ) {
     const startedAt = performance.now();
-    if (startedAt < nextAt) continue;
-    showView();
-    nextAt = performance.now() + 9 * (performance.now() - startedAt);
+    if (document.visibilityState === 'visible') {
+      draw();
+      if (startedAt > readAtMs + (location.hash === '#health' ? STATE_MS : STATE_MS_BESIDES)) {
+        readAtMs = startedAt;
+        void readState();
+      }
+    }
+    const pauseMs = Math.max(DRAW_MS, 9 * (performance.now() - startedAt));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-function showView(): void {
-  const [named = '', argument] = location.hash.slice(1).split('/');
-  const view = named in views ? named : 'pairs';
-  for (const name of Object.keys(views)) find(`view-${name}`).hidden = name !== view;
-  for (const link of document.querySelectorAll('nav a'))
-    link.ariaCurrent = link.getAttribute('href') === `#${view}` ? 'page' : null;
-  views[view]?.(argument);
-  document.title = `${document.querySelector('section:not([hidden]) h1')?.textContent} – console`;
+function draw(): void {
+  const [named = '', argument = ''] = location.hash.slice(1).split('/');
+  const name = named in views ? named : 'pairs';
+  const unwell = page.state?.unwell.length ?? 0;
+  const link = (view: string, text: string) =>
+    html`<a href="#${view}" aria-current=${view === name ? 'page' : nothing}>${text}</a>`;
+  const shell = html`
+    <a class="skip" href="#main">Skip to the view</a>
+    <header>
+      <nav aria-label="Views">${link('pairs', 'Pairs')} ${link('quote', 'Quote')}
+        ${link('health', unwell === 0 ? 'Health' : `Health (${unwell})`)}</nav>
+      <search><form @submit=${submit}>
+        <input type="search" name="words" aria-label="Order hash or maker" placeholder="Order hash or maker, 0x…" autocomplete="off">
+        <button type="submit">Go</button>
+      </form></search>
+      ${facts(describeMoment())}
+      <p role="status">${problem}</p>
+      <form @submit=${submit} ?hidden=${!isRefused}>
+        <label>Key of a reader of the book <input type="password" name="key" required autocomplete="off"></label>
+        <button type="submit">Use it</button>
+      </form>
+    </header>
+    <main id="main" tabindex="-1">${views[name]?.(argument)}</main>`;
+  render(shell, document.body);
+  document.title = `${document.querySelector('h1')?.textContent} – console`;
 }
 
-function showMoment(): void {
+function describeMoment(): [name: string, value: string][] {
   const { clocks, entries } = page.book;
-  say('problem', problem);
-  if (clocks.size === 0) return;
   const { nowSeconds, staleSecondsMax } = page.when();
   const ages = [...clocks.keys()].map((partition) => page.book.ageOf(partition, nowSeconds));
   const stale = ages.filter((age) => age > staleSecondsMax).length;
-  const unwell = page.state?.unwell.length ?? 0;
-  say('block', String(Math.min(...[...clocks.values()].map(({ block }) => block.number))));
-  say('clock', tellAge(Math.max(...ages)));
-  say('fresh', stale === 0 ? `✓ all ${ages.length} fresh` : `✕ ${stale} of ${ages.length} stale`);
-  say('open-orders', entries.size.toLocaleString('en'));
-  say('unwell-count', unwell === 0 ? '' : ` (${unwell})`);
+  if (clocks.size === 0) return [];
+  return [
+    ['Block', String(Math.min(...[...clocks.values()].map(({ block }) => block.number)))],
+    ['Last clock', tellAge(Math.max(...ages))],
+    ['Partitions', stale === 0 ? `✓ all ${ages.length} fresh` : `✕ ${stale} of ${ages.length} stale`],
+    ['Open orders', entries.size.toLocaleString('en')],
+  ];
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Goes to an order or a maker that is looked for, or reads with the key that is given. */
+function submit(event: SubmitEvent): void {
+  event.preventDefault();
+  const given = new FormData(event.target as HTMLFormElement);
+  const words = String(given.get('words')).trim().toLowerCase();
+  const view = /^0x[0-9a-f]{64}$/.test(words) ? 'order' : /^0x[0-9a-f]{40}$/.test(words) ? 'maker' : undefined;
+  if (given.has('key')) {
+    sessionStorage.setItem(KEY, String(given.get('key')));
+    location.reload();
+  }
+  problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40.' : '';
+  if (view !== undefined) location.hash = `${view}/${words}`;
 }

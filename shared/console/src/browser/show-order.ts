@@ -1,121 +1,100 @@
 import type { BookEntry } from '@makerbook/contracts-events';
-import { addCopyButton, fillRows, find, say } from './elements.js';
-import { describeOffer, marketOf } from './list-markets.js';
-import { nameOf, rowOfOffer, statusOf } from './show-pairs.js';
-import type { Page } from './state.js';
-import { type Tokens, tellPrice } from './tell-amounts.js';
+import type { OrderReport } from '@makerbook/contracts-http';
+import { html } from 'lit-html';
+import { describeOffer } from './list-markets.js';
+import { nameOf, statusOf } from './show-pairs.js';
+import { type Content, facts, keepAsking, linkOut, linkTo, table } from './show-rows.js';
+import type { Page, View } from './state.js';
+import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];
+type Step = OrderReport['timeline'][number];
 
-const COMMANDS = ['history', 'suspend', 'add', 'release'] as const;
-const timeOf = (ms: number) => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
-const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
-
-/** The view of one order. */
-export function showOrder(page: Page, hash: string): void {
-  const entry = page.book.entries.get(hash);
-  const story = page.book.stories.get(hash) ?? [];
-  say('order-name', hash);
-  say('order-said', entry === undefined ? 'It is not in the book now.' : '');
-  const terms = entry === undefined ? [] : describeTerms(page, entry);
-  fillRows(
-    'terms',
-    terms.map(([name, text, href]) => ({ key: name, cells: [name, { text, href }] })),
-  );
-  find('no-story').hidden = story.length > 0;
-  fillRows(
-    'story',
-    story.map(({ atMs, what, causes, remaining, block = '–', fact }, n) => {
-      const left = remaining === undefined ? '–' : page.tokens.tell(remaining.amount, remaining.token);
-      return {
-        key: `${n} ${fact}`,
-        cells: [timeOf(atMs), what, causes.join(', ') || '–', left, String(block), fact],
-      };
-    }),
-  );
-}
-
-function describeTerms(page: Page, entry: BookEntry): [name: string, text: string, href?: string][] {
-  const { tokens, book } = page;
-  const { order, routableUntil, acceptedAtMs, position } = entry;
-  const { making, taking, maker, expiresAt, nonce } = order;
-  const market = marketOf(making.token, taking.token, tokens);
-  const { price, share } = describeOffer(entry, tokens);
-  const left = BigInt(entry.remainingMakingAmount);
-  const funding = fundingOf(entry);
-  return [
-    ['Maker', maker, `#maker/${maker}`],
-    ['Sells', tokens.tell(BigInt(making.amount), making.token)],
-    ['For', tokens.tell(BigInt(taking.amount), taking.token)],
-    ['Price', `${tellPrice(price)} in ${nameOf(page, market)}`, `#pairs/${market.key}`],
-    ['Status', statusOf(entry)],
-    ['Left', `${tokens.tell(left, making.token)}, ${(share * 100).toFixed(2)} %`],
-    ['Filled', tokens.tell(BigInt(making.amount) - left, making.token)],
-    [
-      'Judged by',
-      `${tellFunds(tokens, making.token, funding).join(', allowance ')}, at block ${funding?.block ?? '–'}`,
-    ],
-    ['Accepted', timeOf(acceptedAtMs)],
-    ['Expires', timeOf(Number(expiresAt) * 1000)],
-    ['Used until', timeOf(routableUntil * 1000)],
-    ['Nonce', String(BigInt(nonce))],
-    ['Last fact', `${position.partition}:${position.offset}`],
-    ['Partition', `${position.partition}, ${book.isStale(entry, page.when()) ? 'stale' : 'fresh'}`],
-  ];
-}
+export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
 
 /** Balance and allowance. */
-function tellFunds(tokens: Tokens, token: string, funding: Funding | undefined): [balance: string, allowance: string] {
+export function tellFunds(tokens: Tokens, token: string, funding: Funding | undefined): readonly [string, string] {
   if (funding === undefined) return ['not read yet', 'not read yet'];
-  const [balance, allowance] = [BigInt(funding.balance), BigInt(funding.allowance)];
-  return [tokens.tell(balance, token), allowance >= 2n ** 255n ? 'unlimited' : tokens.tell(allowance, token)];
+  const isUnlimited = BigInt(funding.allowance) >= 2n ** 255n;
+  return [tokens.tell(funding.balance, token), isUnlimited ? 'unlimited' : tokens.tell(funding.allowance, token)];
 }
 
-/** The view of one maker. @returns draws it */
-export function openMaker(page: Page): (maker?: string) => void {
-  for (const command of COMMANDS) addCopyButton(`command-${command}`);
-  return (maker = '') => {
-    const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);
-    say('maker-name', maker);
-    say(
-      'maker-said',
-      entries.length === 1 ? '1 open order in the book.' : `${entries.length} open orders in the book.`,
-    );
-    fillRows(
-      'maker-orders',
-      entries.map((entry) => {
-        const { making, taking } = entry.order;
-        const { cells, ...row } = rowOfOffer(page, describeOffer(entry, page.tokens));
-        const pair = nameOf(page, marketOf(making.token, taking.token, page.tokens));
-        return { ...row, cells: [...cells.slice(0, 1), pair, ...cells.slice(1, 4), ...cells.slice(5)] };
-      }),
-    );
-    fillRows('funds', listFunds(page.tokens, entries));
-    const folder = page.localFolder === undefined ? '' : `MAKERBOOK_DATA='${page.localFolder}' `;
-    for (const command of COMMANDS) say(`command-${command}`, `${folder}npm run makers -- ${command} ${maker}`);
+/** The view of one order: by the book, and by its history where query is asked. */
+export function openOrder(page: Page): View {
+  const ask = keepAsking<OrderReport>(page);
+  return (hash) => {
+    const entry = page.book.entries.get(hash);
+    const report = page.state?.hasHistory ? ask(`/console/orders/${hash}`, entry?.position.offset) : undefined;
+    const known = entry ?? (typeof report === 'object' ? report : undefined);
+    const steps = typeof report === 'object' ? report.timeline : [];
+    const rows = steps.map((step, n) => ({ key: `${n} ${step.position}`, cells: tellStep(page, step, known) }));
+    const columns = ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact', 'Router saw it'];
+    const missing = page.state?.hasHistory
+      ? (report ?? 'Reading it …')
+      : 'Timelines need query among the processes of CONSOLE_METRICS.';
+    return html`
+      <h1>Order</h1>
+      <p><code>${hash}</code></p>
+      <p id="order-said" ?hidden=${entry !== undefined}>It is not in the book now.</p>
+      ${known === undefined ? '' : html`<div id="terms">${facts(describeTerms(page, known, entry))}</div>`}
+      <h2>Timeline</h2>
+      ${typeof missing === 'string' ? html`<p>${missing}</p>` : table('Timeline', columns, rows)}`;
   };
 }
 
-/** By token that the maker sells: what its orders need, and its newest funds. */
-function listFunds(tokens: Tokens, entries: readonly BookEntry[]) {
-  return [...Map.groupBy(entries, ({ order }) => order.making.token)].map(([token, all]) => {
-    const needed = all.reduce((sum, { remainingMakingAmount }) => sum + BigInt(remainingMakingAmount), 0n);
-    const funding = all.map(fundingOf).reduce((one, other) => ((other?.block ?? 0) > (one?.block ?? 0) ? other : one));
-    const [balance, allowance] = [BigInt(funding?.balance ?? 0), BigInt(funding?.allowance ?? 0)];
-    const lacking = needed - (balance < allowance ? balance : allowance);
-    const covered = lacking <= 0n ? '✓ covers all' : `✕ lacks ${tokens.tell(lacking, token)}`;
-    const cells = [tokens.of(token).symbol, tokens.tell(needed, token), ...tellFunds(tokens, token, funding), covered];
-    return { key: token, cells };
-  });
+function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEntry | undefined) {
+  const { tokens } = page;
+  const { making, taking, maker, expiresAt, nonce } = known.order;
+  const { market, price, share } = describeOffer(known, tokens);
+  const filled = BigInt(making.amount) - BigInt(known.remainingMakingAmount);
+  const terms: [name: string, value: Content][] = [
+    ['Maker', linkTo('maker', maker)],
+    ['Sells', tokens.tell(making.amount, making.token)],
+    ['For', tokens.tell(taking.amount, taking.token)],
+    ['Price', html`${tellPrice(price)} in <a href="#pairs/${market.key}">${nameOf(page, market)}</a>`],
+    ['Status', statusOf(known)],
+    ['Left', `${tokens.tell(known.remainingMakingAmount, making.token)}, ${(share * 100).toFixed(2)} %`],
+    ['Filled', tokens.tell(filled, making.token)],
+    ['Accepted', tellTime(known.acceptedAtMs)],
+    ['Expires', tellTime(Number(expiresAt) * 1000)],
+    ['Nonce', String(BigInt(nonce))],
+  ];
+  if (entry === undefined) return terms;
+  const funding = fundingOf(entry);
+  const { partition, offset } = entry.position;
+  const [balance, allowance] = tellFunds(tokens, making.token, funding);
+  const block = funding === undefined ? '–' : linkOut(page, 'block', String(funding.block));
+  return terms.concat([
+    ['Judged by', html`balance ${balance}, allowance ${allowance}, of block ${block}`],
+    ['Used until', tellTime(entry.routableUntil * 1000)],
+    ['Last fact', `${partition}:${offset}, ${page.book.isStale(entry, page.when()) ? 'stale' : 'fresh'}`],
+  ]);
 }
 
-/** Goes to an order or a maker that is looked for. */
-export function openSearch(): void {
-  find('search', HTMLFormElement).addEventListener('submit', (event) => {
-    event.preventDefault();
-    const text = find('words', HTMLInputElement).value.trim().toLowerCase();
-    const view = /^0x[0-9a-f]{64}$/.test(text) ? 'order' : /^0x[0-9a-f]{40}$/.test(text) ? 'maker' : undefined;
-    if (view !== undefined) location.hash = `${view}/${text}`;
-    say('search-said', view === undefined ? 'An order hash has 64 hex digits, a maker 40.' : '');
-  });
+function tellStep(page: Page, step: Step, known: BookEntry | OrderReport | undefined): Content[] {
+  const { making, taking } = known?.order ?? { making: { token: '' }, taking: { token: '' } };
+  const { tokens, book } = page;
+  const seenMs = book.seenMs.get(step.position);
+  const [what, left] =
+    step.happened === 'FILLED'
+      ? [
+          html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>`,
+          `${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}`,
+        ]
+      : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
+  const seen = seenMs === undefined ? '–' : `${seenMs - step.loggedAtMs} ms later`;
+  return [tellTime(step.loggedAtMs), what, left, tellCause(page, step), step.position, seen];
+}
+
+function tellCause(page: Page, step: Step): Content {
+  const block = (number: number) => html`block ${linkOut(page, 'block', String(number))}`;
+  const log = (hash: string, number: number) =>
+    html`transaction ${linkOut(page, 'transaction', hash, shorten(hash))}, ${block(number)}`;
+  if (step.happened === 'FILLED') return log(step.transactionHash, step.blockNumber);
+  const { cause } = step;
+  if (cause.kind === 'log') return log(cause.transactionHash, cause.block.number);
+  if (cause.kind === 'request')
+    return html`request ${linkOut(page, 'request', cause.requestId, shorten(cause.requestId))}`;
+  if (cause.kind === 'operator') return 'an operator';
+  return html`${cause.kind === 'read' ? `read for ${cause.occasion}, ` : ''}${block(cause.block.number)}`;
 }

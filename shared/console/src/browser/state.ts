@@ -1,4 +1,6 @@
-import type { FoldedBook, When } from './fold-records.js';
+import type { When } from '@makerbook/book/browser';
+import type { TemplateResult } from 'lit-html';
+import type { FoldedBook } from './fold-records.js';
 import type { Tokens } from './tell-amounts.js';
 
 /** A token by its address, as people write it. */
@@ -8,20 +10,24 @@ export interface Token {
   readonly decimals: number;
 }
 
+/** What has a page elsewhere. */
+export type Linked = 'runbook' | 'block' | 'transaction' | 'request';
+
 /** The answer to GET /console/state, as the page shows it. */
 export interface ConsoleState {
   readonly tokens: readonly Token[];
   readonly staleSecondsMax: number;
-  /** What stands before the anchor of a runbook's section; empty: nothing is linked. */
-  readonly runbooks: string;
+  /** Addresses of pages elsewhere; `{}` stands for what they are about. */
+  readonly links: Readonly<Partial<Record<Linked, string>>>;
+  /** Orders and makers can be asked for: there is a query to ask. */
+  readonly hasHistory: boolean;
   /** What is not well, and the alert whose section of the runbook says what to do. */
   readonly unwell: readonly { readonly what: string; readonly alert: string }[];
   /** By partition: the projector that works on it, and how many messages it is behind. */
   readonly owners: Readonly<Record<string, readonly [owner: string, lag: number]>>;
-  /** By the id of the table: its rows. The first cell of a row names it. */
-  readonly tables: Readonly<Record<string, readonly (readonly string[])[]>>;
-  /** By the id of the element. */
-  readonly texts: Readonly<Record<string, string>>;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  /** The first cell of a row names it. */
+  readonly tables: readonly (readonly [title: string, columns: string[], rows: readonly string[][]])[];
 }
 
 /** What all views of the page show. */
@@ -31,7 +37,10 @@ export interface Page {
   state: ConsoleState | undefined;
   /** The data folder, where `npm start` runs this on the same machine. */
   localFolder: string | undefined;
-  readonly when: () => When;
+  readonly when: () => Required<When>;
   /** Asks the service, with the key of the reader. */
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
 }
+
+/** Draws a view anew. @param argument what stands behind its name in the address */
+export type View = (argument: string) => TemplateResult;
