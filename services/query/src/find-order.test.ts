@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import { encodeMakerEvent, type MakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal } from '@makerbook/http';
 import type { HistoryEntry, OrderChange } from '@makerbook/postgres';
+import type { Asker } from './answer-signed.js';
 import { type FindOrderParts, findOrder } from './find-order.js';
-import { type FoundOrder, readFacts } from './read-order.js';
+import { type FoundOrder, type HistorySources, readFacts, readOrderFrom } from './read-order.js';
 
 const orderHash = examples.reported.orderHash as Hex;
 const maker = examples.reported.order.maker as Hex;
@@ -138,4 +139,28 @@ describe('the report of an order', () => {
     const readRecords = async () => new Map();
     expect(await readFacts({ readRecords }, { topic: 'log', partition: 0 }, [entry({})])).toBeUndefined();
   });
+});
+
+test('a moment has nothing that came later, also of an order that was opened once more', async () => {
+  const entries = [entry({}), entry({ logOffset: 4n, happened: 'REMOVED' }), entry({ logOffset: 8n })];
+  const { headers, value } = encodeMakerEvent(submitted, { id: 'f', source: '/test', timeMs: 0 });
+  const sources = {
+    watch: { awaitSettled: async (_: Hex, state: unknown) => state },
+    rows: { readOrderHistory: async () => ({ entries, hash: 'ACCEPTED', isUnsure: false, foldedTo: 9n }) },
+    log: {
+      endOffsets: async () => [9n],
+      readRecords: async (_: unknown, offsets: readonly bigint[]) =>
+        new Map(offsets.map((offset) => [offset, { headers, value, timestampMs: 0 }])),
+    },
+    topic: 'log',
+  } as unknown as HistorySources;
+  const asker = { maker, state: { unsettled: [] }, nowSeconds: 0 } as unknown as Asker;
+  const at = async (offset: bigint) => {
+    const found = await readOrderFrom(sources, 1)(asker, orderHash, { partition: 0, offset });
+    return isRefusal(found) ? found : found.entries.map(({ logOffset }) => logOffset);
+  };
+  expect([await at(5n), await at(8n)]).toEqual([
+    [1n, 4n],
+    [1n, 4n, 8n],
+  ]);
 });

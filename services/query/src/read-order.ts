@@ -36,11 +36,11 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
     const history = state && (await unlessAway(rows.readOrderHistory(maker, orderHash, TIMELINE_ENTRIES_MAX, before)));
     if (state === undefined || history === undefined)
       return unavailable('the store of orders does not answer; try again');
-    const { entries, hash, isUnsure, foldedTo } = history;
-    const opened = entries.find(({ happened }) => happened === 'OPENED');
+    const { entries: known, hash, isUnsure, foldedTo } = history;
+    const opened = known.find(({ happened }) => happened === 'OPENED');
     if (opened === undefined) {
       // A fill is told of an order that nobody has placed here, too.
-      if (hash === 'ACCEPTED' || entries.some(({ happened }) => happened !== 'FILLED')) return gone;
+      if (hash === 'ACCEPTED' || known.some(({ happened }) => happened !== 'FILLED')) return gone;
       if (hash === 'PLACED') return unavailable('the order is still on its way; try again');
       if (isUnsure) return unavailable('the store of orders is still reading the log; try again');
       return { code: 'not_found', detail: `no order of the signer has the hash ${orderHash}` };
@@ -49,6 +49,8 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
       return { code: 'not_found', detail: `the order was placed later, at ${opened.partition}:${opened.logOffset}` };
     if (before !== undefined && foldedTo < before)
       return unavailable('the store of orders has not come so far in the log; try again');
+    // An order whose nonce is over may have been opened once more later.
+    const entries = before === undefined ? known : known.filter(({ logOffset }) => logOffset < before);
     const facts = await readFacts(log, { topic, partition: opened.partition }, entries);
     if (facts === undefined) return unavailable('the log does not answer; try again');
     const submitted = facts.get(opened.logOffset)?.fact;
