@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { rights, roleOf } from '@makerbook/postgres';
 import { apiSettings, feedSettings, limitSettings, readSettings, signingSettings } from '@makerbook/settings';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
@@ -18,7 +19,11 @@ interface Service {
 
 /** What has to be given, for the shape of it. */
 const given: Readonly<Record<string, string>> = {
-  POSTGRES_PASSWORD: 'secret',
+  POSTGRES_PASSWORD: 'secret of the owner',
+  INGRESS_PASSWORD: 'secret of ingress',
+  QUERY_PASSWORD: 'secret of query',
+  PROJECTOR_PASSWORD: 'secret of projector',
+  CHAIN_WATCHER_PASSWORD: 'secret of chain-watcher',
   RPC_URL: 'https://node.example.com',
   LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'1'.repeat(40)}`,
   NAVIGATOR_ADDRESS: `0x${'2'.repeat(40)}`,
@@ -73,6 +78,22 @@ describe('the Compose file', () => {
     expect(service.image).toMatch(new RegExp(`^makerbook/${service.build?.target}:`));
     expect(service.networks).toContain('inside');
     expect([name, service.ports]).toEqual([name, undefined]);
+  });
+
+  test('a service with rights in Postgres connects as its own role, which roles.sql makes, and no other with a password', () => {
+    const roles = readText('deploy/compose/roles.sql');
+    for (const [name, { environment = {} }] of ours) {
+      const role = roleOf(name);
+      const [url, password] = [environment['DATABASE_URL'], fill(environment['DATABASE_PASSWORD'] ?? '')];
+      if (name === 'migrate') expect(password).toBe('secret of the owner');
+      else if (role in rights) {
+        expect([url, password]).toEqual([`postgres://${role}@postgres:5432/makerbook`, `secret of ${name}`]);
+        const variable = role.replace('makerbook_', '');
+        expect(roles).toContain(`\\getenv ${variable} ${variable.toUpperCase()}_PASSWORD`);
+        expect(roles).toContain(`alter role ${role} password :'${variable}';`);
+        expect(file.services['roles']?.environment).toHaveProperty(`${variable.toUpperCase()}_PASSWORD`);
+      } else expect([name, url, password]).toEqual([name, undefined, '']);
+    }
   });
 
   test('services wait for the schema and the topics', () => {
