@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka, until } from '@makerbook/parts';
-import type { metadataV9 } from '@platformatic/kafka';
 import { connectLog } from '../connect-log.js';
 import { LogUnavailable, PublisherFenced } from '../failures.js';
 import type { Appender, Log } from '../log.js';
+import { awaitInSync, lookAt } from '../testing/await-in-sync.js';
 import { asRead, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
-import { Cluster } from './cluster.js';
-import { deadlineIn } from './deadline.js';
 
 const BROKERS = 3;
 const PARTITIONS = 6;
@@ -29,6 +27,8 @@ const nodes: KafkaPart[] = [];
 let ports: number[];
 let log: Log;
 let writing: ReturnType<typeof keepAppending> | undefined;
+
+const first = () => [nodes[1]?.brokers ?? ''];
 
 /** Starts a broker, perhaps again and on another port. Broker 1 is the controller, and is left alone. */
 async function start(nodeId: number, port: number): Promise<void> {
@@ -143,7 +143,11 @@ function measureSilence(services: Log, topic: string) {
 
 test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, and no partition is silent for long', async () => {
   const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
-  await until('all brokers are there', async () => (await look([]))?.brokers.length === BROKERS, GOES_ON_MS_MAX);
+  await until(
+    'all brokers are there',
+    async () => (await lookAt(first(), []))?.brokers.length === BROKERS,
+    GOES_ON_MS_MAX,
+  );
   await log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: BROKERS, config: {} }]);
   await log.verifyTopics([{ name: topic, partitions: PARTITIONS, config: { 'min.insync.replicas': '2' } }]);
   const positions = new Array<bigint>(PARTITIONS).fill(0n);
@@ -165,7 +169,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   for (let partition = 0; partition < PARTITIONS; partition += 1) consumer.assign(partition);
   await writing.goesOn();
 
-  await allInSync(topic);
+  await awaitInSync(first(), BROKERS, [topic]);
   nodes[3]?.kill('SIGKILL');
   await nodes[3]?.exited;
   await writing.goesOn();
@@ -180,7 +184,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   const stopPublishing = keepPublishing(services, published);
   const silences = [topic, published].map((one) => measureSilence(services, one));
   await until('all partitions are heard', () => silences.every(({ areAllHeard }) => areAllHeard()), GOES_ON_MS_MAX);
-  await allInSync(topic, published);
+  await awaitInSync(first(), BROKERS, [topic, published]);
   for (const { begin } of silences) begin();
   await nodes[2]?.freeze();
   await pause(FROZEN_MS);
@@ -204,22 +208,3 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   expect(writing.stored.filter((value) => !values.has(value))).toEqual([]);
   expect(writing.refused.filter((value) => values.has(value))).toEqual([]);
 }, 900_000);
-
-/** What broker 1 says of the cluster; undefined where it does not answer in time. */
-async function look(topics: readonly string[]): Promise<metadataV9.MetadataResponse | undefined> {
-  const cluster = new Cluster({ brokers: [nodes[1]?.brokers ?? ''], clientId: 'test', logger: quiet });
-  const answer = await cluster.metadata(topics, deadlineIn(10_000)).catch(() => undefined);
-  cluster.close();
-  return answer;
-}
-
-/**
- * Waits until each replica of the topics, and of that of transactions, is in sync: for else the next broker
- * that goes may be the only one that has everything.
- */
-function allInSync(...topics: readonly string[]): Promise<void> {
-  const hasAll = ({ partitions }: metadataV9.MetadataResponseTopic) =>
-    partitions.length > 0 && partitions.every(({ isrNodes }) => isrNodes.length === BROKERS);
-  const isSo = async () => (await look([...topics, '__transaction_state']))?.topics.every(hasAll);
-  return until('all replicas are in sync', async () => (await isSo()) === true, GOES_ON_MS_MAX);
-}
