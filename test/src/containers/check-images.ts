@@ -4,7 +4,7 @@ import { findRoot } from '../conformance/find-root.js';
 import { buildImage, imageOf, images, podman, removeImages, requirePrograms } from './podman.js';
 
 const USAGE = `npm run images:check -- [--tag T]
-  builds the five images, checks what is in them, prints a table, and removes them; exits with 1 where something is wrong.
+  builds the six images, checks what is in them, prints a table, and removes them; exits with 1 where something is wrong.
   How they run is checked by pods:check. --tag: images that exist, which are neither built nor removed. Needs podman, on Linux.`;
 const { values } = readOptions(USAGE, { tag: { type: 'string' } });
 requirePrograms('podman');

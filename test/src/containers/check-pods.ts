@@ -9,11 +9,8 @@ import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
 import { findFreePort } from '@makerbook/parts';
 import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
-import { eventually } from '../kit/eventually.js';
-import { followOrders } from '../kit/follow-orders.js';
-import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
-import { placeAndCancel } from '../kit/place-and-cancel.js';
+import { putOrdersOn } from '../kit/put-orders-on.js';
 import { openParts, type Parts } from './open-parts.js';
 import {
   ageOf,
@@ -44,8 +41,7 @@ const { values } = readOptions(USAGE, {
   keep: { type: 'boolean', default: false },
 });
 requirePrograms('podman', 'nginx');
-const MAKERS = 8;
-const LOAD = { roundsPerSecond: 24, openOrders: 20 };
+const ROUNDS_PER_SECOND = 24;
 const PREFIX = `pods-${randomBytes(3).toString('hex')}`;
 const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: `${PREFIX}:` };
 const tag = values.tag ?? `check-${process.pid}`;
@@ -156,22 +152,8 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));
   await gateway.route(upstreamsOf(pods));
   process.env[TEST_STACK_VARIABLE] = folder;
-  const stack = await openStack({ ownParts: false });
-  const chain = openChain(stack);
-  const feed = followOrders(stack);
-  closing.push(async () => {
-    chain.stop();
-    await feed.close();
-  });
-  const makers = await openMakers(stack, chain, MAKERS);
-  for (const maker of makers) {
-    await maker.mint(1_000_000n);
-    await maker.approve(1_000_000n);
-  }
-  const expiresAt = (await chain.nowSeconds()) + 7200;
-  const placing = makers.map(({ client, sign }) => ({ client, sign: () => sign({ expiresAt, amount: 1n }) }));
-  const load = placeAndCancel(placing, LOAD);
-  const startMs = performance.now();
+  const load = await putOrdersOn(await openStack({ ownParts: false }), ROUNDS_PER_SECOND);
+  closing.push(load.close);
   await pause(5000);
   for (const service of replaced) {
     for (const old of pods.running().filter((pod) => pod.service === service)) {
@@ -180,44 +162,7 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
       console.log(`${service}: ${said}; ${load.failures.length - before} requests failed`);
     }
   }
-  const acknowledged = await load.stop();
-  const seconds = (performance.now() - startMs) / 1000;
-  const answered = Object.values(load.tookMs).flat().length;
-  console.log(`${answered} requests in ${seconds.toFixed(0)} s were answered with 200`);
-  for (const failure of load.failures) fault(failure);
-  const cancelled = [...acknowledged.values()].filter((state) => state === 'cancelled').length;
-  console.log(`${acknowledged.size} orders were acknowledged, ${cancelled} of them cancelled again`);
-  await compare('the feed', acknowledged, async () => feed.last, 'gone CANCELLED');
-  await compare('the list', acknowledged, () => readLists(makers), undefined);
-}
-
-type StatusOf = (orderHash: string) => string | undefined;
-
-/** Waits until every acknowledged order is active, or is as a cancelled one has to be. */
-async function compare(
-  where: string,
-  acknowledged: ReadonlyMap<string, 'placed' | 'cancelled'>,
-  read: () => Promise<StatusOf>,
-  ofCancelled: string | undefined,
-): Promise<void> {
-  const wrong = async () => {
-    const statusOf = await read();
-    const isWrong = ([hash, state]: [string, string]) =>
-      statusOf(hash) !== (state === 'placed' ? 'ACTIVE' : ofCancelled);
-    return [...acknowledged].filter(isWrong).map(([hash]) => hash);
-  };
-  await eventually(wrong, []).then(
-    () => console.log(`${where} is right about each`),
-    (error: Error) => fault(`${where}: ${error.message}`),
-  );
-}
-
-async function readLists(makers: readonly TestMaker[]): Promise<StatusOf> {
-  const lists = await Promise.all(makers.map(({ client }) => client.listOrders()));
-  const statuses = new Map<string, string>(
-    lists.flatMap(({ records }) => records.map(({ orderHash, status }) => [orderHash, status])),
-  );
-  return (hash) => statuses.get(hash);
+  for (const wrong of [...(await load.judge()), ...load.failures]) fault(wrong);
 }
 
 /** As its Deployment has it: the new pod before the end of the old one, or behind it. */

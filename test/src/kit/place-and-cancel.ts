@@ -48,6 +48,8 @@ export function placeAndCancel(
   return {
     /** Milliseconds of each call that was answered with 200 until now. */
     tookMs: record.tookMs,
+    /** Milliseconds from one answer with 200 to the next of the same call, at most. */
+    silentMs: record.silentMs,
     /** What went wrong until now, each with its second since the start. */
     failures: record.failures as readonly string[],
     /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
@@ -71,12 +73,17 @@ function createRecord() {
   const acknowledged = new Map<string, 'placed' | 'cancelled'>();
   const failures: string[] = [];
   const tookMs = { place: [] as number[], list: [] as number[], cancel: [] as number[] };
+  const silentMs = { place: 0, list: 0, cancel: 0 };
+  const answeredAtMs = new Map<Call, number>();
   const note = (what: string) => failures.push(`${((performance.now() - startMs) / 1000).toFixed(1)} s: ${what}`);
   const ask = async <T>(name: Call, call: Promise<T>): Promise<T | undefined> => {
     const sentAtMs = performance.now();
     try {
       const answer = await call;
-      tookMs[name].push(performance.now() - sentAtMs);
+      const nowMs = performance.now();
+      tookMs[name].push(nowMs - sentAtMs);
+      silentMs[name] = Math.max(silentMs[name], nowMs - (answeredAtMs.get(name) ?? nowMs));
+      answeredAtMs.set(name, nowMs);
       return answer;
     } catch (error) {
       if (!(error instanceof MakerbookError)) throw error;
@@ -84,7 +91,7 @@ function createRecord() {
       return undefined;
     }
   };
-  return { acknowledged, failures, tookMs, note, ask };
+  return { acknowledged, failures, tookMs, silentMs, note, ask };
 }
 
 async function place({ maker, open }: Turn, { acknowledged, ask }: LoadRecord): Promise<void> {

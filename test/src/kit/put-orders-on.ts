@@ -1,0 +1,124 @@
+import { eventually } from './eventually.js';
+import { followOrders } from './follow-orders.js';
+import { openChain, openMakers, type TestChain, type TestMaker } from './open-maker.js';
+import type { OpenStack } from './open-stack.js';
+import { placeAndCancel } from './place-and-cancel.js';
+import { verifyRows } from './verify-rows.js';
+
+const MAKERS = 8;
+const OPEN_ORDERS = 20;
+const LIFE_SECONDS = 7200;
+const FUNDS = 1_000_000n;
+const POLL_MS = 20;
+
+export type PutOrders = Awaited<ReturnType<typeof putOrdersOn>>;
+
+/**
+ * Makers place, list and cancel on a stack, one try each, and the router's feed is followed, until `judge`.
+ * @param roundsPerSecond how often one of them does all three
+ */
+export async function putOrdersOn(
+  stack: Pick<OpenStack, 'addresses' | 'topicPrefix' | 'operatorEnvironment'>,
+  roundsPerSecond: number,
+) {
+  const chain = openChain(stack, false);
+  const feed = followOrders(stack);
+  const close = async () => {
+    chain.stop();
+    await feed.close();
+  };
+  const makers = await openFundedMakers(stack, chain, MAKERS);
+  const expiresAt = (await chain.nowSeconds()) + LIFE_SECONDS;
+  const placing = makers.map(({ client, sign }) => ({ client, sign: () => sign({ expiresAt, amount: 1n }) }));
+  const startMs = performance.now();
+  const load = placeAndCancel(placing, { roundsPerSecond, openOrders: OPEN_ORDERS });
+  const clock = watchClock(feed.bookBlock);
+  return {
+    makers,
+    /** Each request that was not answered with 200, or wrongly. */
+    failures: load.failures,
+    /** The longest time, in milliseconds, without an answer of 200 to each call, and without a new block in the whole feed. */
+    silentMs: () => ({ ...load.silentMs, feed: clock.longestMs() }),
+    /**
+     * Ends the load, tells what was answered, and compares feed, lists and rows with it.
+     * @returns what is wrong; none where no acknowledged order is lost and none comes twice
+     */
+    async judge(): Promise<string[]> {
+      const acknowledged = await load.stop();
+      clock.stop();
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+      const answered = Object.values(load.tookMs).flat().length;
+      console.log(`${answered} requests in ${seconds} s were answered with 200, ${load.failures.length} were not`);
+      const cancelled = [...acknowledged.values()].filter((state) => state === 'cancelled').length;
+      console.log(`${acknowledged.size} orders were acknowledged, ${cancelled} of them cancelled again`);
+      const wrong = [
+        ...(await compare('the feed', acknowledged, async () => feed.last, 'gone CANCELLED')),
+        ...(await compare('the list', acknowledged, () => readLists(makers), undefined)),
+        ...(await verifyRows(stack)),
+      ];
+      if (wrong.length === 0)
+        console.log('feed, lists and rows are right about each: none is lost, and none comes twice');
+      return wrong;
+    },
+    close,
+  };
+}
+
+/** Makers with tokens and an allowance for as many orders as they like. */
+export async function openFundedMakers(
+  stack: Parameters<typeof openMakers>[0],
+  chain: TestChain,
+  count: number,
+): Promise<TestMaker[]> {
+  const makers = await openMakers(stack, chain, count);
+  for (const maker of makers) {
+    await maker.mint(FUNDS);
+    await maker.approve(FUNDS);
+  }
+  return makers;
+}
+
+/** Measures for how long the number stays the same at most. */
+function watchClock(blockNumber: () => number) {
+  let [block, sinceMs, longestMs] = [-1, performance.now(), 0];
+  const look = () => {
+    try {
+      const next = blockNumber();
+      longestMs = Math.max(longestMs, performance.now() - sinceMs);
+      if (next > block) [block, sinceMs] = [next, performance.now()];
+    } catch {
+      // The feed is broken, which whoever reads it next is told.
+    }
+  };
+  const timer = setInterval(look, POLL_MS);
+  return { longestMs: () => longestMs, stop: () => clearInterval(timer) };
+}
+
+type StatusOf = (orderHash: string) => string | undefined;
+
+/** Waits until every acknowledged order is active, or is as a cancelled one has to be. */
+function compare(
+  where: string,
+  acknowledged: ReadonlyMap<string, 'placed' | 'cancelled'>,
+  read: () => Promise<StatusOf>,
+  ofCancelled: string | undefined,
+): Promise<string[]> {
+  const wrong = async () => {
+    const statusOf = await read();
+    const isWrong = ([hash, state]: [string, string]) =>
+      statusOf(hash) !== (state === 'placed' ? 'ACTIVE' : ofCancelled);
+    return [...acknowledged].filter(isWrong).map(([hash]) => hash);
+  };
+  return eventually(wrong, []).then(
+    () => [],
+    (error: Error) => [`${where}: ${error.message}`],
+  );
+}
+
+async function readLists(makers: readonly TestMaker[]): Promise<StatusOf> {
+  const lists = await Promise.all(makers.map(({ client }) => client.listOrders()));
+  const statuses = new Map<string, string>(
+    lists.flatMap(({ records }) => records.map(({ orderHash, status }) => [orderHash, status])),
+  );
+  return (hash) => statuses.get(hash);
+}
