@@ -5,6 +5,9 @@ export {
   type DeployOptions,
   deployContracts,
 } from './deploy-contracts.js';
+export { readGatewayEnvironment } from './gateway-env.js';
+export { readRoutes } from './route-requests.js';
+export { runGateway } from './run-gateway.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { readStackEnvironment } from './stack-env.js';
 export { type Addresses, startParts } from './start-parts.js';

@@ -35,6 +35,7 @@ export type Gateway = {
  * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has arrived
  * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
  * of its own are `application/problem+json`.
+ * @param settings those that name a service are read at each request
  * @param log takes a line about each request that a service did not answer
  * @param local answers what is about this stack alone
  * @throws where the port cannot be had
@@ -46,8 +47,7 @@ export async function runGateway(
   local?: Router,
 ): Promise<Gateway> {
   const agent = new Agent({ keepAlive: true, maxSockets: UPSTREAM_SOCKETS_MAX });
-  const { INGRESS_URL: ingress, QUERY_URL: query, FEED_URL: feed } = settings;
-  const targets: Record<RoutedService, string> = { ingress, query, feed };
+  const targets = { ingress: 'INGRESS_URL', query: 'QUERY_URL', feed: 'FEED_URL' } as const;
   const proxy = openProxy(agent, log);
   const readReadiness = shareResult(() => askAllReadiness(settings.OPS_URLS), READINESS_AGE_MS_MAX);
   const limit = { units: settings.GATEWAY_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS };
@@ -71,7 +71,7 @@ export async function runGateway(
     if (service === undefined) return next();
     const body = hasBody(request) ? await readBody(request, settings.BODY_BYTES_MAX) : undefined;
     nameClient(request);
-    await proxy(service, targets[service], request, response, body);
+    await proxy(service, settings[targets[service]], request, response, body);
   });
   app.use((request: Request, response: Response) =>
     refuse(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),

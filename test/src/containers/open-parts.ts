@@ -21,35 +21,36 @@ export async function openParts() {
   try {
     chain = await startAnvil({ chainId: CHAIN_ID, blockTimeSeconds: 1 });
     const { kafkaBrokers, redisUrl, databaseUrl } = testParts();
-    const signer = Wallet.createRandom();
-    const contracts = await deployContracts({
-      rpcUrl: chain.rpcUrl,
-      serviceName: SERVICE_NAME,
-      quoteSigners: [signer.address.toLowerCase()],
-    });
-    const addresses = { kafkaBrokers, redisUrl, databaseUrl: await databaseUrl(), rpcUrl: chain.rpcUrl };
-    const environment = {
-      KAFKA_BROKERS: kafkaBrokers,
-      DATABASE_URL: addresses.databaseUrl,
-      REDIS_URL: redisUrl,
-      RPC_URL: chain.rpcUrl,
-      RPC_WS_URL: chain.wsUrl,
+    return { ...(await describeParts({ kafkaBrokers, redisUrl, databaseUrl: await databaseUrl() }, chain)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Deploys the contracts. @returns addresses of the parts, and the settings by which services find them */
+export async function describeParts(
+  parts: { readonly kafkaBrokers: string; readonly databaseUrl: string; readonly redisUrl: string },
+  { rpcUrl, wsUrl }: AnvilPart,
+) {
+  const signer = Wallet.createRandom();
+  const quoteSigners = [signer.address.toLowerCase()];
+  const contracts = await deployContracts({ rpcUrl, serviceName: SERVICE_NAME, quoteSigners });
+  return {
+    /** As a file of addresses has them, but for the base URL. */
+    addresses: { ...parts, rpcUrl, chainId: CHAIN_ID, serviceName: SERVICE_NAME, ...contracts },
+    environment: {
+      KAFKA_BROKERS: parts.kafkaBrokers,
+      DATABASE_URL: parts.databaseUrl,
+      REDIS_URL: parts.redisUrl,
+      RPC_URL: rpcUrl,
+      RPC_WS_URL: wsUrl,
       CHAIN_ID: String(CHAIN_ID),
       SERVICE_NAME,
       LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
       MULTICALL_ADDRESS: contracts.multicall,
       NAVIGATOR_ADDRESS: contracts.navigator,
       QUOTE_SIGNER_KEY: signer.privateKey,
-    };
-    return {
-      /** As a file of addresses has them, but for the base URL. */
-      addresses: { ...addresses, chainId: CHAIN_ID, serviceName: SERVICE_NAME, ...contracts },
-      /** The same as settings of the services. */
-      environment,
-      stop,
-    };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    },
+  };
 }

@@ -1,141 +1,45 @@
-import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { readOptions } from '@makerbook/settings';
-import { runOperator } from '../kit/admit-maker.js';
-import { eventually } from '../kit/eventually.js';
-import { openChain, openMakers } from '../kit/open-maker.js';
-import type { OpenStack } from '../kit/open-stack.js';
-import { verifyRows } from '../kit/verify-rows.js';
-import { type Acknowledged, awaitAll, findMissing, loadMakers } from './load-makers.js';
-import { type DrillParts, openParts } from './open-parts.js';
+import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readWhole } from '../kit/read-values.js';
+import { loseBroker } from './lose-broker.js';
+import { openParts } from './open-parts.js';
+import { renewCertificates } from './renew-certificates.js';
+import { restoreLog, restorePostgres } from './restore.js';
+import { rollBack, upgrade } from './roll-out.js';
 
-const USAGE = `npm run drill -- restore-log | restore-postgres [--seconds N]
-  a stack of its own with makers that place orders; then Kafka, or Postgres, is lost with its data under them, and is restored as
-  deploy/runbooks/operations.md says: from an archive of the log, or from a copy of Postgres that is older than the orders. Prints
-  how long nothing was taken (recovery time), and what was lost (recovery point), and exits with 1 where an acknowledged order is
-  missing that must not be. --seconds of load before the loss: 5 if not said`;
-const { name, values } = readOptions(USAGE, { seconds: { type: 'string', default: '5' } }, [
-  'restore-log',
-  'restore-postgres',
-]);
-const MAKERS = 6;
-const loadMs = Number(values.seconds) * 1000;
+const USAGE = `npm run drill -- NAME [--seconds N] [--against FOLDER]
+  a stack of its own with makers at work, on which something is done as deploy/runbooks/operations.md says. Prints for how long what
+  was not answered, and what was lost; exits with 1 where an acknowledged order is missing or comes twice that must not, or
+  something was away for longer than promised. NAME:
+    restore-log         Kafka and Postgres are lost with their data; the log is restored from its archive
+    restore-postgres    Postgres is lost with its data; a copy that is older than the orders comes in its place
+    lose-broker         one broker of three is killed and its disk wiped; an empty one takes its place
+    renew-certificates  the authority and all certificates of Kafka, Postgres and Redis are renewed; brokers roll, services go on
+    upgrade, rollback   two processes of each service are replaced, one after the other, by those of another build
+  --seconds of load before it: 5 if not said
+  --against: another checkout, built (\`git worktree add\`, \`npm ci\`, \`npx tsc -b\`), whose build is upgraded to this one, or rolled
+  back to. Without it this build is replaced by itself`;
+const LINES_MAX = 20;
+const drills = {
+  'restore-log': restoreLog,
+  'restore-postgres': restorePostgres,
+  'lose-broker': loseBroker,
+  'renew-certificates': renewCertificates,
+  upgrade,
+  rollback: rollBack,
+};
+const options = { seconds: { type: 'string', default: '5' }, against: { type: 'string' } } as const;
+const { name, values } = readOptions(USAGE, options, Object.keys(drills));
+const drill = drills[(name ?? '') as keyof typeof drills] ?? endWithUsage(USAGE, 'a drill is missing');
+const loadMs = readWhole(USAGE, '--seconds', values.seconds) * 1000;
 const parts = await openParts();
 const stopEarly = () => void parts.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopEarly);
 let wrong: string[] = ['no drill'];
 try {
-  wrong = name === 'restore-log' ? await restoreLog(parts) : await restorePostgres(parts);
+  wrong = await drill(parts, { loadMs, against: values.against });
 } finally {
   await parts.stop();
 }
-for (const line of wrong) console.log(`wrong: ${line}`);
+for (const line of wrong.slice(0, LINES_MAX)) console.log(`wrong: ${line}`);
+if (wrong.length > LINES_MAX) console.log(`wrong: ${wrong.length - LINES_MAX} more`);
 process.exit(wrong.length === 0 ? 0 : 1);
-
-/** The log is lost with its rows, some seconds after it was archived. */
-async function restoreLog({ folder, start, lose, openStack: open }: DrillParts): Promise<string[]> {
-  const archive = join(folder, 'archive');
-  const [kafka, postgres] = [await start.kafka('kafka'), await start.postgres('postgres')];
-  const stack = await open(kafka.brokers, postgres.url);
-  const { chain, makers } = await fund(stack);
-  const load = await loadMakers(makers, chain);
-  await pause(loadMs);
-  const archivedFromMs = Date.now();
-  console.log(`archived: ${await runOperator(['log', 'archive', archive], stack.operatorEnvironment)}`);
-  await pause(1000);
-  const acknowledged = await load.stop();
-  const lostAtMs = Date.now();
-  await stack.stop();
-  for (const part of [kafka, postgres]) part.kill('SIGKILL');
-  await Promise.all([kafka.exited, postgres.exited]);
-  for (const part of ['kafka', 'postgres']) lose(part);
-  console.log('lost: Kafka and Postgres, with their data');
-
-  const [newKafka, newPostgres] = [await start.kafka('kafka-2'), await start.postgres('postgres-2')];
-  const environment = { ...stack.operatorEnvironment, KAFKA_BROKERS: newKafka.brokers, TOPIC_REPLICATION_FACTOR: '1' };
-  console.log(`restored: ${await runOperator(['log', 'restore', archive], environment)}`);
-  console.log(`verified: ${await runOperator(['log', 'verify', archive], environment)}`);
-  const next = await open(newKafka.brokers, newPostgres.url);
-  const safe = acknowledged.filter(({ atMs }) => atMs < archivedFromMs);
-  await awaitAll(safe);
-  const takenAtMs = await placeAgain(acknowledged);
-  const missing = await findMissing(acknowledged);
-  const gone = acknowledged.filter(({ order }) => missing.has(order.orderHash));
-  const point = gone.length === 0 ? 0 : lostAtMs - Math.min(...gone.map(({ atMs }) => atMs));
-  tell(acknowledged, takenAtMs - lostAtMs, `${gone.length} orders, of the last ${(point / 1000).toFixed(1)} s`);
-  // What is lost can be placed again: its signature is still good.
-  for (const { maker, order } of gone) await maker.client.placeOrders([order]);
-  await awaitAll(acknowledged);
-  return judge(next, async () => chain.stop());
-}
-
-/** Postgres is lost, and a copy that is older than the orders comes in its place. */
-async function restorePostgres({ start, copy, lose, openStack: open }: DrillParts): Promise<string[]> {
-  const kafka = await start.kafka('kafka');
-  let postgres = await start.postgres('postgres');
-  let stack = await open(kafka.brokers, postgres.url);
-  const { chain, makers } = await fund(stack);
-  const before = await loadMakers(makers, chain);
-  await pause(1000);
-  const early = await before.stop();
-  await stack.stop();
-  await postgres.stop();
-  copy('postgres', 'snapshot');
-  postgres = await start.postgres('postgres');
-  stack = await open(kafka.brokers, postgres.url);
-  await awaitAll(early);
-  const load = await loadMakers(makers, chain);
-  await pause(loadMs);
-  const acknowledged = [...early, ...(await load.stop())];
-  const lostAtMs = Date.now();
-  postgres.kill('SIGKILL');
-  await postgres.exited;
-  lose('postgres');
-  console.log('lost: Postgres, with its data');
-
-  await stack.stop();
-  const restored = await start.postgres('snapshot');
-  stack = await open(kafka.brokers, restored.url);
-  const takenAtMs = await placeAgain(acknowledged);
-  const missing = await findMissing(acknowledged);
-  tell(acknowledged, takenAtMs - lostAtMs, `${missing.size} orders`);
-  await awaitAll(acknowledged);
-  return judge(stack, async () => chain.stop());
-}
-
-async function fund(stack: OpenStack) {
-  const chain = openChain(stack, false);
-  const makers = await openMakers(stack, chain, MAKERS);
-  for (const maker of makers) {
-    await maker.mint(1_000_000n);
-    await maker.approve(1_000_000n);
-  }
-  return { chain, makers };
-}
-
-/** Waits until an order is taken again. @returns when its answer came */
-async function placeAgain([first]: readonly Acknowledged[]): Promise<number> {
-  if (first === undefined) throw new Error('nothing was acknowledged');
-  const place = () =>
-    first.maker.place({ amount: 1n }).then(
-      () => 'taken',
-      ({ code }: { code?: string }) => code ?? 'no answer',
-    );
-  await eventually(place, 'taken', 300_000);
-  return Date.now();
-}
-
-function tell(acknowledged: readonly Acknowledged[], tookMs: number, lost: string): void {
-  console.log(`${acknowledged.length} orders were acknowledged`);
-  console.log(`recovery time: ${(tookMs / 1000).toFixed(1)} s until POST was answered again, data of this size`);
-  console.log(`recovery point: ${lost}`);
-}
-
-/** Rows and book are what a replay of the log leads to. */
-async function judge(stack: OpenStack, stopChain: () => Promise<void>): Promise<string[]> {
-  const differences = await verifyRows(stack);
-  console.log(differences.length === 0 ? 'verify: rows and book are what the log leads to' : 'verify: not the same');
-  await stopChain();
-  await stack.stop();
-  return differences;
-}

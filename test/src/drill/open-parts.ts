@@ -4,16 +4,35 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findFreePort, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import {
+  findFreePort,
+  type KafkaOptions,
+  type PostgresOptions,
+  planKafkaCluster,
+  startAnvil,
+  startKafka,
+  startPostgres,
+  startRedis,
+} from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack, TEST_STACK_VARIABLE, UNBOUNDED } from '../kit/open-stack.js';
 
 const CHAIN_ID = 8217;
+export const BROKERS = 3;
+/** A machine with much other work answers so many too. */
+export const ROUNDS_PER_SECOND = 6;
 const READY_MS_MAX = 180_000;
 
 export type DrillParts = Awaited<ReturnType<typeof openParts>>;
 
-/** A Kafka, Postgres, Redis and chain that a drill can lose, and stacks on them, one after the other, at one address. */
+export interface DrillOptions {
+  /** Load before anything is done. */
+  readonly loadMs: number;
+  /** The root of another checkout, built. */
+  readonly against: string | undefined;
+}
+
+/** A Kafka, Postgres, Redis and chain that a drill can lose or renew, and stacks on them, one after the other, at one address. */
 export async function openParts() {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-drill-'));
   // Root runs Postgres as another user, who needs to enter this folder.
@@ -27,7 +46,15 @@ export async function openParts() {
   };
   const start = {
     kafka: async (name: string) => keep(await startKafka({ ...dataOf(name), port: await findFreePort() })),
-    postgres: async (name: string) => keep(await startPostgres({ ...dataOf(name), port: ports.postgres })),
+    postgres: async (name: string, more: Pick<PostgresOptions, 'settings' | 'files'> = {}) =>
+      keep(await startPostgres({ ...dataOf(name), port: ports.postgres, ...more })),
+    /** Brokers of which any one may be lost, each by its plan, by which it can be started again. */
+    brokers: async (adapt: (plan: KafkaOptions) => KafkaOptions = (plan) => plan) => {
+      const plans = (await planKafkaCluster((nodeId) => join(folder, `kafka-${nodeId}`), BROKERS)).map(adapt);
+      const nodes = await Promise.all(plans.map(startKafka));
+      closing.push(() => Promise.all(nodes.map((node) => node.stop())));
+      return { plans, nodes, addresses: nodes.map(({ brokers }) => brokers) };
+    },
   };
   const redis = keep(await startRedis({ ...dataOf('redis'), port: await findFreePort() }));
   const chain = { chainId: CHAIN_ID, blockTimeSeconds: 1 };
@@ -37,12 +64,20 @@ export async function openParts() {
   return {
     folder,
     start,
+    redisUrl: redis.url,
+    anvil,
+    /** Called in reverse order at the end. */
+    closing,
     /** Copies the data of a part that is stopped, with its owner. */
     copy: (from: string, to: string) => void execFileSync('cp', ['-a', join(folder, from), join(folder, to)]),
     /** Loses it for good. */
     lose: (name: string) => rmSync(join(folder, name), { recursive: true, force: true }),
     /** All services, as soon as they are ready. Its makers go on with the next stack: it has the same address and contracts. */
-    async openStack(kafkaBrokers: string, databaseUrl: string): Promise<OpenStack> {
+    async openStack(
+      kafkaBrokers: string,
+      databaseUrl: string,
+      settings: Readonly<Record<string, string>> = {},
+    ): Promise<OpenStack> {
       const { limitOrderProtocol, multicall, navigator } = first?.addresses ?? {};
       stacks += 1;
       const data = join(folder, `stack-${stacks}`);
@@ -58,6 +93,7 @@ export async function openParts() {
         ...(limitOrderProtocol !== undefined && { LIMIT_ORDER_PROTOCOL_ADDRESS: limitOrderProtocol }),
         ...(multicall !== undefined && { MULTICALL_ADDRESS: multicall }),
         ...(navigator !== undefined && { NAVIGATOR_ADDRESS: navigator }),
+        ...settings,
       });
       closing.push(stack.stop);
       first ??= stack;

@@ -1,15 +1,25 @@
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const operator = fileURLToPath(import.meta.resolve('../../../services/operator/dist/main.js'));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Puts makers on the whitelist with the operator's own command. @throws Error with what the command said */
 export function admitMaker(maker: string | readonly string[], environment: Record<string, string>): Promise<string> {
   return runOperator(['makers', 'add', ...(typeof maker === 'string' ? [maker] : maker)], environment);
 }
 
-/** Runs a command of the operator. @throws Error with what it said where it exits with 1 */
-export function runOperator(words: readonly string[], environment: Record<string, string>): Promise<string> {
+/**
+ * Runs a command of the operator.
+ * @param checkout the root of another checkout, built, whose command it is
+ * @throws Error with what it said where it exits with 1
+ */
+export function runOperator(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  checkout = root,
+): Promise<string> {
+  const operator = join(checkout, 'services/operator/dist/main.js');
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...environment };
     execFile(process.execPath, [operator, ...words], { env }, (error, stdout, stderr) => {
