@@ -47,7 +47,8 @@ const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: 
 const tag = values.tag ?? `check-${process.pid}`;
 const root = findRoot();
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-pods-'));
-const closing: (() => Promise<unknown> | undefined)[] = [];
+const closing: (() => unknown)[] = [];
+let closed: Promise<void> | undefined;
 
 let isWrong = false;
 const fault = (what: string) => {
@@ -83,15 +84,22 @@ try {
   if (values.only !== 'restarts') await runTests(pods);
   if (values.only !== 'tests') await restartAll(pods, gateway);
   if (values.keep) await new Promise(() => console.log(`MAKERBOOK_DATA=${folder} npm run demo`));
+} catch (error) {
+  // What is taken away under it fails.
+  if (closed === undefined) throw error;
 } finally {
   await close();
 }
 process.exit(isWrong ? 1 : 0);
 
-async function close(): Promise<void> {
-  // Whatever fails, the rest is closed too.
-  for (const step of closing.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
-  rmSync(folder, { recursive: true, force: true });
+/** Once: an end of the work and a signal wait for the same. */
+function close(): Promise<void> {
+  closed ??= (async () => {
+    // Whatever fails, the rest is closed too.
+    for (const step of closing.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
+    rmSync(folder, { recursive: true, force: true });
+  })();
+  return closed;
 }
 
 function upstreamsOf(pods: Pods, without?: RunningPod) {
@@ -141,6 +149,7 @@ async function runTests(pods: Pods): Promise<void> {
     env: { ...process.env, [TEST_STACK_VARIABLE]: folder },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
+  closing.push(() => tests.kill());
   const [code] = (await once(tests, 'exit')) as [number | null];
   clearInterval(watch);
   if (code !== 0) fault(`the end-to-end tests ended with ${code}`);

@@ -50,7 +50,10 @@ export async function buildImage(service: string, tag: string, root: string): Pr
     cwd: root,
     stdio: ['ignore', process.stderr, 'inherit'],
   });
+  const stop = () => build.kill();
+  process.once('exit', stop);
   const [code] = (await once(build, 'exit')) as [number | null];
+  process.off('exit', stop);
   if (code !== 0) throw new Error(`podman build of ${service} ended with ${code}`);
   return (performance.now() - startMs) / 1000;
 }

@@ -21,8 +21,10 @@ export function runPods(name: string, tag: string, environment: Readonly<Record<
   const names = new Set<string>();
   const running: RunningPod[] = [];
   let number = 0;
+  let isStopped = false;
 
   async function create(owner: string, label: string): Promise<RunningPod> {
+    if (isStopped) throw new Error('no pod is started any more');
     const template: Pod | undefined = templates.find((pod) => pod.owner === owner);
     if (template === undefined) throw new Error(`the overlay has no ${owner}`);
     const [port = 0, opsPort = 0] = await findFreePorts(2);
@@ -59,7 +61,9 @@ export function runPods(name: string, tag: string, environment: Readonly<Record<
       return (deployment as Deployment).spec.strategy.rollingUpdate.maxSurge;
     },
     async stop(): Promise<void> {
-      for (const pod of names) await podman('pod', 'rm', '--force', '--time', '5', '--ignore', pod);
+      isStopped = true;
+      const remove = (pod: string) => podman('pod', 'rm', '--force', '--time', '5', '--ignore', pod);
+      await Promise.all([...names].map(remove));
     },
   };
 }
