@@ -3,6 +3,7 @@ import { partitionOf } from '@makerbook/kafka';
 import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
+import { within } from '../wait.js';
 import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedMaker } from '../watch/watched-set.js';
 import { CATCH_UP, catchUpAtHead, logMatch, publishHead, reportProgress } from './catch-up.js';
@@ -24,8 +25,11 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
   let missedFrom: number | undefined;
   while (!signal.aborted) {
     const before: BlockHeader = position.matched;
-    // Every order that came before it in the log is known then, and its fills in later blocks are told.
-    if (before !== resumed) await followed.until(() => followed.hasBlock(before.number), signal);
+    // Every order that came before it in the log is known then, and its fills in later blocks are told. A partition that shows
+    // nothing new, at a hanging transaction, holds up no block for longer.
+    if (before !== resumed) {
+      await within(work.wait(READ_BACK_MS), (over) => followed.until(() => followed.hasBlock(before.number), over));
+    }
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
     if (block === undefined) {
@@ -172,3 +176,5 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
     `block ${header.number} (${header.hash}, by ${endpoint ?? 'the topic'}) has the parent ${header.parentHash}, but block ${before.number} is ${before.hash}: a reorganisation of final blocks. Nothing of it was published.`,
   );
 }
+
+const READ_BACK_MS = 500;
