@@ -1,4 +1,4 @@
-import { FollowedLog, Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
+import { Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
 import { LogInMemory, type LogView } from '@makerbook/kafka/testing';
@@ -37,10 +37,6 @@ export const watcherDefects: readonly Defect[] = [
   {
     name: 'fills of orders that are not watched any more are not told',
     plant: replaceIn(WatchedSet, 'knows', (_knows, set: WatchedSet, maker) => set.findMaker(maker) !== undefined),
-  },
-  {
-    name: 'a block is matched before the log is read up to the one before',
-    plant: replaceIn(FollowedLog, 'hasBlock', () => true),
   },
   {
     name: 'a new order does not read its nonce',
