@@ -1,6 +1,6 @@
 import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { type LogMatch, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
+import { matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
@@ -102,7 +102,7 @@ async function matchMissedLogs(
   for (let start = from; start <= head.number && !signal.aborted; ) {
     reportProgress(work, { step: 'blocks', done: start - from, total });
     const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
-    matchLogs(logs, logMatch(work, reader), changed);
+    matchLogs(logs, { watched, protocol: reader.protocol }, changed);
     start += blocks;
   }
   return changed;
@@ -128,11 +128,6 @@ async function readRange(
     if (!isRefused || blocks === 1) throw error;
     return readRange(start, last, span, reader, work);
   }
-}
-
-/** What the logs of blocks are matched with. */
-export function logMatch({ watched }: HolderWork, { protocol }: MakerReader): LogMatch {
-  return { watched, protocol };
 }
 
 /** The cause of readings after missed blocks. */

@@ -6,7 +6,7 @@ import type { Observed } from '../publish/publish-observed.js';
 import { within } from '../wait.js';
 import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedMaker } from '../watch/watched-set.js';
-import { CATCH_UP, catchUpAtHead, logMatch, publishHead, reportProgress } from './catch-up.js';
+import { CATCH_UP, catchUpAtHead, publishHead, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
 import { blockRefOf, readMakers } from './read-makers.js';
@@ -27,9 +27,8 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
     const before: BlockHeader = position.matched;
     // Every order that came before it in the log is known then, and its fills in later blocks are told. A partition that shows
     // nothing new, at a hanging transaction, holds up no block for longer.
-    if (before !== resumed) {
-      await within(work.wait(READ_BACK_MS), (over) => followed.until(() => followed.hasBlock(before.number), over));
-    }
+    const isReadBack = () => before === resumed || followed.hasBlock(before.number);
+    if (!isReadBack()) await within(work.wait(READ_BACK_MS), (over) => followed.until(isReadBack, over));
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
     if (block === undefined) {
@@ -92,16 +91,16 @@ function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
 }
 
 async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: HolderWork): Promise<void> {
-  const { reader, mutex, position, signal, nowMs } = work;
+  const { reader, watched, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
   const block = blockRefOf(header);
   await mutex.run(async () => {
     if (signal.aborted) return;
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
-    const touched = reader === undefined ? undefined : matchLogs(logs, logMatch(work, reader));
+    const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol });
     if (touched !== undefined) touchUnprocessed(touched, work);
-    const wallets = work.watched.walletsIn(logsBloom);
+    const wallets = watched.walletsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {
       const lacking = partitionsWithout(header, work);

@@ -2,7 +2,7 @@ import type { ChainLog } from '@makerbook/chain';
 import type { Cause, OrderFill, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
-import type { WatchedMaker, WatchedPair, WatchedSet } from './watched-set.js';
+import { addressIn, type WatchedMaker, type WatchedPair, type WatchedSet } from './watched-set.js';
 
 /** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
 export interface MakerToRead {
@@ -118,7 +118,7 @@ export function matchLogs(
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
         touched.order(watched.findOrder(second), cause);
         if (topic === eventTopics.orderFilled && watched.knows(first)) {
-          touched.maker({ address: `0x${first.slice(-40)}` }, cause).fills.push(readFill(log, second));
+          touched.maker({ address: addressIn(first) }, cause).fills.push(readFill(log, second));
         }
       }
     }
@@ -149,7 +149,7 @@ function readFill({ data, blockNumber, transactionHash, logIndex }: ChainLog, or
   const word = (at: number): Hex => `0x${data.slice(2 + at * 64, 2 + (at + 1) * 64)}`;
   return {
     orderHash,
-    taker: `0x${word(0).slice(-40)}`,
+    taker: addressIn(word(0)),
     makingAmount: quantity(BigInt(word(1))),
     takingAmount: quantity(BigInt(word(2))),
     blockNumber,

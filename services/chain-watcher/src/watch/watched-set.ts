@@ -211,7 +211,8 @@ export class WatchedSet {
   }
 }
 
-function addressIn(account: Hex): Address {
+/** @param account an address, or a topic of a log that holds one */
+export function addressIn(account: Hex): Address {
   return `0x${account.slice(-40)}`;
 }
 
