@@ -15,7 +15,7 @@ import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-
 import { describeEntry, type LoggedFact } from './describe-entries.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
-import { type HistorySources, readFacts } from './read-order.js';
+import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
@@ -156,7 +156,6 @@ export function placeOf(cursor: string): HistoryPlace {
   return { offset: BigInt(offset), entry };
 }
 
-const rowsAreAway = unavailable('the store of orders does not answer; try again');
 const logIsAway = unavailable('the log does not answer; try again');
 
 const gone: Refusal = {

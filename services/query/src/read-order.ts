@@ -34,8 +34,7 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
     if (typeof before === 'object') return before;
     const state = begun && (await watch.awaitSettled(maker, begun));
     const history = state && (await unlessAway(rows.readOrderHistory(maker, orderHash, TIMELINE_ENTRIES_MAX, before)));
-    if (state === undefined || history === undefined)
-      return unavailable('the store of orders does not answer; try again');
+    if (state === undefined || history === undefined) return rowsAreAway;
     const { entries: known, hash, isUnsure, foldedTo } = history;
     const opened = known.find(({ happened }) => happened === 'OPENED');
     if (opened === undefined) {
@@ -59,6 +58,7 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
   };
 }
 
+export const rowsAreAway = unavailable('the store of orders does not answer; try again');
 const gone: Refusal = {
   code: 'gone',
   detail: 'the order was accepted, and its history is not kept any more: the operator has the log',

@@ -1,21 +1,17 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { isRefusal, type Ops, okJson, type Reply, unavailable } from '@makerbook/http';
-import type { Log } from '@makerbook/kafka';
+import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
 import { byteaOf, type ListState, type Postgres, type ReadModel, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import type { QuerySettings } from './env.js';
 import { describeOrder } from './find-order.js';
-import { readOrderFrom } from './read-order.js';
+import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
 
-export interface ToldParts {
+export interface ToldParts extends Pick<HistorySources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
-  readonly rows: Pick<ReadModel, 'readListState' | 'readOrderHistory' | 'readMakerHistory' | 'readNews'>;
-  readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
+  readonly rows: HistorySources['rows'] & Pick<ReadModel, 'readListState'>;
   readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf' | 'cancelKeysOf'>;
 }
-
-const away = unavailable('the store of orders does not answer; try again');
 
 /**
  * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for the
@@ -30,7 +26,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   async function tellOrder(orderHash: Hex): Promise<Reply> {
     const sql = `select maker from order_history where order_hash = $1 and happened = 'OPENED'`;
     const found = await unlessAway(postgres.query<{ maker: Hex }>(sql, [byteaOf(orderHash)]));
-    if (found === undefined) return away;
+    if (found === undefined) return rowsAreAway;
     const maker = found[0]?.maker;
     if (maker === undefined) return { code: 'not_found', detail: `no history of an order ${orderHash} is kept` };
     const state = await unlessAway(rows.readListState(maker));
@@ -44,7 +40,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     const sql = 'select open_orders, quarantine_reason from makers where maker = $1';
     type Row = { open_orders: number; quarantine_reason: string | null };
     const found = await unlessAway(postgres.query<Row>(sql, [byteaOf(maker)]));
-    if (found === undefined) return away;
+    if (found === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
     const report = {
       admission: makers.admissionOf(maker),
