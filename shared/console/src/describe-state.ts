@@ -144,7 +144,7 @@ function growthOf(now: Sums, before: Sums): Sums {
 }
 
 /** A share of the durations lies below this, in seconds; undefined where there was none. @param buckets counts up to each bound */
-export function quantileOf(share: number, buckets: Sums): number | undefined {
+function quantileOf(share: number, buckets: Sums): number | undefined {
   const counts = [...buckets].map(([le, count]) => [Number(le.replace('+Inf', 'Infinity')), count] as const);
   counts.sort(([one], [other]) => one - other);
   const wanted = share * (counts.at(-1)?.[1] ?? 0);

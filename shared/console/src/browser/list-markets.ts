@@ -19,7 +19,7 @@ type Depth = Readonly<Record<'bids' | 'asks', Points>>;
 const LEVELS_MAX = 200;
 
 /** Which of two tokens is priced in the other: in the one with fewer decimals, as dollars have. */
-export function marketOf({ making, taking }: BookEntry['order'], tokens: Tokens): Sides & { readonly key: string } {
+function marketOf({ making, taking }: BookEntry['order'], tokens: Tokens): Sides & { readonly key: string } {
   const rank = (address: Address) => `${String(tokens.of(address).decimals).padStart(3, '0')}${address}`;
   const [one, other] = [making.token, taking.token];
   const [quote, base] = rank(one) < rank(other) ? [one, other] : [other, one];
