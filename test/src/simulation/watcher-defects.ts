@@ -1,4 +1,4 @@
-import { Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
+import { FollowedLog, Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
 import { LogInMemory, type LogView } from '@makerbook/kafka/testing';
@@ -37,6 +37,10 @@ export const watcherDefects: readonly Defect[] = [
   {
     name: 'fills of orders that are not watched any more are not told',
     plant: replaceIn(WatchedSet, 'knows', (_knows, set: WatchedSet, maker) => set.findMaker(maker) !== undefined),
+  },
+  {
+    name: 'fills of a maker that was known late are not told',
+    plant: replaceIn(FollowedLog, 'takeMissed', () => Number.POSITIVE_INFINITY),
   },
   {
     name: 'a new order does not read its nonce',

@@ -1,6 +1,6 @@
 import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
+import { type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
@@ -22,13 +22,27 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
   // An order that is new in the log is now read at the head or later.
   position.matched = head;
   if (reader !== undefined) {
-    const changed = await matchMissedLogs(before.number + 1, head, reader, work);
+    const from = before.number + 1;
+    const total = head.number - before.number;
+    const changed = await matchMissedLogs(from, head, reader, work, (done) =>
+      reportProgress(work, { step: 'blocks', done, total }),
+    );
     await publishMakers(changed, head, reader, work);
   }
   if (signal.aborted) return undefined;
   await work.mutex.run(() => retry(() => publishHead(head, work)));
   position.catchUp = undefined;
   return head;
+}
+
+/**
+ * Publishes the fills of blocks that were matched before all makers in the log were known. Fills that the log has already are
+ * dropped by the projector: their place on the chain is the key of their rows.
+ */
+export async function publishMissedFills(from: number, last: BlockHeader, work: HolderWork): Promise<void> {
+  if (work.reader === undefined) return;
+  const { makers } = await matchMissedLogs(from, last, work.reader, work);
+  await publishFills([...makers.values()], last, work.reader, work);
 }
 
 /** Publishes a block without readings of its own to every partition. */
@@ -78,13 +92,19 @@ async function publishMakers(
   if (signal.aborted) return;
   const watchedNow = new Set(makers.map(({ address }) => address));
   const others = [...changed.makers.values()].filter(({ maker }) => !watchedNow.has(maker));
-  const onlyFills = others.map((each) => ({
-    ...each,
-    nonce: false,
-    tokens: new Set<never>(),
-    orders: new Set<never>(),
-  }));
-  await mutex.run(() => retry(async () => publisher.publish(await readMakers(reader, onlyFills, head))));
+  await publishFills(others, head, reader, work);
+}
+
+async function publishFills(
+  makers: readonly MakerToRead[],
+  at: BlockHeader,
+  reader: MakerReader,
+  { mutex, publisher, retryFor }: HolderWork,
+): Promise<void> {
+  const onlyFills = makers
+    .filter(({ fills }) => fills.length > 0)
+    .map((each) => ({ ...each, nonce: false, tokens: new Set<never>(), orders: new Set<never>() }));
+  await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 
 /** What the protocol's logs of the missed blocks touch. A range that fails is halved before it is tried again. */
@@ -93,14 +113,14 @@ async function matchMissedLogs(
   head: BlockHeader,
   reader: MakerReader,
   work: HolderWork,
+  onBlocks: (done: number) => void = () => undefined,
 ): Promise<Touched> {
   const { watched, signal } = work;
   const retry = work.retryFor('blocks');
   const changed = new Touched(watched);
-  const total = head.number - from + 1;
   const span = new RangeSpan();
   for (let start = from; start <= head.number && !signal.aborted; ) {
-    reportProgress(work, { step: 'blocks', done: start - from, total });
+    onBlocks(start - from);
     const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
     matchLogs(logs, { watched, protocol: reader.protocol }, changed);
     start += blocks;

@@ -33,8 +33,11 @@ async function watch(blocks: readonly (Partial<BlockHeader> | undefined)[], watc
       partitions: blocks.map((block) => ({ block })),
       oldestBlock: () => header(5),
       newestBlock: () => header(5),
+      newestNumber: () => 5,
+      takeMissed: () => Number.POSITIVE_INFINITY,
     },
     publisher: {
+      publish: async () => new Map(),
       publishBlock: async (observed: readonly Observed[], block: BlockHeader, to: readonly number[]) => {
         published.push([block.number, to, observed.map(({ fact }) => [fact.maker, fact.orders.length])]);
         over.abort();

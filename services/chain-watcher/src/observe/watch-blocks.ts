@@ -3,10 +3,9 @@ import { partitionOf } from '@makerbook/kafka';
 import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
-import { within } from '../wait.js';
 import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedMaker } from '../watch/watched-set.js';
-import { CATCH_UP, catchUpAtHead, publishHead, reportProgress } from './catch-up.js';
+import { CATCH_UP, catchUpAtHead, publishHead, publishMissedFills, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
 import { blockRefOf, readMakers } from './read-makers.js';
@@ -19,21 +18,21 @@ import { blockRefOf, readMakers } from './read-makers.js';
 export async function watchBlocks(work: HolderWork): Promise<void> {
   const { source, signal, position, settings, followed } = work;
   const retry = work.retryFor('blocks');
-  const resumed = await retry(() => resume(work));
-  position.matched = resumed ?? (await startAtHead(work));
+  position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
   /** The block from which a long gap is followed block by block. */
-  let missedFrom: number | undefined;
+  let followedFrom: number | undefined;
   while (!signal.aborted) {
     const before: BlockHeader = position.matched;
-    // Every order that came before it in the log is known then, and its fills in later blocks are told. A partition that shows
-    // nothing new, at a hanging transaction, holds up no block for longer.
-    const isReadBack = () => before === resumed || followed.hasBlock(before.number);
-    if (!isReadBack()) await within(work.wait(READ_BACK_MS), (over) => followed.until(isReadBack, over));
+    // A partition may be ahead after a crash. Its log takes no readings of an earlier block.
+    if (before.number >= followed.newestNumber()) {
+      const from = Math.max(followed.takeMissed(), before.number - MISSED_BLOCKS_MAX);
+      if (from <= before.number) await publishMissedFills(from, before, work);
+    }
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
     if (block === undefined) {
       Object.assign(position, { phase: 'FOLLOWING', catchUp: undefined });
-      missedFrom = undefined;
+      followedFrom = undefined;
       await source.waitForMore();
       continue;
     }
@@ -42,14 +41,14 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
       position.phase = 'CATCHING_UP';
       // Counts calls: two for each followed block, and about three for each pair, a hundred in one.
       if (work.watched.sizes().pairs * 3 < gap * 2 * 100) {
-        missedFrom = undefined;
+        followedFrom = undefined;
         position.matched = (await catchUpAtHead(work, before)) ?? before;
         continue;
       }
-      missedFrom ??= before.number;
+      followedFrom ??= before.number;
     }
-    if (missedFrom !== undefined) {
-      const done = before.number - missedFrom;
+    if (followedFrom !== undefined) {
+      const done = before.number - followedFrom;
       reportProgress(work, { step: 'followed', done, total: done + gap });
     }
     assertFollows(block, before);
@@ -176,4 +175,5 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
   );
 }
 
-const READ_BACK_MS = 500;
+/** How many blocks back missed fills are looked for. */
+const MISSED_BLOCKS_MAX = 100;

@@ -3,6 +3,7 @@ export { watchHead } from '../blocks/watch-head.js';
 export { Mutex } from '../mutex.js';
 export { retrying } from '../retry.js';
 export { staysWatched } from '../watch/follow-book.js';
+export { FollowedLog } from '../watch/follow-log.js';
 export { Touched } from '../watch/match-logs.js';
 export { WatchedSet } from '../watch/watched-set.js';
 export { Work } from '../work.js';

@@ -62,6 +62,7 @@ export class FollowedLog {
   isResigned = false;
   readonly counts = { records: 0, unreadable: 0 };
   private readonly options: FollowLogOptions;
+  private missedFrom = 0;
   private readonly waiters = new Set<() => void>();
   /** The position of each partition in the snapshot; a missing partition was not folded. */
   private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
@@ -125,9 +126,14 @@ export class FollowedLog {
     return this.blocks()[0];
   }
 
-  /** True if every partition has been read up to the block. */
-  hasBlock(number: number): boolean {
-    return this.partitions.every(({ block }) => block !== undefined && block.number >= number);
+  /**
+   * The first block after an order whose maker is known only since the last call, by this watcher: the block may have been
+   * matched without that maker. Infinity where there is none; 0 at the first call.
+   */
+  takeMissed(): number {
+    const { missedFrom } = this;
+    this.missedFrom = Number.POSITIVE_INFINITY;
+    return missedFrom;
   }
 
   /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
@@ -208,6 +214,7 @@ export class FollowedLog {
         const { orderHash, maker, order, signature, byWallet } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
+        if (!watched.knows(maker)) this.missedFrom = Math.min(this.missedFrom, (view.block?.number ?? -1) + 1);
         watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds, walletSignature }, unread);
         return;
       }

@@ -6,10 +6,11 @@ import type { Chain } from '../chain/keep-chain.js';
 
 /**
  * Finds where the fills of a partition's facts are not those of the chain. Every fill of an order that the log had before the
- * block is told before that block, and nothing else is told; whether the order is still open makes no difference.
+ * block is told by the end of the log, and nothing else is told; whether the order is still open makes no difference.
  */
 export function judgeFills(chain: Chain, facts: Iterable<readonly [offset: bigint, fact: MakerEvent]>): string[] {
   const wrong: string[] = [];
+  const missing = new Map<string, string>();
   const told = new Set<string>();
   const known = new Set<Hex>();
   const submitted = new Set<Hex>();
@@ -30,6 +31,7 @@ export function judgeFills(chain: Chain, facts: Iterable<readonly [offset: bigin
         if (!isLogged)
           wrong.push(`the fact at ${offset} tells of a fill that the chain has not: ${JSON.stringify(fill)}`);
         told.add(keyOf(fill));
+        missing.delete(keyOf(fill));
       }
     }
     if (fact.type !== 'BlockProcessed' || fact.block.number <= (block ?? -1)) continue;
@@ -38,14 +40,14 @@ export function judgeFills(chain: Chain, facts: Iterable<readonly [offset: bigin
         const orderHash = log.topics[2];
         if (orderHash === undefined || !known.has(orderHash) || !isFill(log, orderHash) || told.has(keyOf(log)))
           continue;
-        wrong.push(`a fill of ${orderHash} in block ${number} is not told before ${offset}`);
+        missing.set(keyOf(log), `a fill of ${orderHash} in block ${number} is not told`);
       }
     }
     block = fact.block.number;
     for (const hash of submitted) known.add(hash);
     submitted.clear();
   }
-  return wrong;
+  return [...wrong, ...missing.values()];
 }
 
 function isFill({ topics }: ChainLog, orderHash: Hex): boolean {
