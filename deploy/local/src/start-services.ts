@@ -14,6 +14,7 @@ const READY_TIMEOUT_MS = 120_000;
 const READY_POLL_MS = 100;
 const ENDINGS_MAX = 3;
 const STOP_TIMEOUT_MS = 25_000;
+const ADMIT_TRIES = 3;
 
 /** They stop in reverse order: those that take requests first. */
 function listServices(chainWatchers: number) {
@@ -59,12 +60,20 @@ export async function divideRights(databaseUrl: string): Promise<Readonly<Record
 }
 
 /**
- * Puts a maker on the whitelist, and waits until the services that are being started see it.
- * @throws PartError when they do not within two minutes
+ * Puts a maker on the whitelist, and waits until the services that are being started see it. It tries a few times: on a machine
+ * under load the log may not answer the command in time.
+ * @throws PartError with what the command said last
  */
-export function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<string> {
+export async function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<void> {
   const patient = { ...environment, VISIBLE_WITHIN_MS: String(READY_TIMEOUT_MS) };
-  return runOperator(['makers', 'add', maker], patient, `${maker} cannot be put on the whitelist`, signal);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await runOperator(['makers', 'add', maker], patient, `${maker} cannot be put on the whitelist`, signal);
+      return;
+    } catch (error) {
+      if (tries === ADMIT_TRIES || signal.aborted) throw error;
+    }
+  }
 }
 
 /** All that operators decided about a maker, as JSON: the command reads the maker's partition of the log from its beginning. */
@@ -87,8 +96,8 @@ async function runOperator(
     const { stdout } = await run(process.execPath, [entryOf('services/operator'), ...words], { env, signal });
     return stdout;
   } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new PartError(words.join(' '), failure, `${stdout}${stderr}`.trimEnd());
+    const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
+    throw new PartError(words.join(' '), `${failure}: ${`${stdout}${stderr}`.trim() || message}`);
   }
 }
 
