@@ -12,6 +12,8 @@ export function momentOf(text: string): Moment {
   return offset === undefined ? { block: Number(first) } : { partition: Number(first), offset: BigInt(offset) };
 }
 
+export const logIsAway = unavailable('the log does not answer; try again');
+
 type MomentLog = Pick<Log, 'readRange' | 'endOffsets'>;
 
 /** The offset before which the facts are that count at the moment. Refuses one that the partition has not reached, or has not. */
@@ -28,7 +30,7 @@ export async function findMoment(log: MomentLog, place: TopicPartition, at: Mome
     })(),
     LogUnavailable,
   );
-  return found ?? unavailable('the log does not answer; try again');
+  return found ?? logIsAway;
 }
 
 /** The offset behind the newest record of a block up to this one; undefined where the log has not reached it. */

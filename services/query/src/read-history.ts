@@ -1,7 +1,7 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type Happening, happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type HistoryEntry,
@@ -13,6 +13,7 @@ import {
 } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry, type LoggedFact } from './describe-entries.js';
+import { logIsAway } from './find-moment.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
@@ -155,8 +156,6 @@ export function placeOf(cursor: string): HistoryPlace {
   };
   return { offset: BigInt(offset), entry };
 }
-
-const logIsAway = unavailable('the log does not answer; try again');
 
 const gone: Refusal = {
   code: 'gone',

@@ -6,7 +6,7 @@ import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type HistoryEntry, type ReadModel, unlessAway, type WriteWatch } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import type { LoggedFact } from './describe-entries.js';
-import { findMoment, type Moment } from './find-moment.js';
+import { findMoment, logIsAway, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
 
 /** An order, what happened to it, and the facts that led to that. */
@@ -51,7 +51,7 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
     // An order whose nonce is over may have been opened once more later.
     const entries = before === undefined ? known : known.filter(({ logOffset }) => logOffset < before);
     const facts = await readFacts(log, { topic, partition: opened.partition }, entries);
-    if (facts === undefined) return unavailable('the log does not answer; try again');
+    if (facts === undefined) return logIsAway;
     const submitted = facts.get(opened.logOffset)?.fact;
     if (submitted?.type !== 'OrderSubmitted') return gone;
     return { submitted, entries, facts, lag: isUnsure ? undefined : lagOf(state) };
