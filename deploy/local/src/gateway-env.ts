@@ -1,6 +1,7 @@
 import {
   apiSettings,
   bodySettings,
+  entries,
   integer,
   opsSettings,
   port,
@@ -26,7 +27,10 @@ export const gatewaySettings = {
   QUERY_URL: text('Where query answers, `http://host:port`'),
   FEED_URL: text('Where feed answers, `http://host:port`'),
   MAKERBOOK_DATA: text('Data folder of a stack on whose chain the page /docs can prepare makers', ''),
-  OPS_URLS: text('Services that make up the readiness of the whole: `name=http://host:port`, comma-separated', ''),
+  OPS_URLS: entries(
+    'Services that make up the readiness of the whole: `name=http://host:port`, comma-separated',
+    /^([^=]+)=(.+)$/,
+  ),
 };
 
 export type GatewaySettings = Omit<SettingsOf<typeof gatewaySettings>, 'OPS_URLS'> & {
@@ -36,6 +40,5 @@ export type GatewaySettings = Omit<SettingsOf<typeof gatewaySettings>, 'OPS_URLS
 /** @throws SettingsError naming what is missing or wrong */
 export function readGatewayEnvironment(environment: Record<string, string | undefined>): GatewaySettings {
   const settings = readSettings(gatewaySettings, environment);
-  const pairs = settings.OPS_URLS.split(',').filter((pair) => pair !== '');
-  return { ...settings, OPS_URLS: Object.fromEntries(pairs.map((pair) => pair.split('=', 2) as [string, string])) };
+  return { ...settings, OPS_URLS: Object.fromEntries(settings.OPS_URLS) };
 }

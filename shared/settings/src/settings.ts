@@ -204,6 +204,14 @@ export const list = (description: string, fallback?: string): Setting<string[]> 
     fallback,
   );
 
+/** Entries of a pattern, comma-separated: the value has the groups of each. */
+export const entries = (description: string, pattern: RegExp): Setting<string[][]> => {
+  const { schema, ...rest } = list(description, '');
+  const error = `must be comma-separated entries like ${pattern.source}`;
+  const checked = schema.refine((all) => all.every((entry) => pattern.test(entry)), { error });
+  return { ...rest, schema: checked.transform((all) => all.map((entry) => (pattern.exec(entry) ?? []).slice(1))) };
+};
+
 /** Origins of web pages, or `*` for any; empty: none. */
 export const origins = (description: string): Setting<string[]> => {
   const { schema, ...rest } = list(description, '');
