@@ -124,17 +124,11 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
 }
 
 function createConsoleRoutes(settings: FeedSettings, { readers, nowMs }: Pick<Parts, 'readers' | 'nowMs'>): Route[] {
-  return createConsole({
-    services: settings.CONSOLE_METRICS,
-    tokens: settings.CONSOLE_TOKENS,
-    links: settings.CONSOLE_LINKS,
-    staleSecondsMax: settings.STALE_SECONDS_MAX,
-    nowMs,
-    refuse({ headers }) {
-      const reader = readers.admit(headers);
-      return isRefusal(reader) ? reader : undefined;
-    },
-  });
+  const refuse = ({ headers }: ApiRequest) => {
+    const reader = readers.admit(headers);
+    return isRefusal(reader) ? reader : undefined;
+  };
+  return createConsole(settings, refuse, nowMs);
 }
 
 function refuseParameters({ query }: ApiRequest): Refusal | undefined {

@@ -2,7 +2,7 @@ import { topicNames } from '@makerbook/contracts-events';
 import { typedDataDomain } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
 import { createDocuments } from '@makerbook/docs';
-import { okJson, type Route, shareResult } from '@makerbook/http';
+import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
 import { signingDomain } from '@makerbook/settings';
 import type { QuerySettings } from './env.js';
 
@@ -30,11 +30,7 @@ export function createInfoRoute(
 export function createDocumentRoutes(settings: QuerySettings): Route[] {
   const bookTopic = topicNames(settings.TOPIC_PREFIX).book;
   const documents = createDocuments({ info: describeService(settings), bookTopic, partitions: settings.PARTITIONS });
-  return documents.map(({ path, ...answer }) => ({
-    method: 'GET',
-    path,
-    handle: async () => answer,
-  }));
+  return documents.map(serveDocument);
 }
 
 /** What a maker needs to sign and to call, out of the settings: GET …/info without clock and block. */

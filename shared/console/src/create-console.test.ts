@@ -2,11 +2,15 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { type ApiRequest, isRefusal, type Success } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, type Success } from '@makerbook/http';
+import { readSettings } from '@makerbook/settings';
 import { createConsole } from './create-console.js';
+import { consoleSettings } from './settings.js';
 
-const options = { services: [], tokens: [], links: [], staleSecondsMax: 5, nowMs: () => 1, refuse: () => undefined };
-const routes = createConsole(options);
+const settings = { ...readSettings(consoleSettings, {}), STALE_SECONDS_MAX: 5 };
+const open = (given: Partial<typeof settings> = {}, refuse: () => Refusal | undefined = () => undefined) =>
+  createConsole({ ...settings, ...given }, refuse, () => 1);
+const routes = open();
 const pathOf = new Map(routes.map((route) => [route.path, route]));
 const request = { params: {} } as ApiRequest;
 const unseen = ['/console/state', '/console/{kind}/{id}'];
@@ -67,7 +71,7 @@ test('what it tells is for readers of the book alone, and the state is made once
   const state = () => pathOf.get('/console/state')?.handle(request);
   expect(await state()).toBe(await state());
   const refuse = () => ({ code: 'unauthorized', detail: 'no key' }) as const;
-  const refusing = createConsole({ ...options, refuse }).filter(({ path }) => unseen.includes(path));
+  const refusing = open({}, refuse).filter(({ path }) => unseen.includes(path));
   for (const { handle } of refusing) expect(await handle(request)).toMatchObject({ code: 'unauthorized' });
   expect(refusing).toHaveLength(2);
 });
@@ -76,13 +80,14 @@ test('query is asked for an order, and where it does not answer that is said', a
   const server = createServer((asked, response) => response.end(JSON.stringify({ asked: asked.url })));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const asking = createConsole({ ...options, services: [{ name: 'query', url }] }).find(
-    ({ path }) => path === unseen[1],
-  );
+  const asking = open({ CONSOLE_METRICS: [['query', url]] }).find(({ path }) => path === unseen[1]);
   const ask = async (id: string) => asking?.handle({ ...request, params: { kind: 'orders', id } });
   expect(await ask('../metrics')).toMatchObject({ body: '{"asked":"/orders/..%2Fmetrics"}' });
   await new Promise((resolve) => server.close(resolve));
-  expect(await ask('0x1')).toMatchObject({ code: 'unavailable', detail: 'query does not answer' });
+  expect(await ask('0x1')).toMatchObject({
+    code: 'unavailable',
+    detail: 'query does not answer, or is not among CONSOLE_METRICS',
+  });
 });
 
 test('each alert that it names has a section in the runbook', () => {

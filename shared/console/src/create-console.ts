@@ -3,128 +3,109 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import {
   type ApiRequest,
+  document,
   isRefusal,
   okJson,
-  pagePolicy,
+  pageHeaders,
+  pageStyles,
   type Refusal,
   type Reply,
   type Route,
+  serveDocument,
   shareResult,
   unavailable,
 } from '@makerbook/http';
-import type { ConsoleState, Linked } from './browser/state.js';
+import type { SettingsOf } from '@makerbook/settings';
+import type { ConsoleState } from './browser/state.js';
 import { describeState, type Reading } from './describe-state.js';
 import { readMetrics } from './read-metrics.js';
+import type { consoleSettings } from './settings.js';
 
-export interface ConsoleOptions extends Pick<ConsoleState, 'tokens' | 'staleSecondsMax'> {
-  /** The processes, each with the address of its ops port. */
-  readonly services: readonly { readonly name: string; readonly url: string }[];
-  readonly links: readonly (readonly [Linked, string])[];
-  /** Refuses who may not read the book: the state and what query tells is for the others alone. */
-  readonly refuse: (request: ApiRequest) => Refusal | undefined;
-  readonly nowMs: () => number;
-}
+type Settings = SettingsOf<typeof consoleSettings> & { readonly STALE_SECONDS_MAX: number };
 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
 const ANSWER_MS_MAX = 5_000;
-/** Rates and durations are those since the oldest reading that is kept. */
-const READING_AGE_MS_MAX = 60_000;
-/** Between readings that are kept: each holds all samples of all processes. */
-const READING_GAP_MS = 20_000;
+/** Rates and durations are those of the last minute at most, and of half of it at least. */
+const HALF_MS = 30_000;
 
 const { resolve } = createRequire(import.meta.url);
 const own = (path: string) => join(import.meta.dirname, '..', path);
 const beside = (name: string, path = '') => join(dirname(resolve(name)), path);
 const read = (path: string) => readFileSync(path, 'utf8');
 
-/** What the page loads: folders and their modules. All are served as files of one folder, as which they import each other. */
-const folders: readonly (readonly [folder: string, modules: readonly string[]])[] = [
-  [own('dist/browser'), readdirSync(own('dist/browser')).filter((name) => name.endsWith('.js'))],
+/** The packages that the page loads: the folder of each, and its modules, the one that its name stands for first. */
+const packages: readonly (readonly [name: string, folder: string, modules: readonly string[]])[] = [
   [
+    '@makerbook/book/browser',
     beside('@makerbook/book'),
     ['browser.js', 'quote-orders.js', 'rank-orders.js', 'read-over-http.js', 'read-recording.js'],
   ],
-  [beside('@makerbook/contracts-primitives'), ['index.js']],
-  [beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js', 'directives/repeat.js']],
-  [beside('uplot'), ['uPlot.esm.js']],
+  ['@makerbook/contracts-primitives', beside('@makerbook/contracts-primitives'), ['index.js']],
+  ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],
+  ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],
+  ['@makerbook/console', own('dist/browser'), readdirSync(own('dist/browser')).filter((name) => name.endsWith('.js'))],
 ];
-const imports = {
-  '@makerbook/book/browser': `${PATH}/browser.js`,
-  '@makerbook/contracts-primitives': `${PATH}/index.js`,
-  'lit-html': `${PATH}/lit-html.js`,
-  'lit-html/directives/repeat.js': `${PATH}/directives/repeat.js`,
-  'sorted-btree': `${PATH}/b-tree.js`,
-  uplot: `${PATH}/uPlot.esm.js`,
-};
+const noCache = { 'Cache-Control': 'no-cache' };
+const noStore = { 'Cache-Control': 'no-store' };
 
 /**
  * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every two seconds
  * at most, however many pages are open, and what query tells operators of an order and of a maker.
+ * @param refuse refuses who may not read the book: the state and what query tells is for the others alone
  * @throws where a file is missing from the build
  */
-export function createConsole({ refuse, ...options }: ConsoleOptions): Route[] {
-  const importMap = JSON.stringify({ imports });
+export function createConsole(
+  settings: Settings,
+  refuse: (request: ApiRequest) => Refusal | undefined,
+  nowMs: () => number,
+): Route[] {
+  const imports = Object.fromEntries(packages.map(([name, , modules]) => [name, `${PATH}/${modules[0]}`]));
+  const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
   const script = `<script type="importmap">${importMap}</script>`;
   const html = read(own('assets/console.html')).replace('{{importMap}}', script);
-  const styles = [resolve('simpledotcss'), beside('uplot', 'uPlot.min.css'), own('assets/console.css')]
-    .map(read)
-    .join('');
-  const headers = { 'Content-Security-Policy': pagePolicy(importMap), 'Referrer-Policy': 'no-referrer' };
-  const state = shareResult(readState(options), STATE_AGE_MS_MAX);
-  const query = options.services.find(({ name }) => name === 'query')?.url;
+  const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noCache);
+  // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
+  const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
+  const documents = [
+    document(PATH, html, 'text/html', { ...noCache, ...pageHeaders(importMap) }),
+    document(`${PATH}/style.css`, pageStyles() + read(own('assets/console.css')), 'text/css', noCache),
+    module('b-tree.js', `${commonJs}\nexport default module.exports;\n`),
+    ...packages.flatMap(([, folder, names]) => names.map((name) => module(name, read(join(folder, name))))),
+  ];
   const answer = (path: string, reply: (request: ApiRequest) => Promise<Reply>): Route => ({
     method: 'GET',
     path: `${PATH}/${path}`,
     handle: async (request) => refuse(request) ?? reply(request),
   });
+  const [, query] = settings.CONSOLE_METRICS.find(([name]) => name === 'query') ?? [];
   return [
-    document(PATH, html, 'text/html', headers),
-    document(`${PATH}/style.css`, styles, 'text/css'),
-    // Express takes the + of its name for a pattern.
-    document(imports['sorted-btree'], asModule(read(resolve('sorted-btree'))), 'text/javascript'),
-    ...folders.flatMap(([folder, modules]) =>
-      modules.map((name) => document(`${PATH}/${name}`, read(join(folder, name)), 'text/javascript')),
+    ...documents.map(serveDocument),
+    answer('state', shareResult(readState(settings, nowMs), STATE_AGE_MS_MAX)),
+    answer('{kind}/{id}', ({ params: { kind = '', id = '' } }) =>
+      askQuery(`${query}/${kind}/${encodeURIComponent(id)}`),
     ),
-    answer('state', state),
-    answer('{kind}/{id}', ({ params: { kind = '', id = '' } }) => askQuery(query, `${kind}/${encodeURIComponent(id)}`)),
   ];
 }
 
 /** What query tells operators. */
-async function askQuery(url: string | undefined, path: string): Promise<Reply> {
-  const noStore = { 'Cache-Control': 'no-store' };
-  const asked = fetch(`${url}/${path}`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+async function askQuery(url: string): Promise<Reply> {
+  const asked = fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
   const read = asked.then((answer) => answer.json() as Promise<object>);
-  const told = await read.catch(() => unavailable('query does not answer'));
+  const told = await read.catch(() => unavailable('query does not answer, or is not among CONSOLE_METRICS'));
   return isRefusal(told) ? { code: told.code, detail: told.detail } : okJson(JSON.stringify(told), noStore);
 }
 
-function readState({ services, nowMs, links, ...shown }: Omit<ConsoleOptions, 'refuse'>) {
-  let kept: readonly Reading[] = [];
-  const hasHistory = services.some(({ name }) => name === 'query');
+function readState(settings: Settings, nowMs: () => number) {
+  let [first, next]: Reading[] = [];
+  const { STALE_SECONDS_MAX: staleSecondsMax, CONSOLE_TOKENS: tokens } = settings;
+  const links = Object.fromEntries(settings.CONSOLE_LINKS);
   return async () => {
-    const told = await Promise.all(services.map(({ name, url }) => readMetrics(name, url)));
+    const told = await Promise.all(settings.CONSOLE_METRICS.map(([name = '', url]) => readMetrics(name, `${url}`)));
     const reading = { atMs: nowMs(), told };
-    kept = kept.filter(({ atMs }) => atMs >= reading.atMs - READING_AGE_MS_MAX);
-    if ((kept.at(-1)?.atMs ?? 0) <= reading.atMs - READING_GAP_MS) kept = [...kept, reading];
-    const described = describeState(kept[0] ?? reading, reading, shown.staleSecondsMax);
-    const state: ConsoleState = { ...shown, ...described, hasHistory, links: Object.fromEntries(links) };
-    return okJson(JSON.stringify(state), { 'Cache-Control': 'no-store' });
+    if (next === undefined || reading.atMs - next.atMs >= HALF_MS) [first, next] = [next ?? reading, reading];
+    const described = describeState(first ?? reading, reading, staleSecondsMax);
+    const state: ConsoleState = { tokens, links, staleSecondsMax, ...described };
+    return okJson(JSON.stringify(state), noStore);
   };
-}
-
-/** A module of CommonJS that needs no other, as one of ECMAScript. */
-function asModule(text: string): string {
-  return `const module = { exports: {} };\n(function (module, exports) {\n${text}\n})(module, module.exports);\nexport default module.exports;\n`;
-}
-
-function document(path: string, text: string, type: string, headers: Readonly<Record<string, string>> = {}): Route {
-  const reply = {
-    // A buffer, so that it is packed once for all requests.
-    body: Buffer.from(text),
-    contentType: `${type}; charset=utf-8`,
-    headers: { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff', ...headers },
-  };
-  return { method: 'GET', path, handle: async () => reply };
 }

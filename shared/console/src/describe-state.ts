@@ -11,19 +11,11 @@ export interface Reading {
 type Sums = ReadonlyMap<string, number>;
 
 const LAG_SECONDS_MAX = 15;
-const HTTP = 'http_server_request_duration_seconds';
-const STEP = 'ingress_step_duration_seconds';
 const LAG = 'projector_lag_messages';
 
 /** What takes the time: its name, its histogram, and the labels that count. */
 const durations: readonly (readonly [name: string, metric: string, labels: Labels])[] = [
-  ['POST: answer', HTTP, { http_request_method: 'POST', http_route: '/v0alpha/limit-orders' }],
-  ['POST: verify the signature', STEP, { step: 'verify' }],
-  ['POST: decide in Postgres', STEP, { step: 'decide' }],
-  ['POST: append to the log', STEP, { step: 'append' }],
   ['Block seen → its facts in the log', 'chain_watcher_block_duration_seconds', {}],
-  ['Publish a batch to the book', 'projector_publish_duration_seconds', {}],
-  ['Commit its rows', 'projector_commit_duration_seconds', {}],
   ['Block → book', 'projector_feed_delay_seconds', { type: 'BlockProcessed' }],
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
@@ -40,14 +32,16 @@ export function describeState(
   first: Reading,
   { atMs, told }: Reading,
   staleSecondsMax: number,
-): Pick<ConsoleState, 'unwell' | 'owners' | 'facts' | 'tables'> {
+): Pick<ConsoleState, 'checks' | 'owners' | 'facts' | 'tables'> {
   const seconds = Math.max(1, (atMs - first.atMs) / 1000);
   const count = `In ${Math.round(seconds)} s`;
   const grown = (metric: string, by: readonly string[], wanted?: Labels) =>
     growthOf(sumBy(told, metric, by, wanted), sumBy(first.told, metric, by, wanted));
   const rate = (metric: string) => `${((grown(metric, []).get('') ?? 0) / seconds).toFixed(1)} /s`;
-  const refused = sumBy(told, 'ingress_refusals_total', ['endpoint', 'code']);
-  const refusedNow = grown('ingress_refusals_total', ['endpoint', 'code']);
+  const countsOf = (metric: string, by: readonly string[]) => {
+    const now = grown(metric, by);
+    return [...sumBy(told, metric, by)].sort().map(([name, all]) => [name, String(now.get(name)), String(all)]);
+  };
   const timeOf = ([name, metric, labels]: (typeof durations)[number]) => {
     const buckets = grown(`${metric}_bucket`, ['le'], labels);
     const quantiles = [0.5, 0.99].map((share) => tellSeconds(quantileOf(share, buckets)));
@@ -59,63 +53,63 @@ export function describeState(
     );
     return [`${process}, ${isHolder === 1 ? 'holder' : 'standby'}`, ...figures];
   };
-  const watchers = [...sumBy(told, 'chain_watcher_holders', ['process'])].map(watcherOf);
-  const refusals = [...refused].sort().map(([name, all]) => [name, String(refusedNow.get(name)), String(all)]);
+  const watchers = sumBy(told, 'chain_watcher_holders', ['process']);
   const owners = [...sumBy(told, LAG, ['partition', 'process'])].map(([key, lag]) => {
     const [partition, owner = ''] = key.split(': ');
     return [partition, [owner, lag]] as const;
   });
   return {
-    unwell: findUnwell(told, staleSecondsMax),
+    checks: [...checkProcesses(told), ...checkFigures(told, staleSecondsMax)],
     owners: Object.fromEntries(owners),
     facts: [
       ['Orders in', rate('ingress_orders_accepted_total')],
       ['Cancels in', rate('ingress_orders_cancelled_total')],
-      ['Makers in quarantine', String(sum(told, 'projector_quarantined_makers'))],
-      ['Messages parked', String(sum(told, 'projector_parked_messages_total'))],
       ['Mode', sum(told, 'ingress_cancel_only_modes') > 0 ? 'cancel only: no orders are taken' : 'normal'],
     ],
     tables: [
       ['Durations', ['What takes the time', count, 'Median', 'p99'], durations.map(timeOf)],
-      ['Parts', ['Part', 'State'], describeParts(told)],
-      ['Chain-watchers', ['Process', 'Log at', 'Node at', 'Lag, s', 'Unread'], watchers],
-      ['Refusals', ['Refusal', count, 'Since the start'], refusals],
+      ['Chain-watchers', ['Process', 'Log at', 'Node at', 'Lag, s', 'Unread'], [...watchers].map(watcherOf)],
+      ['Orders', ['What happened', count, 'Since the start'], countsOf('projector_transitions_total', ['kind'])],
+      ['Refusals', ['Refusal', count, 'Since the start'], countsOf('ingress_refusals_total', ['endpoint', 'code'])],
     ],
   };
 }
 
-/** Each check by what the processes say of it. */
-function describeParts(told: readonly Told[]): string[][] {
-  const said = told.flatMap(({ name, checks }) => Object.entries(checks).map(([part, text]) => ({ part, name, text })));
+/** Whether each process answers, and whether each part answers the processes. */
+function checkProcesses(told: readonly Told[]): ConsoleState['checks'] {
+  const said = told.flatMap(({ name, checks }) =>
+    Object.entries(checks).map(([check, text]) => {
+      const [part, words] = check === 'process' ? [name, text] : [check, `${name} says ${text}`];
+      return { part, words, isWell: text === 'ok', alert: alertOf(name, check) };
+    }),
+  );
   return [...Map.groupBy(said, ({ part }) => part)].map(([part, all]) => {
-    const wrong = all.flatMap(({ name, text }) => (text === 'ok' ? [] : [`${name}: ${text}`]));
-    return [part, wrong.length === 0 ? `✓ ${all.map(({ name }) => name).join(', ')}` : `✕ ${wrong.join('; ')}`];
+    const wrong = all.flatMap(({ isWell, words }) => (isWell ? [] : [words]));
+    return { isWell: wrong.length === 0, what: `${part}: ${wrong.join('; ') || 'ok'}`, alert: all[0]?.alert ?? '' };
   });
 }
 
-/** All that is not well, the causes first. */
-export function findUnwell(told: readonly Told[], staleSecondsMax: number): ConsoleState['unwell'] {
+/** What the figures of the processes say. */
+function checkFigures(told: readonly Told[], staleSecondsMax: number): ConsoleState['checks'] {
   const has = (service: string) => told.some(({ name }) => name.startsWith(service));
   const values = (metric: string) => [...sumBy(told, metric, ['partition', 'process']).values()];
-  const isAbove = (metric: string, max: number) => values(metric).some((value) => value > max);
-  const holders = sum(told, 'chain_watcher_holders');
-  const ages = values('chain_watcher_lag_seconds');
-  const found: readonly (readonly [isUnwell: boolean, what: string, alert: string])[] = [
-    ...told.flatMap(({ name, checks }) =>
-      Object.entries(checks).map(([check, text]) => {
-        const what = check === 'process' ? `${name} ${text}` : `${name}, ${check}: ${text}`;
-        return [text !== 'ok', what, alertOf(name, check)] as const;
-      }),
-    ),
-    [has('chain-watcher') && holders !== 1, `${holders} chain-watchers publish`, 'NotOneHolder'],
-    [has('projector') && values(LAG).length === 0, 'no projector works on any partition', 'PartitionsUnowned'],
-    [ages.length > 0 && Math.min(...ages) > staleSecondsMax, 'the newest block of the log is old', 'ChainStale'],
-    [isAbove('projector_feed_age_seconds', staleSecondsMax), 'the book is stale', 'FeedStale'],
-    [isAbove('projector_lag_seconds', LAG_SECONDS_MAX), 'the rows are behind', 'ReadModelBehind'],
-    [isAbove('projector_quarantined_makers', 0), 'makers are in quarantine', 'MakersQuarantined'],
-    [isAbove('projector_parked_messages_total', 0), 'messages were parked', 'MessagesParked'],
+  const below = (max: number, what: string, all: readonly number[], alert: string) => {
+    const figure = Math.round(Math.max(0, ...all));
+    return { isWell: figure <= max, what: `${what}: ${figure}`, alert };
+  };
+  const [holders, owned] = [sum(told, 'chain_watcher_holders'), values(LAG).length];
+  const newest = values('chain_watcher_lag_seconds')
+    .sort((a, b) => a - b)
+    .slice(0, 1);
+  return [
+    { isWell: holders === 1 || !has('chain-watcher'), what: `Publishing watchers: ${holders}`, alert: 'NotOneHolder' },
+    { isWell: owned > 0 || !has('projector'), what: `Partitions with an owner: ${owned}`, alert: 'PartitionsUnowned' },
+    below(staleSecondsMax, 'Age of the newest block, s', newest, 'ChainStale'),
+    below(staleSecondsMax, 'Age of the book, s', values('projector_feed_age_seconds'), 'FeedStale'),
+    below(LAG_SECONDS_MAX, 'Lag of the rows, s', values('projector_lag_seconds'), 'ReadModelBehind'),
+    below(0, 'Makers in quarantine', values('projector_quarantined_makers'), 'MakersQuarantined'),
+    below(0, 'Messages parked', values('projector_parked_messages_total'), 'MessagesParked'),
   ];
-  return found.filter(([isUnwell]) => isUnwell).map(([, what, alert]) => ({ what, alert }));
 }
 
 /** Of a process that is away it has the name of the service: `ChainWatcherDown` for `chain-watcher-2`. */

@@ -30,11 +30,8 @@ export function parseMetrics(process: string, text: string): Told['samples'] {
   const samples = lines.map(([, name = '', labels = '', value = '']) => {
     const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)];
     const unquoted = pairs.map(([, label, quoted = '']) => [label, quoted.replace(/\\(.)/g, '$1')]);
-    return {
-      name,
-      labels: { ...Object.fromEntries(unquoted), process },
-      value: Number(value.replace('Inf', 'Infinity')),
-    };
+    const number = Number(value.replace('Inf', 'Infinity'));
+    return { name, labels: { ...Object.fromEntries(unquoted), process }, value: number };
   });
   return Map.groupBy(samples, ({ name }) => name);
 }

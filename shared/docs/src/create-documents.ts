@@ -4,17 +4,8 @@ import { dirname, join } from 'node:path';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import { pagePolicy } from '@makerbook/http';
+import { type Document, document, pageHeaders, pageStyles } from '@makerbook/http';
 import { type Deployment, renderPages } from './render-pages.js';
-
-/** A file of the documents as it is served. */
-export interface Document {
-  readonly path: string;
-  /** A buffer, so that it is packed once for all requests. */
-  readonly body: Buffer;
-  readonly contentType: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 const { resolve } = createRequire(import.meta.url);
 /** A file of this package: of the styles, or of the built modules for the browser. */
@@ -75,17 +66,16 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
     bookEntry: asyncApi.components.messages.BookEntry.examples[0].payload,
     asset: (name) => read(own(`assets/${name}`)),
   });
-  const pageHeaders = { 'Content-Security-Policy': pagePolicy(importMap), 'Referrer-Policy': 'no-referrer' };
   return [
     json(paths.openApi, read(published('@makerbook/contracts-http', 'openapi.json'))),
     json(paths.asyncApi, JSON.stringify(withTopics(asyncApi, deployment), null, 2)),
     document(paths.root, '', 'text/plain', { Location: paths.docs }),
-    ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders)),
+    ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders(importMap))),
     json(`${paths.docs}/search.json`, JSON.stringify(searchIndex)),
     json(`${paths.docs}/limit-order-protocol.json`, JSON.stringify(deployArtifacts.LimitOrderProtocol.abi)),
     json(`${paths.docs}/order-filler.json`, JSON.stringify(deployArtifacts.OrderFiller)),
     json(`${paths.docs}/vectors.json`, read(published('@makerbook/contracts-http', 'vectors.json'))),
-    document(`${paths.docs}/style.css`, read(resolve('simpledotcss')) + read(own('assets/style.css')), 'text/css'),
+    document(`${paths.docs}/style.css`, pageStyles() + read(own('assets/style.css')), 'text/css'),
     ...Object.entries(modules).map(([name, file]) => document(`${paths.docs}/${name}`, read(file), 'text/javascript')),
   ];
 }
@@ -114,12 +104,3 @@ function withTopics(asyncApi: AsyncApi, { bookTopic, partitions }: Deployment): 
 }
 
 const json = (path: string, body: string) => document(path, body, 'application/json');
-
-function document(path: string, body: string, type: string, headers: Document['headers'] = {}): Document {
-  return {
-    path,
-    body: Buffer.from(body),
-    contentType: `${type}; charset=utf-8`,
-    headers: { 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff', ...headers },
-  };
-}

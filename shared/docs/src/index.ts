@@ -1,2 +1,2 @@
-export { createDocuments, type Document } from './create-documents.js';
+export { createDocuments } from './create-documents.js';
 export type { Deployment } from './render-pages.js';

@@ -1,7 +1,6 @@
 export { allowOrigins } from './allow-origins.js';
 export { limitClients } from './limit-clients.js';
 export { type OpenServer, openServer } from './open-server.js';
-export { pagePolicy } from './page-policy.js';
 export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';
 export { readQuery } from './read-query.js';
@@ -11,4 +10,5 @@ export * from './run-service.js';
 export { send } from './send.js';
 export { type Route, requestIdOf, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
+export * from './serve-page.js';
 export * from './share-result.js';

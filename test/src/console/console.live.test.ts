@@ -95,7 +95,6 @@ describeIfBrowser('the console', () => {
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('0.75');
     await goTo(page, `order/${orderHash}`);
     await saying(page, timeline, /FILLED by 0x[0-9a-f…]{11,}0.5 WETH for 1,500 USDTtransaction 0x.*, block \d+/);
-    await saying(page, timeline, /\d ms later/);
     await saying(page, '#terms', '1.5 WETH, 75.00 %');
     const transaction = await page.locator(`${timeline} a[href^="/local/chain/0x"]`).first().getAttribute('href');
     expect(await (await fetch(`${stack.addresses.baseUrl}${transaction}`)).json()).toMatchObject({ status: '0x1' });
@@ -128,7 +127,7 @@ describeIfBrowser('the console', () => {
     const address = maker.wallet.address.toLowerCase();
     await goTo(page, `maker/${address}`);
     await saying(page, 'figure[aria-label=Funds]', '✓ covers all');
-    await saying(page, '#limits', /AdmissionADMITTED.*Open orders max1000/);
+    await saying(page, '#limits', /admissionADMITTED.*open orders max1000/);
     await saying(page, 'figure[aria-label=Decisions]', 'MakerAdmitted');
     await saying(page, 'li', `makers -- suspend ${address}`);
     await page.context().close();
@@ -202,10 +201,11 @@ describeIfBrowser('the console', () => {
       await saying(page, 'header', /✕ \d+ of \d+ stale/);
       await saying(page, row, 'ACTIVE, stale');
       expect(await page.locator(row).getAttribute('class')).toContain('stale');
-      await saying(page, '#depth-words', 'nobody sells now');
+      await saying(page, '#depth-words', 'and sell – WETH');
       await goTo(page, 'health');
-      await saying(page, '#unwell', 'projector does not answer');
-      const runbook = await page.locator('#unwell a').first().getAttribute('href');
+      const wrong = 'figure[aria-label=State] tr.sell';
+      await saying(page, wrong, '✕ projector: does not answer');
+      const runbook = await page.locator(`${wrong} a`).first().getAttribute('href');
       expect(runbook).toBe('/local/runbook#projectordown');
       await page.goto(`${stack.addresses.baseUrl}${runbook}`);
       await page.locator('#projectordown').waitFor();

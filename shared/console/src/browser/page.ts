@@ -1,38 +1,41 @@
-import { readOverHttp } from '@makerbook/book/browser';
+import { readOverHttp, type When } from '@makerbook/book/browser';
 import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
-import { openHealth } from './show-health.js';
+import { showHealth } from './show-health.js';
 import { openMaker } from './show-maker.js';
 import { openOrder } from './show-order.js';
-import { openPairs } from './show-pairs.js';
+import { showPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
 import { facts } from './show-rows.js';
-import type { ConsoleState, Page, View } from './state.js';
+import type { ConsoleState, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
 const KEY = 'makerbook.reader-key';
 const STATE_MS = 2_000;
-/** While the health is not looked at. */
-const STATE_MS_BESIDES = 6_000;
 const DRAW_MS = 400;
 const AGAIN_MS = 3_000;
 
-const key = sessionStorage.getItem(KEY) ?? undefined;
+const key = sessionStorage.getItem(KEY) ?? '';
 /** By how much the clock of the service is ahead of the one here. */
 let aheadMs = 0;
 let [problem, isRefused] = ['Reading the book …', false];
-const page: Page = {
+export type Page = typeof page;
+const page = {
   book: new FoldedBook(),
   tokens: new Tokens(),
-  state: undefined,
-  localFolder: undefined,
-  when: () => ({ nowSeconds: (Date.now() + aheadMs) / 1000, staleSecondsMax: page.state?.staleSecondsMax ?? 5 }),
-  ask: (path, init) => fetch(path, { ...init, headers: key === undefined ? {} : { Authorization: `Bearer ${key}` } }),
+  state: undefined as ConsoleState | undefined,
+  /** The data folder, where `npm start` runs this on the same machine. */
+  localFolder: undefined as string | undefined,
+  when: (): Required<When> => ({
+    nowSeconds: (Date.now() + aheadMs) / 1000,
+    staleSecondsMax: page.state?.staleSecondsMax ?? 5,
+  }),
+  ask: (path: string, init?: RequestInit) => fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` } }),
 };
 const views: Readonly<Record<string, View>> = {
-  pairs: openPairs(page),
+  pairs: (chosen) => showPairs(page, chosen),
   quote: openQuote(page),
-  health: openHealth(page),
+  health: () => showHealth(page),
   order: openOrder(page),
   maker: openMaker(page),
 };
@@ -40,14 +43,14 @@ const views: Readonly<Record<string, View>> = {
 addEventListener('hashchange', () => {
   draw();
   document.querySelector('main')?.focus();
-  scrollTo(0, 0);
 });
 await Promise.all([readState(), findLocalStack()]);
 followBook();
-void keepDrawing();
+void repeat(draw, DRAW_MS);
+void repeat(readState, STATE_MS);
 
 function followBook(): void {
-  const reader = readOverHttp({ baseUrl: location.origin, ...(key !== undefined && { key }) });
+  const reader = readOverHttp({ baseUrl: location.origin, key });
   const { caughtUp } = reader.followTopic({
     topic: '',
     from: 'beginning',
@@ -80,29 +83,25 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Draws and reads the state while the page is seen. Drawing a large book takes a tenth of the time at most. */
-async function keepDrawing(): Promise<void> {
-  for (let readAtMs = 0; ; ) {
+/** Does it again and again while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
+async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
+  for (;;) {
     const startedAt = performance.now();
-    if (document.visibilityState === 'visible') {
-      draw();
-      if (startedAt > readAtMs + (location.hash === '#health' ? STATE_MS : STATE_MS_BESIDES)) {
-        readAtMs = startedAt;
-        void readState();
-      }
-    }
-    const pauseMs = Math.max(DRAW_MS, 9 * (performance.now() - startedAt));
+    await work();
+    const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    // A page that is not seen has no frames.
+    await new Promise(requestAnimationFrame);
   }
 }
 
 function draw(): void {
   const [named = '', argument = ''] = location.hash.slice(1).split('/');
   const name = named in views ? named : 'pairs';
-  const unwell = page.state?.unwell.length ?? 0;
+  const unwell = page.state?.checks.filter(({ isWell }) => !isWell).length ?? 0;
   const link = (view: string, text: string) =>
     html`<a href="#${view}" aria-current=${view === name ? 'page' : nothing}>${text}</a>`;
-  const shell = html`
+  const drawn = html`
     <a class="skip" href="#main">Skip to the view</a>
     <header>
       <nav aria-label="Views">${link('pairs', 'Pairs')} ${link('quote', 'Quote')}
@@ -112,14 +111,14 @@ function draw(): void {
         <button type="submit">Go</button>
       </form></search>
       ${facts(describeMoment())}
-      <p role="status">${problem}</p>
+      <output>${problem}</output>
       <form @submit=${submit} ?hidden=${!isRefused}>
         <label>Key of a reader of the book <input type="password" name="key" required autocomplete="off"></label>
         <button type="submit">Use it</button>
       </form>
     </header>
     <main id="main" tabindex="-1">${views[name]?.(argument)}</main>`;
-  render(shell, document.body);
+  render(drawn, document.body);
   document.title = `${document.querySelector('h1')?.textContent} – console`;
 }
 

@@ -1,32 +1,31 @@
 import { html } from 'lit-html';
+import type { Page } from './page.js';
 import { facts, linkOut, table } from './show-rows.js';
-import type { Page, View } from './state.js';
 import { tellAge, tellSeconds } from './tell-amounts.js';
 
 /** The view of the services, and of what goes through them. */
-export function openHealth(page: Page): View {
-  const { book } = page;
-  return () => {
-    const { unwell = [], tables = [], facts: told = [] } = page.state ?? {};
-    const counts = [...book.counts].map(([what, count]) => `${what} ${count}`).join(', ') || 'nothing yet';
-    const sorted = book.toActive.toSorted((a, b) => a - b);
-    const [median, p99] = [0.5, 0.99].map((share) => tellSeconds(sorted[Math.floor(share * (sorted.length - 1))]));
-    const active = `${sorted.length} times, median ${median}, p99 ${p99}`;
-    return html`
-      <h1>Health</h1>
-      <ul id="unwell">${unwell.map(
-        ({ what, alert }) =>
-          html`<li class="sell">✕ ${what}. Runbook: ${linkOut(page, 'runbook', alert.toLowerCase(), alert)}</li>`,
-      )}</ul>
-      <p ?hidden=${unwell.length > 0}>✓ All is well.</p>
-      <h2>Partitions of the book</h2>
-      <ol class="strip">${[...book.clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
-      ${facts([...told, ['Since this page was opened', counts], ['POST → ACTIVE, as it came here', active]])}
-      <div class="columns">${tables.map(([title, columns, rows]) => {
+export function showHealth(page: Page) {
+  const { clocks, toActive } = page.book;
+  const { checks = [], tables = [], facts: told = [] } = page.state ?? {};
+  const sorted = toActive.toSorted((a, b) => a - b);
+  const [median, p99] = [0.5, 0.99].map((share) => tellSeconds(sorted[Math.floor(share * (sorted.length - 1))]));
+  const active = `${sorted.length} times, median ${median}, p99 ${p99}`;
+  const states = checks.map(({ isWell, what, alert }) => {
+    const link = linkOut(page, 'runbook', alert.toLowerCase(), alert);
+    return { key: what, className: isWell ? '' : 'sell', cells: [`${isWell ? '✓' : '✕'} ${what}`, link] };
+  });
+  return html`
+    <h1>Health</h1>
+    <h2>Partitions of the book</h2>
+    <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
+    ${facts([...told, ['POST → ACTIVE, as it came here', active]])}
+    <div class="columns">
+      <div><h2>State</h2>${table('State', ['What', 'Runbook'], states)}</div>
+      ${tables.map(([title, columns, rows]) => {
         const shown = rows.map((cells) => ({ key: cells[0] ?? '', cells }));
-        return html`<div><h2>${title}</h2>${shown.length === 0 ? 'None.' : table(title, columns, shown)}</div>`;
-      })}</div>`;
-  };
+        return html`<div><h2>${title}</h2>${table(title, columns, shown, 'numbers')}</div>`;
+      })}
+    </div>`;
 }
 
 /** The clock of a partition, and who works on it. */

@@ -1,62 +1,59 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
+import type { Page } from './page.js';
 import { fundingOf, tellFunds } from './show-order.js';
-import { rowOfOffer } from './show-pairs.js';
+import { tableOf } from './show-pairs.js';
 import { copyable, facts, keepAsking, table } from './show-rows.js';
-import type { Page, View } from './state.js';
+import type { View } from './state.js';
 import type { Tokens } from './tell-amounts.js';
 
+const ASK_MS = 2_000;
+/** Each starts a command of the operator. */
+const ASK_DECISIONS_MS = 20_000;
 const COMMANDS = ['history', 'suspend', 'add', 'remove', 'release', 'set --open-orders 2000'];
 
-/** An operator's decision, as `makers history --json` has it. */
-interface Decision {
-  readonly at: string;
-  readonly type: string;
-  readonly by?: string;
-  readonly reason?: string;
-  readonly limits?: object;
-}
+/** What an operator's decision has, as `makers history --json` tells it. */
+const DECISION = ['at', 'type', 'limits', 'by', 'reason'];
+
+type Told = Readonly<Record<string, unknown>>;
 
 /** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
 export function openMaker(page: Page): View {
-  const [ask, askDecisions] = [keepAsking<Record<string, unknown>>(page), keepAsking<Decision[]>(page)];
+  const ask = keepAsking<Told>(page, ASK_MS);
+  const askDecisions = keepAsking<Told[]>(page, ASK_DECISIONS_MS);
   return (maker) => {
     const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);
     const isLocal = page.localFolder !== undefined;
-    const report = page.state?.hasHistory
-      ? ask(`/console/makers/${maker}`, String(entries.length))
-      : 'Limits need query among the processes of CONSOLE_METRICS.';
+    const report = ask(`/console/makers/${maker}`);
     const decisions = isLocal ? askDecisions(`/local/makers/${maker}/decisions`) : 'The first command shows them.';
     const command = isLocal ? `MAKERBOOK_DATA='${page.localFolder}' npm run makers --` : 'operator makers';
-    const orders = entries.map((entry) => rowOfOffer(page, entry));
+    // `openOrdersMax` is told as `open orders max`.
+    const limits = Object.entries(typeof report === 'object' ? report : { limits: report }).map(
+      ([name, value]) => [name.replace(/[A-Z]/g, ' $&').toLowerCase(), tellValue(value)] as const,
+    );
+    const decided = typeof decisions === 'object' ? decisions : [{ type: decisions }];
+    const rows = decided.map((told: Told, n) => ({
+      key: `${n}`,
+      cells: DECISION.map((name) => tellValue(told[name])),
+    }));
     return html`
       <h1>Maker</h1>
       <p><code>${maker}</code></p>
       <p>${entries.length === 1 ? '1 open order' : `${entries.length} open orders`} in the book.</p>
-      <div id="limits">${typeof report === 'object' ? facts(Object.entries(report).map(tellFact)) : report}</div>
+      <div id="limits">${facts(limits)}</div>
       <h2>Funds</h2>
       ${table('Funds', ['Token', 'Orders need', 'Balance', 'Allowance', 'Covered'], listFunds(page.tokens, entries), 'numbers')}
       <h2>Orders</h2>
-      ${table('Orders of the maker', ['Side', 'Pair', 'Price', 'Left', 'Status', 'Maker', 'Order'], orders)}
+      ${tableOf(page, 'Orders of the maker', entries)}
       <h2>Decisions</h2>
-      ${typeof decisions === 'object' ? table('Decisions', ['At (UTC)', 'Decision', 'By', 'Why'], decisions.map(rowOf)) : decisions}
+      ${table('Decisions', DECISION, rows)}
       <h2>Commands of the operator</h2>
       <ul>${COMMANDS.map((words) => html`<li>${copyable(`${command} ${words} ${maker}`)}</li>`)}</ul>`;
   };
 }
 
-/** `openOrdersMax` is told as `Open orders max`. */
-function tellFact([name, value]: readonly [string, unknown]): [string, string] {
-  const words = name
-    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    .replace(/^./, (letter) => letter.toUpperCase());
-  return [words, value === null || String(value) === '' ? 'none' : String(value)];
-}
-
-function rowOf({ at, type, by = '–', reason = '–', limits }: Decision) {
-  const what = limits === undefined ? type : `${type} ${JSON.stringify(limits)}`;
-  return { key: at + type, cells: [at.replace('T', ' ').slice(0, 19), what, by, reason] };
-}
+const tellValue = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–');
 
 /** By token that the maker sells: what its orders need, and its newest funds. */
 function listFunds(tokens: Tokens, entries: readonly BookEntry[]) {

@@ -1,13 +1,16 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import type { OrderReport } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
-import { describeOffer } from './list-markets.js';
+import { keyOf, offerOf } from './list-markets.js';
+import type { Page } from './page.js';
 import { nameOf, statusOf } from './show-pairs.js';
 import { type Content, facts, keepAsking, linkOut, linkTo, table } from './show-rows.js';
-import type { Page, View } from './state.js';
+import type { View } from './state.js';
 import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];
+const ASK_MS = 2_000;
+
 type Step = OrderReport['timeline'][number];
 
 export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
@@ -21,37 +24,31 @@ export function tellFunds(tokens: Tokens, token: string, funding: Funding | unde
 
 /** The view of one order: by the book, and by its history where query is asked. */
 export function openOrder(page: Page): View {
-  const ask = keepAsking<OrderReport>(page);
+  const ask = keepAsking<OrderReport>(page, ASK_MS);
   return (hash) => {
     const entry = page.book.entries.get(hash);
-    const report = page.state?.hasHistory ? ask(`/console/orders/${hash}`, entry?.position.offset) : undefined;
+    const report = ask(`/console/orders/${hash}`);
     const known = entry ?? (typeof report === 'object' ? report : undefined);
-    const steps = typeof report === 'object' ? report.timeline : [];
-    const rows = steps.map((step, n) => ({ key: `${n} ${step.position}`, cells: tellStep(page, step, known) }));
-    const columns = ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact', 'Router saw it'];
-    const missing = page.state?.hasHistory
-      ? (report ?? 'Reading it …')
-      : 'Timelines need query among the processes of CONSOLE_METRICS.';
     return html`
       <h1>Order</h1>
       <p><code>${hash}</code></p>
       <p id="order-said" ?hidden=${entry !== undefined}>It is not in the book now.</p>
-      ${known === undefined ? '' : html`<div id="terms">${facts(describeTerms(page, known, entry))}</div>`}
+      ${known && html`<div id="terms">${facts(describeTerms(page, known, entry))}</div>`}
       <h2>Timeline</h2>
-      ${typeof missing === 'string' ? html`<p>${missing}</p>` : table('Timeline', columns, rows)}`;
+      ${typeof report === 'string' ? report : showTimeline(page, report)}`;
   };
 }
 
 function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEntry | undefined) {
   const { tokens } = page;
   const { making, taking, maker, expiresAt, nonce } = known.order;
-  const { market, price, share } = describeOffer(known, tokens);
+  const { market, price, share } = offerOf(known, tokens);
   const filled = BigInt(making.amount) - BigInt(known.remainingMakingAmount);
   const terms: [name: string, value: Content][] = [
     ['Maker', linkTo('maker', maker)],
     ['Sells', tokens.tell(making.amount, making.token)],
     ['For', tokens.tell(taking.amount, taking.token)],
-    ['Price', html`${tellPrice(price)} in <a href="#pairs/${market.key}">${nameOf(page, market)}</a>`],
+    ['Price', html`${tellPrice(price)} in <a href="#pairs/${keyOf(market)}">${nameOf(page, market)}</a>`],
     ['Status', statusOf(known)],
     ['Left', `${tokens.tell(known.remainingMakingAmount, making.token)}, ${(share * 100).toFixed(2)} %`],
     ['Filled', tokens.tell(filled, making.token)],
@@ -71,19 +68,20 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
   ]);
 }
 
-function tellStep(page: Page, step: Step, known: BookEntry | OrderReport | undefined): Content[] {
-  const { making, taking } = known?.order ?? { making: { token: '' }, taking: { token: '' } };
-  const { tokens, book } = page;
-  const seenMs = book.seenMs.get(step.position);
-  const [what, left] =
-    step.happened === 'FILLED'
-      ? [
-          html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>`,
-          `${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}`,
-        ]
-      : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
-  const seen = seenMs === undefined ? '–' : `${seenMs - step.loggedAtMs} ms later`;
-  return [tellTime(step.loggedAtMs), what, left, tellCause(page, step), step.position, seen];
+function showTimeline(page: Page, { timeline, order: { making, taking } }: OrderReport) {
+  const { tokens } = page;
+  const rows = timeline.map((step, n) => {
+    const [what, left] =
+      step.happened === 'FILLED'
+        ? [
+            html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>`,
+            `${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}`,
+          ]
+        : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
+    const cells = [tellTime(step.loggedAtMs), what, left, tellCause(page, step), step.position];
+    return { key: `${n} ${step.position}`, cells };
+  });
+  return table('Timeline', ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact'], rows);
 }
 
 function tellCause(page: Page, step: Step): Content {

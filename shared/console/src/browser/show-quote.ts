@@ -1,8 +1,9 @@
 import { type Pair, quote } from '@makerbook/book/browser';
 import type { BookQuote } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
+import type { Page } from './page.js';
 import { copyable, linkTo, table } from './show-rows.js';
-import type { Page, View } from './state.js';
+import type { View } from './state.js';
 import { parseUnits } from './tell-amounts.js';
 
 /** The least that is accepted, in hundredths of a percent of what is quoted. */
@@ -12,22 +13,33 @@ const COLUMNS = ['Order', 'Pay', 'Get', 'Executable'];
 /** The view that asks for a quote. */
 export function openQuote(page: Page): View {
   const { tokens, book } = page;
-  /** `amountIn`: what was asked, and what the calldata takes. */
-  let quoted: { readonly quote: BookQuote; readonly amountIn: bigint } | undefined;
-  let [said, isFilled] = ['', false];
+  /** `asked`: what the calldata takes. */
+  let quoted: (BookQuote & { readonly asked: bigint }) | undefined;
+  let said = '';
   const attempt = async (work: Promise<string>) => {
-    said = await work.catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    said = await work.catch(String);
   };
   const ask = async (form: FormData) => {
-    [quoted, isFilled] = [undefined, false];
-    quoted = await askQuote(page, String(form.get('pair')), String(form.get('amount')));
-    return describeQuote(page, quoted.quote);
+    quoted = undefined;
+    const [tokenIn, tokenOut] = String(form.get('pair')).split('-') as [Pair['tokenIn'], Pair['tokenOut']];
+    const asked = parseUnits(String(form.get('amount')), tokens.of(tokenIn).decimals);
+    if (asked === undefined) return 'The amount is not a number above zero that the token can have.';
+    const expected = quote(book.orders, { tokenIn, tokenOut }, { amountIn: asked }, page.when());
+    const limit = String((expected.amountOut * ACCEPTED) / 10_000n || 1n);
+    const query = new URLSearchParams({ tokenIn, tokenOut, amountIn: String(asked), limit });
+    const answer = await page.ask(`/v0alpha/book/quote?${query}`);
+    const body = (await answer.json()) as BookQuote & { detail?: string };
+    if (!answer.ok) return `The service answers ${answer.status}: ${body.detail}`;
+    const { amountIn, amountOut, fills, block, gas } = body;
+    if (fills.length === 0) return 'Nothing can be filled for that now.';
+    quoted = { ...body, asked };
+    const amounts = `Pay ${tokens.tell(amountIn, tokenIn)}, get ${tokens.tell(amountOut, tokenOut)}`;
+    const orders = fills.length === 1 ? '1 order' : `${fills.length} orders`;
+    return `${amounts}, from ${orders}, at block ${block?.number}. About ${gas.toLocaleString('en')} gas.`;
   };
-  const fill = async () => {
-    if (quoted === undefined) return '';
-    [said, isFilled] = ['Sending the fill …', true];
-    const { tokenIn, calldata } = quoted.quote;
-    const body = JSON.stringify({ tokenIn, amountIn: String(quoted.amountIn), calldata });
+  const fill = async ({ tokenIn, asked, calldata }: NonNullable<typeof quoted>) => {
+    [said, quoted] = ['Sending the fill …', undefined];
+    const body = JSON.stringify({ tokenIn, amountIn: String(asked), calldata });
     const answer = await page.ask('/local/fills', { method: 'PUT', body });
     const { block, detail } = (await answer.json()) as { block?: number; detail?: string };
     return answer.ok ? `Filled in block ${block}.` : `Not filled: ${detail ?? answer.status}`;
@@ -36,15 +48,23 @@ export function openQuote(page: Page): View {
     event.preventDefault();
     void attempt(ask(new FormData(event.target as HTMLFormElement)));
   };
+  const showFills = (shown: NonNullable<typeof quoted>) => {
+    const { tokenIn, tokenOut, fills, calldata = '' } = shown;
+    const rows = fills.map(({ orderHash, takingAmount, makingAmount, executable }) => {
+      const got = [makingAmount, executable].map((amount) => tokens.tell(amount, tokenOut));
+      return { key: orderHash, cells: [linkTo('order', orderHash), tokens.tell(takingAmount, tokenIn), ...got] };
+    });
+    const button = html`
+      <p><button type="button" @click=${() => attempt(fill(shown))}>Fill it on this local chain</button></p>`;
+    return html`
+      ${table('Fills', COLUMNS, rows, 'numbers')} ${page.localFolder === undefined ? '' : button}
+      <details><summary>Calldata for an <code>OrderFiller</code>, which accepts 1 % less</summary>
+        ${copyable(calldata)}</details>`;
+  };
   return () => {
     const pairs = [...book.orders.pairs()].map(({ tokenIn, tokenOut }) => {
       const [pay, get] = [tokenIn, tokenOut].map((address) => tokens.of(address).symbol);
       return html`<option value="${tokenIn}-${tokenOut}">pay ${pay}, get ${get}</option>`;
-    });
-    const { tokenIn = '', tokenOut = '', fills = [], calldata = '' } = quoted?.quote ?? {};
-    const rows = fills.map(({ orderHash, takingAmount, makingAmount, executable }) => {
-      const got = [makingAmount, executable].map((amount) => tokens.tell(amount, tokenOut));
-      return { key: orderHash, cells: [linkTo('order', orderHash), tokens.tell(takingAmount, tokenIn), ...got] };
     });
     return html`
       <h1>A quote to try</h1>
@@ -53,35 +73,7 @@ export function openQuote(page: Page): View {
         <label>Amount to pay <input name="amount" value="1" inputmode="decimal" required autocomplete="off"></label>
         <button type="submit">Quote</button>
       </form>
-      <p id="quote-said" role="status">${said}</p>
-      <div ?hidden=${rows.length === 0}>
-        ${table('Fills', COLUMNS, rows, 'numbers')}
-        <p><button type="button" ?hidden=${page.localFolder === undefined || isFilled} @click=${() => attempt(fill())}>
-          Fill it on this local chain</button></p>
-        <details><summary>Calldata for an <code>OrderFiller</code>, which accepts 1 % less</summary>
-          ${copyable(calldata)}</details>
-      </div>`;
+      <output id="quote-said">${said}</output>
+      ${quoted && showFills(quoted)}`;
   };
-}
-
-/** @throws Error with what is wrong, for the user */
-async function askQuote(page: Page, pair: string, amount: string) {
-  const [tokenIn, tokenOut] = pair.split('-') as [Pair['tokenIn'], Pair['tokenOut']];
-  const amountIn = parseUnits(amount, page.tokens.of(tokenIn).decimals);
-  if (amountIn === undefined) throw new Error('The amount is not a number above zero that the token can have.');
-  const { amountOut } = quote(page.book.orders, { tokenIn, tokenOut }, { amountIn }, page.when());
-  const limit = String((amountOut * ACCEPTED) / 10_000n || 1n);
-  const query = new URLSearchParams({ tokenIn, tokenOut, amountIn: String(amountIn), limit });
-  const answer = await page.ask(`/v0alpha/book/quote?${query}`);
-  const body = (await answer.json()) as BookQuote & { detail?: string };
-  if (!answer.ok) throw new Error(`The service answers ${answer.status}: ${body.detail}`);
-  return { quote: body, amountIn };
-}
-
-function describeQuote({ tokens }: Page, { tokenIn, tokenOut, fills, ...quote }: BookQuote): string {
-  if (fills.length === 0) return 'Nothing can be filled for that now.';
-  const [paid, got] = [tokens.tell(quote.amountIn, tokenIn), tokens.tell(quote.amountOut, tokenOut)];
-  const orders = fills.length === 1 ? '1 order' : `${fills.length} orders`;
-  const gas = quote.gas.toLocaleString('en');
-  return `Pay ${paid}, get ${got}, from ${orders}, at block ${quote.block?.number}. About ${gas} gas.`;
 }

@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
-import type { Linked, Page } from './state.js';
+import type { Page } from './page.js';
 import { shorten } from './tell-amounts.js';
 
 export type Content = string | TemplateResult;
@@ -30,7 +30,7 @@ export const linkTo = (view: 'order' | 'maker', hex: string) =>
   html`<a href="#${view}/${hex}" title=${hex}>${shorten(hex)}</a>`;
 
 /** A link to a page elsewhere, where the operator has named one. */
-export function linkOut({ state }: Page, kind: Linked, id: string, text = id): Content {
+export function linkOut({ state }: Page, kind: string, id: string, text = id): Content {
   const address = state?.links[kind]?.replace('{}', id);
   return address === undefined
     ? html`<span title=${id}>${text}</span>`
@@ -48,27 +48,24 @@ export function copyable(text: string): TemplateResult {
   return html`<code>${text}</code> <button type="button" @click=${copy}>Copy</button>`;
 }
 
-const AGAIN_MS = 2_000;
-
 /**
- * Asks for JSON, anew with each version: twice, for the rows come behind the book, and on until there is an answer.
- * @returns the newest answer; a text: why there is none; undefined: not yet
+ * Asks for JSON while it is looked at: at once, and then every so often.
+ * @returns the newest answer; a text: why there is none
  */
-export function keepAsking<T>({ ask }: Page): (path: string, version?: string) => T | string | undefined {
-  let [asked, asks, nextAtMs]: [string | undefined, number, number] = [undefined, 0, 0];
-  let answer: T | string | undefined;
-  return (path, version = '') => {
-    const wanted = `${path} ${version}`;
-    if (wanted !== asked) asks = 0;
-    else if (performance.now() < nextAtMs || (asks > 1 && typeof answer === 'object')) return answer;
-    if (!asked?.startsWith(`${path} `)) answer = undefined;
-    [asked, asks, nextAtMs] = [wanted, asks + 1, performance.now() + AGAIN_MS];
-    const tell = (told: T | string) => {
-      if (asked === wanted) answer = told;
-    };
-    ask(path)
-      .then(async (reply) => tell(reply.ok ? await reply.json() : (await reply.json()).detail))
-      .catch((error: unknown) => tell(String(error)));
+export function keepAsking<T extends object>({ ask }: Page, everyMs: number): (path: string) => T | string {
+  let [asked, nextAtMs] = ['', 0];
+  let answer: T | string = '';
+  const askOnce = async (path: string) => {
+    const reply = await ask(path);
+    const told = await reply.json();
+    if (asked === path) answer = reply.ok ? told : told.detail;
+  };
+  return (path) => {
+    if (path !== asked) [asked, nextAtMs, answer] = [path, 0, 'Reading it …'];
+    // What is not answered is asked again.
+    if (performance.now() < nextAtMs) return answer;
+    nextAtMs = performance.now() + everyMs;
+    askOnce(path).catch(() => undefined);
     return answer;
   };
 }

@@ -1,8 +1,4 @@
-import type { Token } from './state.js';
-
-const digits = { minimumSignificantDigits: 6, maximumSignificantDigits: 6 } as const;
-const prices = new Intl.NumberFormat('en', digits);
-const extremes = new Intl.NumberFormat('en', { ...digits, notation: 'scientific' });
+const prices = new Intl.NumberFormat('en', { minimumSignificantDigits: 6, maximumSignificantDigits: 6 });
 /** Six digits behind the point, or the first one that is not zero. */
 const amounts = new Intl.NumberFormat('en', {
   maximumFractionDigits: 6,
@@ -13,27 +9,31 @@ const amounts = new Intl.NumberFormat('en', {
 
 /** Tokens by address: those that are not known are named by it, and counted in their smallest unit. */
 export class Tokens {
-  readonly #known = new Map<string, Token>();
+  readonly #known = new Map<string, { readonly symbol: string; readonly decimals: number }>();
 
-  learn(tokens: readonly Token[]): void {
-    for (const token of tokens) this.#known.set(token.address, token);
+  /** @param tokens symbol, decimals and address of each */
+  learn(tokens: readonly string[][]): void {
+    for (const [symbol = '', decimals, address = ''] of tokens)
+      this.#known.set(address.toLowerCase(), { symbol, decimals: Number(decimals) });
   }
 
-  of(address: string): Token {
-    return this.#known.get(address) ?? { address, symbol: shorten(address), decimals: 0 };
+  of(address: string) {
+    return this.#known.get(address) ?? { symbol: shorten(address), decimals: 0 };
   }
 
   /** `1,234.5 USDT` */
   tell(amount: bigint | string, address: string): string {
     const { symbol, decimals } = this.of(address);
-    return `${tellUnits(BigInt(amount), decimals)} ${symbol}`;
+    return `${amounts.format(`${BigInt(amount)}E-${decimals}` as '0')} ${symbol}`;
+  }
+
+  /** In whole units, nearly: for charts and prices. */
+  units(amount: bigint | string, address: string): number {
+    return Number(amount) / 10 ** this.of(address).decimals;
   }
 }
 
 export const shorten = (hex: string): string => `${hex.slice(0, 8)}…${hex.slice(-4)}`;
-
-/** An amount of the smallest unit in whole units. */
-export const tellUnits = (amount: bigint, decimals: number): string => amounts.format(`${amount}E-${decimals}` as '0');
 
 /** @returns undefined where the text is no amount of the token above zero */
 export function parseUnits(text: string, decimals: number): bigint | undefined {
@@ -42,13 +42,10 @@ export function parseUnits(text: string, decimals: number): bigint | undefined {
   return BigInt(whole + fraction.padEnd(decimals, '0')) || undefined;
 }
 
-/** Nearly, for charts and prices. */
-export const inUnits = (amount: bigint, decimals: number): number => Number(amount) / 10 ** decimals;
-
 /** Six significant digits, always as many: they do not jump. */
 export function tellPrice(price: number | undefined): string {
   if (price === undefined) return '–';
-  return (price >= 1e9 || price < 1e-6 ? extremes : prices).format(price);
+  return prices.format(price);
 }
 
 /** Of a clock: always as precise, so that it does not jump. */

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { ReplyHeaders, Success } from './reply.js';
+import type { Route } from './serve-api.js';
+
+/** A page, or a file that it loads, as it is served. */
+export interface Document extends Success {
+  readonly path: string;
+  /** A buffer, so that it is packed once for all requests. */
+  readonly body: Buffer;
+  readonly headers: ReplyHeaders;
+}
+
+export function document(path: string, text: string, type: string, headers: ReplyHeaders = {}): Document {
+  return {
+    path,
+    body: Buffer.from(text),
+    contentType: `${type}; charset=utf-8`,
+    headers: { 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff', ...headers },
+  };
+}
+
+export function serveDocument({ path, ...answer }: Document): Route {
+  return { method: 'GET', path, handle: async () => answer };
+}
+
+/**
+ * The headers of a page that loads nothing but what its own service serves; of what is inline, the import map alone.
+ * @param importMap the text of its script
+ */
+export function pageHeaders(importMap: string): ReplyHeaders {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'`,
+    "style-src 'self'",
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+  return { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' };
+}
+
+/** The styles that all pages share. */
+export function pageStyles(): string {
+  const simple = createRequire(import.meta.url).resolve('simpledotcss');
+  const files = [simple, join(import.meta.dirname, '../assets/page.css')];
+  return files.map((file) => readFileSync(file, 'utf8')).join('\n');
+}
