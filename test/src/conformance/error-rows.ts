@@ -708,6 +708,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...roads,
 ];
 
+const ofReads = 'test/src/end-to-end/test-reads.ts';
 const ofReplacements = 'services/ingress/src/replace-orders.live.test.ts';
 const refusedNew = [ofReplacements, 'whose new order is refused leaves the old one open'] as const;
 
@@ -716,8 +717,8 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
-  'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
-  'gone of readHistory': ['services/query/src/find-order.live.test.ts', 'a page behind what is pruned is gone'],
+  'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
+  'gone of readHistory': [ofReads, 'so is a page behind what is pruned'],
   'order_cancelled of replaceOrders': refusedNew,
   'order_expired of replaceOrders': refusedNew,
   'duplicate of replaceOrders': [ofReplacements, 'that is sent again says that it was stored'],

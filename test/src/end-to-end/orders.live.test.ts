@@ -16,6 +16,7 @@ import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './r
 import { testAcks } from './test-acks.js';
 import { testMoments } from './test-moments.js';
 import { testQuotes } from './test-quotes.js';
+import { testReads } from './test-reads.js';
 import { testRestores } from './test-restores.js';
 import { testTraces } from './test-traces.js';
 import { testWallets } from './test-wallets.js';
@@ -52,6 +53,7 @@ describeOwn('routers that acknowledge', () => testAcks(ofWhole));
 describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
 describeOwn('quotes', () => testQuotes(ofWhole));
+describeOwn('reads', () => testReads(ofWhole));
 describeOwn('contract wallets', () => testWallets(ofWhole));
 
 function freshMaker(): TestMaker {
