@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { type LeadOptions, lead } from './lead.js';
 
-test('a watcher waits twice as long with each take-over that led to no block, up to 128 times', async () => {
+/** When a watcher takes over, so many times, of which none leads to a block. */
+async function takeOvers(times: number, followed: { newest: number; isResigned: boolean }): Promise<number[]> {
   const ending = new AbortController();
   const heldAtMs: number[] = [];
   let nowMs = 0;
@@ -14,13 +15,27 @@ test('a watcher waits twice as long with each take-over that led to no block, up
     },
     settings: { TAKEOVER_MS: 2_000 },
     source: { headNumber: () => 8 },
-    followed: { newestNumber: () => 7, isResigned: false, lastPollAtMs: () => nowMs },
+    followed: {
+      newestNumber: () => followed.newest,
+      isResigned: followed.isResigned,
+      lastPollAtMs: () => nowMs,
+    },
     hold: async () => {
       heldAtMs.push(nowMs);
-      if (heldAtMs.length === 10) ending.abort();
+      if (heldAtMs.length === times) ending.abort();
     },
   };
   await lead(options as LeadOptions);
+  return heldAtMs;
+}
+
+test('a watcher waits twice as long with each take-over that led to no block, up to 128 times', async () => {
+  const heldAtMs = await takeOvers(10, { newest: 7, isResigned: false });
   const pauses = heldAtMs.map((atMs, n) => atMs - (heldAtMs[n - 1] ?? 0));
   expect(pauses.map((ms) => ms / 2_000)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 128, 128]);
+});
+
+test('a watcher begins at once where the holder has resigned, or no block was ever processed', async () => {
+  expect(await takeOvers(1, { newest: 7, isResigned: true })).toEqual([0]);
+  expect(await takeOvers(1, { newest: -1, isResigned: false })).toEqual([0]);
 });
