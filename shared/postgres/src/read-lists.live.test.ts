@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, readListChanges, readListState, readMakerList } from './index.js';
+import { byteaOf, readListChanges, readListState } from './index.js';
 import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -15,14 +15,13 @@ beforeEach(async () => {
 
 const addMaker = (whose: Hex, version: bigint) =>
   insertRow(postgres, 'makers', { maker: whose, list_version: version });
-const addOrder = (whose: Hex, n: number, reason: string | null = null) =>
+const addOrder = (n: number) =>
   insertRow(postgres, 'orders', {
     order_hash: hashOf(n),
-    maker: whose,
+    maker,
     accepted_offset: n,
     expires_at_seconds: 1_700_000_000 + n,
-    status: reason === null ? 'ACTIVE' : 'INACTIVE',
-    reason,
+    status: 'ACTIVE',
     record_start: `{"n":${n}`,
   });
 const place = (whose: Hex, n: number, untilMs = 5) =>
@@ -39,12 +38,6 @@ const remember = (whose: Hex, n: number, state: 'ACCEPTED' | 'UNFOLDED') =>
 const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
-  test('of a maker that nobody knows is the one before the first', async () => {
-    await trust(true);
-    const first = { version: 0n, unsettled: [], unfolded: 0, isUnsure: false, cancelAt: 0 };
-    expect(await readListState(postgres, maker)).toEqual(first);
-  });
-
   test('has the version, and names what is in flight, each write apart', async () => {
     await trust(true);
     await addMaker(maker, 2n ** 60n);
@@ -86,28 +79,10 @@ describe('the state of a list', () => {
 });
 
 describe('a list', () => {
-  const recordOf = (n: number, json: string) => {
-    return { orderHash: hashOf(n), acceptedOffset: BigInt(n), expiresAtSeconds: 1_700_000_000 + n, json };
-  };
-
-  test('comes oldest first with the version that names it', async () => {
-    await addMaker(maker, 12n);
-    await addOrder(maker, 9, 'INSUFFICIENT_BALANCE');
-    await addOrder(maker, 8);
-    await addOrder(other, 7);
-    expect(await readMakerList(postgres, maker)).toEqual({
-      version: 12n,
-      records: [
-        recordOf(8, '{"n":8,"status":"ACTIVE"}'),
-        recordOf(9, '{"n":9,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}'),
-      ],
-    });
-  });
-
   test('is told by what has changed since a version, as far back as the history goes', async () => {
     await postgres.query('insert into projections (partition, history_from) values (3, 5)');
     await addMaker(maker, 12n);
-    for (const n of [8, 9]) await addOrder(maker, n);
+    for (const n of [8, 9]) await addOrder(n);
     const changes = [
       [8, 8, 'OPENED'],
       [9, 10, 'CHANGED'],
@@ -140,13 +115,5 @@ describe('a list', () => {
       [byteaOf(maker)],
     );
     expect(await since(11n)).toBeUndefined();
-  });
-
-  test('says until when a cap withholds an order', async () => {
-    await addMaker(maker, 12n);
-    await addOrder(maker, 8);
-    await postgres.query('update orders set in_book = false, capped_until = 1700000060');
-    const { records } = await readMakerList(postgres, maker);
-    expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","cappedUntil":1700000060}');
   });
 });

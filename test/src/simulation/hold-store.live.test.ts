@@ -5,6 +5,9 @@ import { LogInMemory } from '@makerbook/kafka/testing';
 import { sendAtOnce, testParts } from '@makerbook/parts';
 import {
   connectPostgres,
+  type HistoryEntry,
+  type HistoryPlace,
+  happenings,
   migrate,
   openPlacementStore,
   openProjectionStore,
@@ -141,7 +144,30 @@ async function readAll(rows: ReadModel) {
   const news = await Promise.all([1, 7, 1_000].map((entriesMax) => rows.readNews({ ...asked, entriesMax })));
   const heard = news.map(({ quarantined, ...rest }) => ({ ...rest, quarantined: [...quarantined].sort() }));
   const position = (await rows.projectedPositions()).get(partition);
-  return { position, clock, heard, lists: await Promise.all(lists) };
+  return { position, clock, heard, lists: await Promise.all(lists), ...(await readHistories(rows)) };
+}
+
+/** The history of each order, and that of each maker in pages, up to now and up to an offset. */
+async function readHistories(rows: ReadModel) {
+  const told = (entries: readonly HistoryEntry[]) => entries.map((entry) => ({ ...entry, maker: undefined }));
+  const orders: unknown[] = [];
+  const pages: unknown[] = [];
+  for (const maker of makers) {
+    for (const before of [undefined, 60n]) {
+      for (const number of numbers) {
+        const asked = await rows.readOrderHistory(maker, orderOf(maker, number).orderHash, 1_000, before);
+        orders.push({ ...asked, entries: told(asked.entries) });
+      }
+      for (const happened of [happenings, ['FILLED', 'REMOVED'] as const]) {
+        for (let after: HistoryPlace = { offset: 0n }, hasMore = true; hasMore; ) {
+          const page = await rows.readMakerHistory({ maker, partition, after, before, happened, entriesMax: 3 });
+          ({ next: after, hasMore } = page);
+          pages.push({ ...page, entries: told(page.entries) });
+        }
+      }
+    }
+  }
+  return { orders, pages };
 }
 
 test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {
