@@ -2,74 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { FatalError, RetryableError } from '@makerbook/kafka';
 import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
-import {
-  cancelled,
-  decided,
-  expiresAt,
-  GivenPartition,
-  maker,
-  observed,
-  other,
-  submitted,
-} from '../testing/given-partition.js';
-
-describe('a fact', () => {
-  test('leads to numbered messages over both feeds', async () => {
-    const given = new GivenPartition();
-    expect(await given.when(decided(maker, 'MakerAdmitted'), submitted(maker, 0))).toEqual([
-      '0:0 ADMITTED',
-      '1:0 VALIDATING SUBMITTED of 0',
-    ]);
-    expect(await given.when(observed(maker, [0]))).toEqual([
-      '2:0 ADMITTED',
-      '2:1 ACTIVE OBSERVED ALLOWANCE_CHANGED BALANCE_CHANGED NONCE_CHANGED of 0',
-    ]);
-  });
-
-  test('that changes nothing a reader can see leads to no message, and its rows follow', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0), observed(maker, [0]));
-    expect(await given.when(observed(maker, [0]), submitted(maker, 0))).toEqual([]);
-    expect(given.tables.projection.nextOffset).toBe(4n);
-  });
-
-  test('that changes funds alone is told by one order, and is no news of it', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0), submitted(maker, 1), observed(maker, [0, 1]));
-    const history = given.tables.history.length;
-    expect(await given.when(observed(maker, [0], { balance: '0xfffe' }))).toEqual(['3:0 ACTIVE BALANCE_CHANGED of 0']);
-    expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe) }, {}]);
-    expect(given.tables.history).toHaveLength(history);
-  });
-});
-
-describe('an operator’s decision', () => {
-  test('about limits or about the whole service shows to those who follow the makers', async () => {
-    const given = new GivenPartition();
-    const cause = { kind: 'operator' as const, commandId: 'command' };
-    await given.when({ type: 'MakerLimitsSet', maker, limits: { openOrdersMax: 5 }, cause });
-    expect(given.tables.makers.get(maker)).toMatchObject({ limits: { openOrdersMax: 5 } });
-    const before = { ...given.tables };
-    expect(await given.when({ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause })).toEqual(['1:0 CANCEL_ONLY']);
-    expect(given.tables.makers).toEqual(before.makers);
-  });
-});
-
-describe('a block', () => {
-  test('goes to the makers that are due, by address, and its clock comes last', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(other, 1), submitted(maker, 0));
-    expect(await given.when(blockAt(6, expiresAt - 61))).toEqual(['2:0 block 6']);
-    expect(await given.when(blockAt(7, expiresAt - 60))).toEqual([
-      '3:0 GRACE_PERIOD of 0',
-      '3:1 GRACE_PERIOD of 1',
-      '3:2 block 7',
-    ]);
-    expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([false, false]);
-    expect(await given.when(blockAt(8, expiresAt))).toEqual(['4:0 block 8']);
-    expect(given.tables.orders.size).toBe(0);
-  });
-});
+import { cancelled, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 
 test('a block that brings capped orders back goes on where its owner was cut off', async () => {
   const begin = async () => {

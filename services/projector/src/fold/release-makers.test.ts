@@ -1,66 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-primitives';
-import { MakerDraft } from '@makerbook/domain';
+import { describe, expect, test } from '@jest/globals';
 import { FatalError } from '@makerbook/kafka';
-import { replaceMethod } from '@makerbook/parts';
 import type { FundingRow, OrderRow } from '@makerbook/postgres';
 import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
-import {
-  cancelled,
-  decided,
-  expiresAt,
-  GivenPartition,
-  maker,
-  observed,
-  other,
-  submitted,
-} from '../testing/given-partition.js';
+import { decided, expiresAt, GivenPartition, maker, other, submitted } from '../testing/given-partition.js';
 import type { Tables } from '../testing/hold-rows.js';
-
-/** While it has its mistake, this build folds no fact about the maker. */
-const build = { hasMistake: false };
-let mend: () => void;
-beforeAll(() => {
-  mend = replaceMethod(
-    MakerDraft.prototype,
-    'apply',
-    (apply) =>
-      function (this: MakerDraft, fact, ...rest) {
-        if (build.hasMistake && fact.maker === maker) throw new Error('a build with a mistake');
-        return apply.call(this, fact, ...rest);
-      },
-  );
-});
-beforeEach(() => {
-  build.hasMistake = false;
-});
-afterAll(() => mend());
-
-const keyOf = (of: Hex, number: number) => ({ orderHash: orderOf(of, number).orderHash, maker: of });
-const quarantinedAt = ({ tables }: GivenPartition, of: Hex) => tables.makers.get(of)?.quarantinedOffset;
-
-describe('a fact that cannot be folded', () => {
-  test('takes the orders of its maker out of the book, and leaves them open', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0), submitted(other, 1), submitted(maker, 2));
-    expect(await given.when(unfoldable(maker))).toEqual(['3:0 QUARANTINED of 0', '3:1 QUARANTINED of 2']);
-    expect(quarantinedAt(given, maker)).toBe(3n);
-    expect(quarantinedAt(given, other)).toBeNull();
-    expect(given.tables.orders.size).toBe(3);
-    expect(given.parked).toEqual([expect.stringMatching(`^3 ${maker} for .* alone, .*an amount of zero`)]);
-  });
-
-  test('is not parked again where the feeds have seen what it led to', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(unfoldable(maker));
-    given.rows.tables = backup;
-    expect(await given.taken()).toEqual([]);
-    expect(quarantinedAt(given, maker)).toBe(1n);
-    expect(given.parked).toHaveLength(1);
-  });
-});
 
 test('too many makers that cannot be folded stop the process, before it harms them all', async () => {
   const given = new GivenPartition({ quarantinedMakersMax: 1 });
@@ -125,7 +68,7 @@ describe('rows that no fold writes', () => {
     await given.when(submitted(maker, 0));
     const { tables } = given;
     const [row] = tables.orders.values();
-    const orders = new Map(tables.orders).set(keyOf(maker, 1).orderHash, row as OrderRow);
+    const orders = new Map(tables.orders).set(orderOf(maker, 1).orderHash, row as OrderRow);
     given.rows.tables = { ...tables, orders };
     await expect(given.when(submitted(maker, 1))).rejects.toThrow(/refused a row/);
     // A commit that has failed is noticed with the next fact.
@@ -138,38 +81,6 @@ describe('rows that no fold writes', () => {
 });
 
 describe('a quarantine that is lifted', () => {
-  /** Folds with a mistake from offset 2 on, and then without it. */
-  async function mended(): Promise<GivenPartition> {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0), observed(maker, [0]));
-    build.hasMistake = true;
-    await given.when(submitted(maker, 2), decided(maker, 'MakerAdmitted'), cancelled(maker, 0));
-    expect(quarantinedAt(given, maker)).toBe(2n);
-    build.hasMistake = false;
-    return given;
-  }
-
-  test('folds what was left out, and brings the open orders back to be read anew', async () => {
-    const given = await mended();
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual([
-      '5:0 ADMITTED',
-      '5:1 VALIDATING RELEASED of 2',
-    ]);
-    expect(quarantinedAt(given, maker)).toBeNull();
-    expect([...given.tables.orders.values()]).toMatchObject([{ isObserved: false, inBook: true }]);
-    expect(given.tables.history.at(-2)).toMatchObject({ logOffset: 4n, happened: 'REMOVED', reason: 'CANCELLED' });
-    expect(await given.when(observed(maker, [2]))).toEqual([expect.stringMatching(/^6:0 ACTIVE OBSERVED/)]);
-  });
-
-  test('leaves the orders of a suspended maker out of the book, and they are read anew before they are ACTIVE in it', async () => {
-    const given = await mended();
-    await given.when(decided(maker, 'MakerSuspended'));
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual(['6:0 SUSPENDED']);
-    expect([...given.tables.orders.values()]).toMatchObject([{ isObserved: false, inBook: false }]);
-    expect(await given.when(decided(maker, 'MakerAdmitted'))).toEqual(['7:0 ADMITTED', '7:1 VALIDATING ADMITTED of 2']);
-    expect(await given.when(observed(maker, [2]))).toEqual([expect.stringMatching(/^8:0 ACTIVE OBSERVED/)]);
-  });
-
   test('in vain keeps the maker as it is, and the command is parked', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), unfoldable(maker), submitted(maker, 2));

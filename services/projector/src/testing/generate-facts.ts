@@ -220,17 +220,15 @@ export function observedAt(
   maker: Hex,
   numbers: readonly number[],
   block: { readonly number: number; readonly timestamp: number },
-  values: { readonly balance?: Hex; readonly allowance?: Hex; readonly nonce?: Hex } = {},
 ): MakerEvent {
-  const { balance = '0xffff', allowance = '0xffff', nonce = '0x0' } = values;
   return {
     type: 'MakerObserved',
     maker,
     block: blockRef(block.number, block.timestamp),
     cause: { kind: 'read', occasion: 'ORDER' },
-    nonce,
+    nonce: '0x0',
     funds: [...new Set(numbers.map((number) => orderOf(maker, number).order.making.token))].map((token) => {
-      return { token, balance, allowance };
+      return { token, balance: '0xffff', allowance: '0xffff' };
     }),
     orders: numbers.map((number) => {
       return { orderHash: orderOf(maker, number).orderHash, filled: '0x0', cancelled: false };

@@ -29,9 +29,9 @@ export function cancelled(of: Hex, number: number): MakerEvent {
   return { type: 'OrderCancelled', maker: of, orderHash, expiresAtSeconds: expiresAt, cause };
 }
 
-/** All that an order needs to be ACTIVE, unless the values say otherwise. */
-export function observed(of: Hex, numbers: readonly number[], values?: Parameters<typeof observedAt>[3]): MakerEvent {
-  return observedAt(of, numbers, { number: 5, timestamp: startSeconds }, values);
+/** All that an order needs to be ACTIVE. */
+export function observed(of: Hex, numbers: readonly number[]): MakerEvent {
+  return observedAt(of, numbers, { number: 5, timestamp: startSeconds });
 }
 
 export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'QuarantineLifted'): MakerEvent {
@@ -40,12 +40,7 @@ export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'Qua
 
 /** One partition with its log, feeds and rows in memory, and nothing that fails. */
 export class GivenPartition {
-  readonly rows = new RowsInMemory(() => {
-    const { nextOffset, blockParts } = this.tables.projection;
-    this.committed.push([nextOffset, blockParts]);
-  });
-  /** The position after each commit. */
-  readonly committed: [nextOffset: bigint, blockParts: number][] = [];
+  readonly rows = new RowsInMemory(() => undefined);
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
   /** How often it is still found to be this process's: then it was given to another one. */
