@@ -147,8 +147,8 @@ const withHeader =
     return { ...asked, headers: { ...asked.headers, [name]: String(value()) } };
   };
 
-async function placed({ make, send }: Bed, maker: BaseWallet): Promise<SignedItem> {
-  const item = make.order(maker);
+async function placed({ make, send }: Bed, maker: BaseWallet, change?: Partial<OrderTerms>): Promise<SignedItem> {
+  const item = make.order(maker, change);
   const answer = await send(make.post([item]));
   if (answer.status !== 200) throw new Error(`not placed: ${answer.body}`);
   return item;
@@ -479,6 +479,13 @@ const replaceWith =
     const { body } = make.replace([make.order(makers.maker)], [make.order(makers.maker)], makers.maker);
     return replacements(JSON.stringify({ ...JSON.parse(String(body)), ...change }));
   };
+/** An open order of the maker, in whose place one with other terms is to come. */
+const inPlaceOfOpen =
+  (change: () => Partial<OrderTerms>, of: keyof Makers = 'maker', gone: Partial<OrderTerms> = {}): Ask =>
+  async (bed) => {
+    const maker = bed.makers[of];
+    return bed.make.replace([await placed(bed, maker, gone)], [bed.make.order(maker, change())], maker);
+  };
 /** What POST refuses before it looks at what is open. */
 const inStead = placing
   .filter(({ when }) =>
@@ -516,6 +523,45 @@ const replacing = [
         'the maker is unknown',
         ({ make, makers }) => make.replace([make.order(makers.maker)], [make.order(makers.stranger)], makers.maker),
         { index: 0, pointers: ['/place/0/order/maker'] },
+      ],
+    ],
+    order_expired: [
+      [
+        'the new order expires now',
+        inPlaceOfOpen(() => ({ expiresAt: toBeHex(nowSeconds()) })),
+        { index: 0, pointers: ['/place/0/order/expiresAt'] },
+      ],
+    ],
+    order_cancelled: [
+      [
+        'the nonce of the chain is higher than that of the new order',
+        inPlaceOfOpen(() => ({}), 'canceller', { nonce: '0x1' }),
+        { index: 0, pointers: ['/place/0/order/nonce'] },
+      ],
+    ],
+    duplicate: [
+      [
+        'the new order is stored already',
+        async (bed) => {
+          const { maker } = bed.makers;
+          return bed.make.replace([await placed(bed, maker)], [await placed(bed, maker)], maker);
+        },
+        { index: 0, pointers: ['/place/0'] },
+      ],
+    ],
+    not_found: [
+      [
+        'the order that is to go is not open',
+        ({ make, makers: { maker } }) => make.replace([make.order(maker)], [make.order(maker)], maker),
+        { index: 0, pointers: ['/cancel/0/orderHash'] },
+      ],
+      [
+        'the order that is to go is of another maker',
+        async (bed) => {
+          const { maker, keeper } = bed.makers;
+          return bed.make.replace([await placed(bed, keeper)], [bed.make.order(maker)], keeper);
+        },
+        { index: 0, pointers: ['/cancel/0/orderHash'] },
       ],
     ],
   }),
@@ -709,8 +755,6 @@ export const errorRows: readonly ErrorRow[] = [
 ];
 
 const ofReads = 'test/src/end-to-end/test-reads.ts';
-const ofReplacements = 'services/ingress/src/replace-orders.live.test.ts';
-const refusedNew = [ofReplacements, 'whose new order is refused leaves the old one open'] as const;
 
 /** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
@@ -719,10 +763,6 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
   'gone of readHistory': [ofReads, 'so is a page behind what is pruned'],
-  'order_cancelled of replaceOrders': refusedNew,
-  'order_expired of replaceOrders': refusedNew,
-  'duplicate of replaceOrders': [ofReplacements, 'that is sent again says that it was stored'],
-  'not_found of replaceOrders': [ofReplacements, 'of an order that is not open, or of another maker, does nothing'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

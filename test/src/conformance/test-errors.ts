@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { errorsOfAnyRequest, operations, problemKinds } from '@makerbook/contracts-http';
 import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
-import { ORDERS_PATH } from '../kit/make-requests.js';
+import { asCancellations, ORDERS_PATH } from '../kit/make-requests.js';
 import type { RawAnswer } from '../kit/raw-http.js';
 import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenElsewhere } from './error-rows.js';
 import { findRoot } from './find-root.js';
@@ -96,6 +96,43 @@ export function testErrors(bedOf: () => OpenBed): void {
     const { status, headers } = await send({ method: 'OPTIONS', target: ORDERS_PATH });
     expect([status, headers.get('allow')]).toEqual([200, 'GET, HEAD, POST, DELETE, OPTIONS']);
     expect(JSON.parse(cancelled.body.toString())).toEqual([{ orderHash: item.orderHash, status: 'CANCELLED' }]);
+  });
+
+  test('an order is answered in normal form, and where it is in the log', async () => {
+    const { make, makers, send } = bedOf();
+    const loud = (hex: string, padding = '') => `0x${padding}${hex.slice(2).toUpperCase()}`;
+    const { order, orderHash, signature } = make.order(makers.maker, { salt: '0xabc' });
+    const { making, taking } = order;
+    const odd = {
+      ...order,
+      salt: loud(order.salt, '000'),
+      nonce: '0x00',
+      making: { token: loud(making.token), amount: loud(making.amount, '0') },
+    };
+    const answer = await send(make.post([{ order: odd, signature: loud(signature) }]));
+    const lower = <T extends { token: string }>(side: T) => ({ ...side, token: side.token.toLowerCase() });
+    const expected = { ...order, making: lower(making), taking: lower(taking), maker: order.maker.toLowerCase() };
+    const told = JSON.parse(answer.body.toString());
+    expect(told).toEqual([{ order: expected, orderHash, signature, status: 'VALIDATING' }]);
+    const [partition, offset] = (answer.headers.get('x-log-position') ?? '').split(':');
+    const fact = () => topics.facts(Number(partition)).get(BigInt(offset ?? -1));
+    await eventually(async () => fact()?.type, 'OrderSubmitted');
+    expect(fact()).toMatchObject({ orderHash, order: expected, signature });
+  });
+
+  test('POST …/cancellations is counted with DELETE, for the client address and for the maker', async () => {
+    const { make, makers, send } = bedOf();
+    const unknown = () => make.cancel([make.order(makers.maker)], makers.maker);
+    const answers = [];
+    for (const asked of [unknown(), asCancellations(unknown())]) answers.push(await send(asked, '203.0.113.99'));
+    const left = answers.map(({ headers }) =>
+      Number(/"client-cancels"; r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]),
+    );
+    expect(left[1]).toBe((left[0] ?? 0) - 1);
+    for (const { headers } of answers) {
+      const names = [...(headers.get('ratelimit-policy') ?? '').matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
+      expect(names).toEqual(['client-cancels', 'cancels']);
+    }
   });
 
   test('a request at a limit is not refused for it', async () => {

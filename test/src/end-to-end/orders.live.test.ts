@@ -258,6 +258,8 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, orders, ['gone', 'gone'], ['gone CANCELLED', 'gone CANCELLED']);
     expect(await nowSeconds()).toBeGreaterThanOrEqual(cancelAt);
     await check.told(maker, orders[0], ['VALIDATING', 'request'], ['ACTIVE', 'ORDER'], ['CANCELLED', 'block']);
+    await maker.client.nameCancelKeys([]);
+    await eventually(() => codeOf(client.sendHeartbeat(0)), 'invalid_signature');
   });
 
   test('cancelled by a DELETE that waits for the feed is in no book that is read from then on', async () => {

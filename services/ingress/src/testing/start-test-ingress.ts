@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { encodeMakersRecord, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Appender, connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { type Appender, connectLog, partitionOf } from '@makerbook/kafka';
 import { openTcpGate, testParts, until } from '@makerbook/parts';
 import { connectPostgres, migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
@@ -48,19 +48,13 @@ export async function startTestIngress(environment: Record<string, string> = {})
   const url = `http://127.0.0.1:${service.port}/v0alpha/limit-orders`;
   const opsUrl = `http://127.0.0.1:${service.opsPort}`;
   const endTraffic = checkTraffic(({ port }) => port === String(service.port));
-  const log = followFacts(parts);
+  const log = followLog(parts);
   await until('the service is ready', () => isReady(opsUrl));
   return {
     url,
     opsUrl,
-    partitions,
     /** A gate that the service alone goes through: the test's own connections stay. */
     gates: parts.gates,
-    postgres: parts.postgres,
-    /** All facts of the log so far, with their partition. */
-    facts: log.facts,
-    /** From now on the rows stay where they are in the log, until they are released. */
-    holdRows: log.hold,
     /**
      * Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it.
      * @param wallet signs for the maker, which is itself unless the view says otherwise
@@ -77,15 +71,11 @@ export async function startTestIngress(environment: Record<string, string> = {})
 }
 
 /** Reads the log, and lets the rows say that they are as far as it is. */
-function followFacts({ log, postgres, names }: Awaited<ReturnType<typeof openParts>>) {
-  const facts: { readonly partition: number; readonly record: StoredRecord }[] = [];
-  let released: Promise<void> = Promise.resolve();
-  const following = log.followTopic({
+function followLog({ log, postgres, names }: Awaited<ReturnType<typeof openParts>>) {
+  return log.followTopic({
     topic: names.makerEvents,
     from: 'beginning',
     onRecords: async (partition, records) => {
-      for (const record of records) facts.push({ partition, record });
-      await released;
       await postgres.query(
         `insert into projections (partition, next_offset) values ($1, $2)
          on conflict (partition) do update set next_offset = excluded.next_offset`,
@@ -94,12 +84,6 @@ function followFacts({ log, postgres, names }: Awaited<ReturnType<typeof openPar
     },
     onFatal: (error) => console.error(error),
   });
-  const hold = () => {
-    const { promise, resolve: release } = Promise.withResolvers<void>();
-    released = promise;
-    return release;
-  };
-  return { facts, hold, stop: following.stop };
 }
 
 /** Topics and a database of their own, the test's connections to them, and the settings of the service. */
