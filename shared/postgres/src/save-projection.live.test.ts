@@ -164,28 +164,6 @@ describe('a commit', () => {
     ]);
   });
 
-  test('changes, removes and drops rows', async () => {
-    await saveProjection(opening);
-    const inactive = { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
-    const state = { ...inactive, remaining: '1', isObserved: true, inBook: false, cappedUntil: 1_700_000_050 };
-    await saveProjection(
-      commit(10n, 11n, {
-        makers: [{ ...makerRow, dueAtSeconds: null }],
-        fundingDropped: [{ maker, token }],
-        changed: [{ orderHash: hashOf(1), ...state }],
-        removed: [hashOf(2)],
-        history: [history(order(2), 'REMOVED', 10n, 'FILLED')],
-      }),
-    );
-    expect(await readMakers(postgres, 3, [maker])).toEqual({
-      makers: [{ ...makerRow, dueAtSeconds: null }],
-      funding: [],
-      orders: [order(1, state)],
-      positions: [at(11n), at(11n), at(11n)],
-    });
-    expect(await dueIn(3)).toEqual([]);
-  });
-
   test('from a position that is not the stored one writes nothing', async () => {
     const before = await hashReadModel(postgres);
     for (const other of [{ from: at(1n) }, { partition: 4 }, { from: at(0n, 1) }]) {
@@ -257,17 +235,6 @@ describe('a commit', () => {
   ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
     await expect(saveProjection(commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
     expect(await positionOf(3)).toBe(0n);
-  });
-});
-
-describe('reading', () => {
-  test('a hash that was cancelled before it was accepted, and one whose order is removed, are known', async () => {
-    await saveProjection(opening);
-    const cancelled = hashRow(9, { state: 'CANCELLED', nonce: null });
-    await saveProjection(commit(10n, 11n, { makers: [makerRow], hashes: [cancelled], removed: [hashOf(2)] }));
-    const { hashes, positions } = await findKnownHashes(postgres, 3, [cancelled, hashRow(8), hashRow(2)]);
-    expect(new Set(hashes)).toEqual(new Set([cancelled, hashRow(2)]));
-    expect(positions).toEqual([at(11n)]);
   });
 });
 

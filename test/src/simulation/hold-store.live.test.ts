@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -54,6 +55,18 @@ async function projectInto(store: ProjectionStore, seed: number): Promise<void> 
   const hold = { assertOwned: () => undefined, park: async () => undefined };
   await projector.handleBatch({ partition, records, fromOffset, nextOffset }, hold);
   await projector.onRevoked(partition);
+}
+
+/** All that a projector asks of the rows, in any order. */
+async function readRows(store: ProjectionStore) {
+  const { projection, due, quarantined } = await store.takeProjection(partition);
+  const { positions: _, ...rows } = await store.readMakers(partition, makers);
+  const keys = makers.flatMap((maker) => numbers.map((number) => ({ maker, ...orderOf(maker, number) })));
+  const { hashes } = await store.findKnownHashes(partition, keys);
+  const sorted = Object.values({ due, hashes, ...rows }).map((all: readonly unknown[]) =>
+    all.map((row) => inspect(row, { sorted: true })).sort(),
+  );
+  return { projection, quarantined, sorted };
 }
 
 const NOW_MS = 1_700_000_000_000;
@@ -181,8 +194,9 @@ test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed 
     () => NOW_MS,
     () => undefined,
   );
-  await projectInto(openProjectionStore(postgres, 2), seed);
-  await projectInto(inMemory.connect(sendAtOnce), seed);
+  const [store, storeInMemory] = [openProjectionStore(postgres, 2), inMemory.connect(sendAtOnce)];
+  for (const each of [store, storeInMemory]) await projectInto(each, seed);
+  expect(await readRows(storeInMemory)).toEqual(await readRows(store));
   const open: unknown[] = [];
   const projected = await readOpenOrders(postgres, (orders) => open.push(...orders));
   expect(open.length).toBeGreaterThan(0);
