@@ -137,20 +137,22 @@ describe('over TLS', () => {
   });
 });
 
-test('a user is let in by a password out of a file, and a renewed one counts from the next try', async () => {
+test('a user is let in by a password out of a file, a renewed one counts from the next try, and its rights suffice for query', async () => {
   const user = await createRedisUser(testParts().redisUrl, 'query', 'mine:');
   const url = new URL(user.url);
   const { password } = url;
   url.password = '';
   writeFileSync(inFolder('password'), 'guess\n');
   try {
-    await withRedis({ REDIS_URL: url.href, REDIS_PASSWORD_FILE: inFolder('password') }, async (redis) => {
+    const given = { REDIS_URL: url.href, REDIS_PASSWORD_FILE: inFolder('password'), REDIS_KEY_PREFIX: 'mine:' };
+    await withRedis(given, async (redis) => {
       await until(() => warnings.some((warning) => /WRONGPASS/.test(warning)));
       writeFileSync(inFolder('password'), `${password}\n`);
       await until(redis.isThere);
       expect(await redis.attempt((client) => client.set('mine:g:1', '1', 'PX', 60_000))).toBe('OK');
       await expect(redis.client.incr('mine:g:1')).rejects.toThrow('NOPERM');
       await expect(redis.client.set('theirs:g:1', '1')).rejects.toThrow('NOPERM');
+      await expectItWorks(redis);
     });
   } finally {
     await user.remove();

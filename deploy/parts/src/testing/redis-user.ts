@@ -12,10 +12,7 @@ export interface RedisUser {
   remove(): Promise<void>;
 }
 
-/**
- * Adds a user who may do what `shared/redis/README.md` says that a service needs, on keys of one prefix and no others. The
- * test kits of the services connect by it: a right that is missing there fails their tests.
- */
+/** Adds a user who may do what `shared/redis/README.md` says that a service needs, on keys of one prefix and no others. */
 export async function createRedisUser(redisUrl: string, service: string, keyPrefix: string): Promise<RedisUser> {
   const [, rules] = new RegExp(`^user ${service} on (.*)$`, 'm').exec(readFileSync(REDIS_README, 'utf8')) ?? [];
   if (rules === undefined) throw new Error(`shared/redis/README.md has no user ${service}`);
