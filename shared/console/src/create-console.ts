@@ -62,8 +62,7 @@ export function createConsole(
 ): Route[] {
   const imports = Object.fromEntries(packages.map(([name, , modules]) => [name, `${PATH}/${modules[0]}`]));
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
-  const script = `<script type="importmap">${importMap}</script>`;
-  const html = read(own('assets/console.html')).replace('{{importMap}}', script);
+  const html = read(own('assets/console.html')).replace('{}', importMap);
   const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noCache);
   // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;

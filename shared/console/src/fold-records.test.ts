@@ -49,7 +49,6 @@ function open() {
   };
   for (const [n, one] of [orders.near, orders.far, orders.bid].entries()) book.apply(one(n + 1), 0);
   for (const partition of [0, 1]) book.apply(clockRecord(100, { offset: 9, partition }, 100), 0);
-  book.isLive = true;
   return { book, orders };
 }
 

@@ -7,7 +7,7 @@ const SHOWN_SHARE = 0.1;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 /** A chart of the depth of a market over the price: bids and asks as steps, the amount that is highest at the top. */
-export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>, symbol: string): TemplateResult {
+export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>): TemplateResult {
   const prices = [...bids, ...asks].map(({ price }) => price).sort((a, b) => a - b);
   const median = prices[prices.length >> 1] ?? 1;
   const [first = median, last = median] = [prices[0], prices.at(-1)];
@@ -21,10 +21,14 @@ export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>, symbol: st
     const steps = points.map(({ price, amount }) => `H${x(price)}V${100 - (100 * amount) / most}`).join('');
     return points[0] && svg`<path class=${side} d="M${x(points[0].price)} 100${steps}H${end}V100" />`;
   };
+  const ticks = (numberAt: (share: number) => number) =>
+    html`<p class="ticks">${TICKS.map((share) => html`<span>${tellPrice(numberAt(share))}</span>`)}</p>`;
   return html`
-    <svg viewBox="0 0 100 100" preserveAspectRatio="none">
-      ${area('buy', shown[0] ?? [], 0)}${area('sell', shown[1] ?? [], 100)}
-    </svg>
-    <p class="ticks">${TICKS.map((share) => html`<span>${tellPrice(low + share * (high - low))}</span>`)}</p>
-    <p class="hint">At the top: ${tellPrice(most)} ${symbol}.</p>`;
+    <div class="depth">
+      ${ticks((share) => most * (1 - share))}
+      <svg viewBox="0 0 100 100" preserveAspectRatio="none">
+        ${area('buy', shown[0] ?? [], 0)}${area('sell', shown[1] ?? [], 100)}
+      </svg>
+      ${ticks((share) => low + share * (high - low))}
+    </div>`;
 }

@@ -10,8 +10,6 @@ export class FoldedBook {
   readonly clocks = new Map<number, BookClock>();
   /** From POST to the record that says ACTIVE, in seconds; the newest ones. */
   readonly toActive: number[] = [];
-  /** Records are news from now on, and not those of the snapshot. */
-  isLive = false;
 
   apply({ partition, key, value }: FeedRecord, nowMs: number): void {
     const before = this.entries.get(key);
@@ -19,13 +17,11 @@ export class FoldedBook {
       const clock = JSON.parse(String(value)) as BookClock;
       this.clocks.set(partition, clock);
       this.orders.apply({ kind: 'clock', clock } as BookChange);
-      return;
-    }
-    if (value !== null) {
+    } else if (value !== null) {
       const entry = JSON.parse(String(value)) as BookEntry;
       this.entries.set(key, entry);
       this.orders.apply({ kind: 'entry', entry, before } as BookChange);
-      if (this.isLive) this.#measure(entry, before, nowMs);
+      this.#measure(entry, before, nowMs);
     } else if (before !== undefined) {
       this.entries.delete(key);
       this.orders.apply({ kind: 'removed', before } as BookChange);

@@ -19,13 +19,14 @@ const key = sessionStorage.getItem(KEY) ?? '';
 /** By how much the clock of the service is ahead of the one here. */
 let aheadMs = 0;
 let [problem, isRefused] = ['Reading the book …', false];
+const local = await fetch('/local/stack.json').catch(() => undefined);
 export type Page = typeof page;
 const page = {
   book: new FoldedBook(),
   tokens: new Tokens(),
   state: undefined as ConsoleState | undefined,
   /** The data folder, where `npm start` runs this on the same machine. */
-  localFolder: undefined as string | undefined,
+  localFolder: local?.ok ? ((await local.json()) as { folder: string }).folder : undefined,
   when: (): Required<When> => ({
     nowSeconds: (Date.now() + aheadMs) / 1000,
     staleSecondsMax: page.state?.staleSecondsMax ?? 5,
@@ -44,7 +45,6 @@ addEventListener('hashchange', () => {
   draw();
   document.querySelector('main')?.focus();
 });
-await Promise.all([readState(), findLocalStack()]);
 followBook();
 void repeat(draw, DRAW_MS);
 void repeat(readState, STATE_MS);
@@ -66,13 +66,7 @@ function followBook(): void {
   });
   void caughtUp.then(() => {
     problem = '';
-    page.book.isLive = true;
   });
-}
-
-async function findLocalStack(): Promise<void> {
-  const answer = await fetch('/local/stack.json').catch(() => undefined);
-  if (answer?.ok) page.localFolder = ((await answer.json()) as { folder: string }).folder;
 }
 
 async function readState(): Promise<void> {

@@ -7,7 +7,6 @@ import { copyable, facts, keepAsking, table } from './show-rows.js';
 import type { View } from './state.js';
 import type { Tokens } from './tell-amounts.js';
 
-const ASK_MS = 2_000;
 /** Each starts a command of the operator. */
 const ASK_DECISIONS_MS = 20_000;
 const COMMANDS = ['history', 'suspend', 'add', 'remove', 'release', 'set --open-orders 2000'];
@@ -19,7 +18,7 @@ type Told = Readonly<Record<string, unknown>>;
 
 /** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
 export function openMaker(page: Page): View {
-  const ask = keepAsking<Told>(page, ASK_MS);
+  const ask = keepAsking<Told>(page);
   const askDecisions = keepAsking<Told[]>(page, ASK_DECISIONS_MS);
   return (maker) => {
     const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);

@@ -9,8 +9,6 @@ import type { View } from './state.js';
 import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];
-const ASK_MS = 2_000;
-
 type Step = OrderReport['timeline'][number];
 
 export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
@@ -24,7 +22,7 @@ export function tellFunds(tokens: Tokens, token: string, funding: Funding | unde
 
 /** The view of one order: by the book, and by its history where query is asked. */
 export function openOrder(page: Page): View {
-  const ask = keepAsking<OrderReport>(page, ASK_MS);
+  const ask = keepAsking<OrderReport>(page);
   return (hash) => {
     const entry = page.book.entries.get(hash);
     const report = ask(`/console/orders/${hash}`);

@@ -28,7 +28,7 @@ export function showPairs(page: Page, chosen: string) {
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
     <h2>${nameOf(page, market)}, priced in ${page.tokens.of(market.quote).symbol}</h2>
-    <div role="img" aria-label=${words}>${drawDepth(depth, symbol)}</div>
+    <div role="img" aria-label=${words}>${drawDepth(depth)}</div>
     <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>,
       10 % around the median price. <span id="depth-words">${words}.</span></p>
     ${tableOf(page, 'Orders of the pair', offers.slice(0, OFFERS_MAX))}

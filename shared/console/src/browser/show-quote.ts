@@ -8,7 +8,6 @@ import { parseUnits } from './tell-amounts.js';
 
 /** The least that is accepted, in hundredths of a percent of what is quoted. */
 const ACCEPTED = 9_900n;
-const COLUMNS = ['Order', 'Pay', 'Get', 'Executable'];
 
 /** The view that asks for a quote. */
 export function openQuote(page: Page): View {
@@ -54,10 +53,10 @@ export function openQuote(page: Page): View {
       const got = [makingAmount, executable].map((amount) => tokens.tell(amount, tokenOut));
       return { key: orderHash, cells: [linkTo('order', orderHash), tokens.tell(takingAmount, tokenIn), ...got] };
     });
-    const button = html`
-      <p><button type="button" @click=${() => attempt(fill(shown))}>Fill it on this local chain</button></p>`;
     return html`
-      ${table('Fills', COLUMNS, rows, 'numbers')} ${page.localFolder === undefined ? '' : button}
+      ${table('Fills', ['Order', 'Pay', 'Get', 'Executable'], rows, 'numbers')}
+      <p><button type="button" ?hidden=${page.localFolder === undefined} @click=${() => attempt(fill(shown))}>
+        Fill it on this local chain</button></p>
       <details><summary>Calldata for an <code>OrderFiller</code>, which accepts 1 % less</summary>
         ${copyable(calldata)}</details>`;
   };

@@ -52,7 +52,7 @@ export function copyable(text: string): TemplateResult {
  * Asks for JSON while it is looked at: at once, and then every so often.
  * @returns the newest answer; a text: why there is none
  */
-export function keepAsking<T extends object>({ ask }: Page, everyMs: number): (path: string) => T | string {
+export function keepAsking<T extends object>({ ask }: Page, everyMs = 2_000): (path: string) => T | string {
   let [asked, nextAtMs] = ['', 0];
   let answer: T | string = '';
   const askOnce = async (path: string) => {
