@@ -28,7 +28,10 @@ export function createMetrics(nowMs: () => number) {
     delayBuckets,
   );
   const facts = counter('facts_total', 'Facts folded and committed, by type');
-  const transitions = counter('transitions_total', 'What happened to orders and makers, by kind');
+  const transitions = counter(
+    'transitions_total',
+    'What happened to orders and makers, by kind, and the status or reason that it led to',
+  );
   const messages = counter('feed_messages_total', 'Feed messages published');
   const parked = counter('parked_messages_total', 'Messages parked');
   const taken = counter('partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
@@ -43,7 +46,7 @@ export function createMetrics(nowMs: () => number) {
       commit.record(tookMs / 1000);
       commitFacts.record(changes.facts);
       for (const [type, count] of changes.types) facts.add(count, { type });
-      for (const [kind, count] of changes.kinds) transitions.add(count, { kind });
+      for (const [happened, count] of changes.kinds) transitions.add(count, labelsOf(happened));
       if (changes.newestFactMs !== undefined) newestFactMs.set(partition, changes.newestFactMs);
     },
     published: (count: number, tookMs: number) => {
@@ -88,4 +91,10 @@ export function createMetrics(nowMs: () => number) {
       );
     },
   };
+}
+
+/** @param happened as `Changes.kinds` has it */
+function labelsOf(happened: string) {
+  const [kind = '', outcome = ''] = happened.split(':');
+  return { kind, outcome };
 }

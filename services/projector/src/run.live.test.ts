@@ -72,7 +72,7 @@ describe('a running projector', () => {
       /^projector_lag_messages\{partition="1"\} 0/m.test((await ask(projector, '/metrics')).text),
     );
     const { text } = await ask(projector, '/metrics');
-    expect(text).toMatch(/^projector_transitions_total\{kind="OrderOpened"\} 2/m);
+    expect(text).toMatch(/^projector_transitions_total\{kind="OrderOpened",outcome=""\} 2/m);
     expect(text).toMatch(/^projector_commit_duration_seconds_count/m);
     expect(text).toMatch(/^service_ready 1$/m);
     expect(text).toMatch(/^service_check_passing\{check="postgres"\} 1$/m);

@@ -44,6 +44,7 @@ const packages: readonly (readonly [name: string, folder: string, modules: reado
   ['@makerbook/contracts-primitives', beside('@makerbook/contracts-primitives'), ['index.js']],
   ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],
   ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],
+  ['uplot', beside('uplot'), ['uPlot.esm.js']],
   ['@makerbook/console', own('dist/browser'), readdirSync(own('dist/browser')).filter((name) => name.endsWith('.js'))],
 ];
 const noCache = { 'Cache-Control': 'no-cache' };
@@ -68,7 +69,12 @@ export function createConsole(
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
   const documents = [
     document(PATH, html, 'text/html', { ...noCache, ...pageHeaders(importMap) }),
-    document(`${PATH}/style.css`, pageStyles() + read(own('assets/console.css')), 'text/css', noCache),
+    document(
+      `${PATH}/style.css`,
+      pageStyles() + read(beside('uplot', 'uPlot.min.css')) + read(own('assets/console.css')),
+      'text/css',
+      noCache,
+    ),
     module('b-tree.js', `${commonJs}\nexport default module.exports;\n`),
     ...packages.flatMap(([, folder, names]) => names.map((name) => module(name, read(join(folder, name))))),
   ];

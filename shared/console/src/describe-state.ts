@@ -38,7 +38,7 @@ export function describeState(
   const grown = (metric: string, by: readonly string[], wanted?: Labels) =>
     growthOf(sumBy(told, metric, by, wanted), sumBy(first.told, metric, by, wanted));
   const rate = (metric: string) => `${((grown(metric, []).get('') ?? 0) / seconds).toFixed(1)} /s`;
-  const countsOf = (metric: string, by: readonly string[]) => {
+  const countsOf = (metric: string, ...by: string[]) => {
     const now = grown(metric, by);
     return [...sumBy(told, metric, by)].sort().map(([name, all]) => [name, String(now.get(name)), String(all)]);
   };
@@ -69,8 +69,12 @@ export function describeState(
     tables: [
       ['Durations', ['What takes the time', count, 'Median', 'p99'], durations.map(timeOf)],
       ['Chain-watchers', ['Process', 'Log at', 'Node at', 'Lag, s', 'Unread'], [...watchers].map(watcherOf)],
-      ['Orders', ['What happened', count, 'Since the start'], countsOf('projector_transitions_total', ['kind'])],
-      ['Refusals', ['Refusal', count, 'Since the start'], countsOf('ingress_refusals_total', ['endpoint', 'code'])],
+      [
+        'Orders',
+        ['What happened', count, 'Since the start'],
+        countsOf('projector_transitions_total', 'kind', 'outcome'),
+      ],
+      ['Refusals', ['Refusal', count, 'Since the start'], countsOf('ingress_refusals_total', 'endpoint', 'code')],
     ],
   };
 }

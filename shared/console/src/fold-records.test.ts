@@ -93,6 +93,14 @@ test('a fill shrinks the share that is left, and a tombstone takes the order out
   expect(listMarkets(shown(book))).toMatchObject([{ orders: 2, ask: 3_100 }]);
 });
 
+test('an order tells when a record of each of its facts was seen, once the snapshot is read', () => {
+  const { book, orders } = open();
+  book.isLive = true;
+  book.apply(orders.near(40, { remainingMakingAmount: hex(5e3), causes: ['FILLED'] }), 7_000);
+  book.apply(orders.near(40), 7_500);
+  expect([...book.seenMs]).toEqual([['0:40', 7_000]]);
+});
+
 test('the time from POST to ACTIVE counts for an order that was seen before', () => {
   const { book } = open();
   const fresh = order('04', alice, 'sells', 1, 3_050, { acceptedAtMs: 10_000 });

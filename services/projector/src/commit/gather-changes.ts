@@ -36,8 +36,8 @@ export class Changes {
   readonly submitted: HashKey[] = [];
   /** Cancellations that the log holds, and orders that were removed. */
   readonly settled: HashKey[] = [];
-  /** Counts for metrics. */
-  readonly kinds = new Map<Transition['kind'], number>();
+  /** Counts for metrics; what happened with its outcome, `OrderRemoved:FILLED`. */
+  readonly kinds = new Map<string, number>();
   readonly types = new Map<string, number>();
   newestFactMs: number | undefined;
   transitions = 0;
@@ -73,7 +73,7 @@ export class Changes {
 
   #transition(maker: Address, transition: Transition): void {
     this.transitions += 1;
-    count(this.kinds, transition.kind);
+    count(this.kinds, `${transition.kind}:${outcomeOf(transition)}`);
     if (transition.kind === 'MakerChanged') return;
     if (transition.kind === 'HashCancelled') {
       const { orderHash, expiresAtSeconds } = transition;
@@ -115,6 +115,13 @@ const happenings = {
   OrderWithheld: 'WITHHELD',
   OrderRemoved: 'REMOVED',
 } as const satisfies Partial<Record<Transition['kind'], HistoryRow['happened']>>;
+
+/** The status of an order that has changed, or why one is gone, for metrics. */
+function outcomeOf(transition: Transition): string {
+  if ('reason' in transition) return transition.reason;
+  if (transition.kind !== 'OrderChanged') return '';
+  return transition.causes.includes('FILLED') ? 'FILLED' : transition.order.state.status;
+}
 
 function count<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -1,34 +1,66 @@
-import { html, svg, type TemplateResult } from 'lit-html';
-import type { depthOf, Points } from './list-markets.js';
+import uPlot from 'uplot';
+import type { depthOf } from './list-markets.js';
 import { tellPrice } from './tell-amounts.js';
 
+const HEIGHT_PX = 260;
 /** So much around the median of the prices is shown: some orders are far from any market. */
 const SHOWN_SHARE = 0.1;
-const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
-/** A chart of the depth of a market over the price: bids and asks as steps, the amount that is highest at the top. */
-export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>): TemplateResult {
-  const prices = [...bids, ...asks].map(({ price }) => price).sort((a, b) => a - b);
-  const median = prices[prices.length >> 1] ?? 1;
-  const [first = median, last = median] = [prices[0], prices.at(-1)];
-  const edge = (last - first || median / 50) * 0.05;
-  const low = Math.max(first - edge, median * (1 - SHOWN_SHARE));
-  const high = Math.min(last + edge, median * (1 + SHOWN_SHARE));
-  const shown = [bids, asks].map((points) => points.filter(({ price }) => price > low && price < high));
-  const most = Math.max(0, ...shown.flat().map(({ amount }) => amount));
-  const x = (price: number) => (100 * (price - low)) / (high - low);
-  const area = (side: string, points: Points, end: number) => {
-    const steps = points.map(({ price, amount }) => `H${x(price)}V${100 - (100 * amount) / most}`).join('');
-    return points[0] && svg`<path class=${side} d="M${x(points[0].price)} 100${steps}H${end}V100" />`;
+/** A chart of the depth of a market over the price: bids and asks as steps. */
+export function openDepthChart() {
+  const element = document.createElement('div');
+  let chart: uPlot | undefined;
+  let shown: uPlot.AlignedData = [[], [], []];
+  const draw = () => {
+    chart?.destroy();
+    chart = element.clientWidth > 0 ? new uPlot(optionsOf(element), shown, element) : undefined;
   };
-  const ticks = (numberAt: (share: number) => number) =>
-    html`<p class="ticks">${TICKS.map((share) => html`<span>${tellPrice(numberAt(share))}</span>`)}</p>`;
-  return html`
-    <div class="depth">
-      ${ticks((share) => most * (1 - share))}
-      <svg viewBox="0 0 100 100" preserveAspectRatio="none">
-        ${area('buy', shown[0] ?? [], 0)}${area('sell', shown[1] ?? [], 100)}
-      </svg>
-      ${ticks((share) => low + share * (high - low))}
-    </div>`;
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  new ResizeObserver(draw).observe(element);
+  return ({ bids, asks }: ReturnType<typeof depthOf>) => {
+    const prices = [...bids, ...asks].map(({ price }) => price).sort((a, b) => a - b);
+    const amountsOf = (points: typeof bids) => {
+      const amounts = new Map(points.map(({ price, amount }) => [price, amount]));
+      return prices.map((price) => amounts.get(price) ?? null);
+    };
+    shown = [prices, amountsOf(bids), amountsOf(asks)];
+    chart?.setData(shown);
+    return element;
+  };
+}
+
+const shownPrices: uPlot.Range.Function = ({ data: [prices = []] }, low, high) => {
+  const median = prices[prices.length >> 1] ?? 1;
+  const edge = (high - low || median / 50) * 0.05;
+  return [Math.max(low - edge, median * (1 - SHOWN_SHARE)), Math.min(high + edge, median * (1 + SHOWN_SHARE))];
+};
+
+function optionsOf(target: HTMLElement): uPlot.Options {
+  const style = getComputedStyle(target);
+  // A canvas takes no variable: read the color that one stands for now.
+  const color = (name: string) => {
+    target.style.color = `var(${name})`;
+    return style.color;
+  };
+  const line = (name: string, align: 1 | -1): uPlot.Series => ({
+    stroke: color(name),
+    fill: color(name).replace('rgb(', 'rgba(').replace(')', ', 0.12)'),
+    spanGaps: true,
+    ...(uPlot.paths.stepped && { paths: uPlot.paths.stepped({ align }) }),
+  });
+  const axis = (size: number): uPlot.Axis => ({
+    size,
+    stroke: color('--text-light'),
+    grid: { stroke: color('--border') },
+    values: (_, values) => values.map((value) => tellPrice(value)),
+  });
+  return {
+    width: target.clientWidth,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { show: false },
+    scales: { x: { time: false, range: shownPrices }, y: { range: (_, __, most) => [0, most || 1] } },
+    axes: [axis(34), axis(64)],
+    series: [{}, line('--accent', -1), line('--red', 1)],
+  };
 }

@@ -2,16 +2,22 @@ import { type BookChange, type FeedRecord, RankedOrders, type When } from '@make
 import type { BookClock, BookEntry } from '@makerbook/contracts-events';
 
 const DURATIONS_MAX = 200;
+const SEEN_MAX = 20_000;
 
 /** The book in the page, and what has changed since it was opened. It trusts the service, and checks nothing. */
 export class FoldedBook {
   readonly orders = new RankedOrders();
   readonly entries = new Map<string, BookEntry>();
   readonly clocks = new Map<number, BookClock>();
+  /** When the first record of a fact came here, as a router gets it, in milliseconds; by the place of the fact in the log. */
+  readonly seenMs = new Map<string, number>();
+  /** Records are news from now on, and not those of the snapshot. */
+  isLive = false;
   /** From POST to the record that says ACTIVE, in seconds; the newest ones. */
   readonly toActive: number[] = [];
 
-  apply({ partition, key, value }: FeedRecord, nowMs: number): void {
+  apply({ partition, key, value, headers }: FeedRecord, nowMs: number): void {
+    if (this.isLive) this.#see(headers['ce_id'] ?? '', nowMs);
     const before = this.entries.get(key);
     if (key.startsWith('clock:')) {
       const clock = JSON.parse(String(value)) as BookClock;
@@ -35,6 +41,12 @@ export class FoldedBook {
 
   isStale({ position }: BookEntry, { nowSeconds, staleSecondsMax = 5 }: When): boolean {
     return this.ageOf(position.partition, nowSeconds) > staleSecondsMax;
+  }
+
+  #see(id: string, atMs: number): void {
+    const fact = id.replace(/:\d+$/, '');
+    this.seenMs.set(fact, this.seenMs.get(fact) ?? atMs);
+    if (this.seenMs.size > SEEN_MAX) this.seenMs.clear();
   }
 
   #measure({ status, acceptedAtMs }: BookEntry, before: BookEntry | undefined, atMs: number): void {

@@ -8,7 +8,7 @@ type Shown = Pick<Page, 'book' | 'tokens' | 'when'>;
 /** Two tokens that are traded for each other. Prices are in `quote` for one `base`. */
 export type Market = Readonly<Record<'base' | 'quote', Address>>;
 /** What can be bought or sold up to each price, in base. */
-export type Points = { readonly price: number; readonly amount: number }[];
+type Points = { readonly price: number; readonly amount: number }[];
 
 const LEVELS_MAX = 200;
 

@@ -4,7 +4,7 @@ import { FoldedBook } from './fold-records.js';
 import { showHealth } from './show-health.js';
 import { openMaker } from './show-maker.js';
 import { openOrder } from './show-order.js';
-import { showPairs } from './show-pairs.js';
+import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
 import { facts } from './show-rows.js';
 import type { ConsoleState, View } from './state.js';
@@ -34,7 +34,7 @@ const page = {
   ask: (path: string, init?: RequestInit) => fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` } }),
 };
 const views: Readonly<Record<string, View>> = {
-  pairs: (chosen) => showPairs(page, chosen),
+  pairs: openPairs(page),
   quote: openQuote(page),
   health: () => showHealth(page),
   order: openOrder(page),
@@ -66,6 +66,7 @@ function followBook(): void {
   });
   void caughtUp.then(() => {
     problem = '';
+    page.book.isLive = true;
   });
 }
 

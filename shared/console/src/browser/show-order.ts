@@ -76,10 +76,12 @@ function showTimeline(page: Page, { timeline, order: { making, taking } }: Order
             `${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}`,
           ]
         : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
-    const cells = [tellTime(step.loggedAtMs), what, left, tellCause(page, step), step.position];
+    const seenMs = page.book.seenMs.get(step.position);
+    const seen = seenMs === undefined ? '–' : `${seenMs - step.loggedAtMs} ms later`;
+    const cells = [tellTime(step.loggedAtMs), what, left, tellCause(page, step), step.position, seen];
     return { key: `${n} ${step.position}`, cells };
   });
-  return table('Timeline', ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact'], rows);
+  return table('Timeline', ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact', 'Router saw it'], rows);
 }
 
 function tellCause(page: Page, step: Step): Content {

@@ -1,15 +1,21 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
-import { drawDepth } from './draw-depth.js';
+import { openDepthChart } from './draw-depth.js';
 import { depthOf, listMarkets, listOffers, type Market, offerOf } from './list-markets.js';
 import type { Page } from './page.js';
 import { linkTo, table } from './show-rows.js';
+import type { View } from './state.js';
 import { tellPrice } from './tell-amounts.js';
 
 const OFFERS_MAX = 100;
 
-/** The view of all pairs and of a chosen one; `chosen`: the key of a market. */
-export function showPairs(page: Page, chosen: string) {
+/** The view of all pairs and of a chosen one, by the key of its market. */
+export function openPairs(page: Page): View {
+  const draw = openDepthChart();
+  return (chosen) => showPairs(page, chosen, draw);
+}
+
+function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepthChart>) {
   const markets = listMarkets(page);
   const market = markets.find(({ key }) => key === chosen) ?? markets[0];
   if (market === undefined) return html`<h1>Pairs</h1><p>No ACTIVE order is in the book.</p>`;
@@ -28,7 +34,7 @@ export function showPairs(page: Page, chosen: string) {
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
     <h2>${nameOf(page, market)}, priced in ${page.tokens.of(market.quote).symbol}</h2>
-    <div role="img" aria-label=${words}>${drawDepth(depth)}</div>
+    <div role="img" aria-label=${words}>${draw(depth)}</div>
     <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>,
       10 % around the median price. <span id="depth-words">${words}.</span></p>
     ${tableOf(page, 'Orders of the pair', offers.slice(0, OFFERS_MAX))}

@@ -43,10 +43,7 @@ export function parseUnits(text: string, decimals: number): bigint | undefined {
 }
 
 /** Six significant digits, always as many: they do not jump. */
-export function tellPrice(price: number | undefined): string {
-  if (price === undefined) return '–';
-  return prices.format(price);
-}
+export const tellPrice = (price?: number): string => (price === undefined ? '–' : prices.format(price));
 
 /** Of a clock: always as precise, so that it does not jump. */
 export const tellAge = (seconds: number): string => `${seconds.toFixed(1)} s`;
