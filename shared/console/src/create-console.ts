@@ -46,7 +46,6 @@ const packages: readonly (readonly [name: string, folder: string, modules: reado
   ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],
   ['@makerbook/console', own('dist/browser'), readdirSync(own('dist/browser')).filter((name) => name.endsWith('.js'))],
 ];
-const noCache = { 'Cache-Control': 'no-cache' };
 const noStore = { 'Cache-Control': 'no-store' };
 
 /**
@@ -63,12 +62,12 @@ export function createConsole(
   const imports = Object.fromEntries(packages.map(([name, , modules]) => [name, `${PATH}/${modules[0]}`]));
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
   const html = read(own('assets/console.html')).replace('{}', importMap);
-  const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noCache);
+  const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noStore);
   // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
   const documents = [
-    document(PATH, html, 'text/html', { ...noCache, ...pageHeaders(importMap) }),
-    document(`${PATH}/style.css`, pageStyles() + read(own('assets/console.css')), 'text/css', noCache),
+    document(PATH, html, 'text/html', { ...noStore, ...pageHeaders(importMap) }),
+    document(`${PATH}/style.css`, pageStyles() + read(own('assets/console.css')), 'text/css', noStore),
     module('b-tree.js', `${commonJs}\nexport default module.exports;\n`),
     ...packages.flatMap(([, folder, names]) => names.map((name) => module(name, read(join(folder, name))))),
   ];

@@ -105,7 +105,7 @@ describeIfBrowser('the console', () => {
     await page.getByText('Fill it on this local chain').click();
     await saying(page, '#quote-said', /^Filled in block \d+/);
     await goTo(page, 'health');
-    await saying(page, 'main', /filled in part 1.*FILLED 1/);
+    await saying(page, 'figure[aria-label=Orders]', /OrderChanged\d.*OrderOpened\d.*OrderRemoved\d/);
     await saying(page, 'main', /POST → ACTIVE[^0-9]*1 times/);
     await page.context().close();
     expect(complaints).toEqual([]);

@@ -4,7 +4,6 @@ import { tellPrice } from './tell-amounts.js';
 
 /** So much around the median of the prices is shown: some orders are far from any market. */
 const SHOWN_SHARE = 0.1;
-const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 /** A chart of the depth of a market over the price: bids and asks as steps, the amount that is highest at the top. */
 export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>): TemplateResult {
@@ -22,7 +21,7 @@ export function drawDepth({ bids, asks }: ReturnType<typeof depthOf>): TemplateR
     return points[0] && svg`<path class=${side} d="M${x(points[0].price)} 100${steps}H${end}V100" />`;
   };
   const ticks = (numberAt: (share: number) => number) =>
-    html`<p class="ticks">${TICKS.map((share) => html`<span>${tellPrice(numberAt(share))}</span>`)}</p>`;
+    html`<p class="ticks">${[0, 0.25, 0.5, 0.75, 1].map((share) => html`<span>${tellPrice(numberAt(share))}</span>`)}</p>`;
   return html`
     <div class="depth">
       ${ticks((share) => most * (1 - share))}

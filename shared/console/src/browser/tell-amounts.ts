@@ -44,8 +44,7 @@ export function parseUnits(text: string, decimals: number): bigint | undefined {
 
 /** Six significant digits, always as many: they do not jump. */
 export function tellPrice(price: number | undefined): string {
-  if (price === undefined) return '–';
-  return prices.format(price);
+  return price === undefined ? '–' : prices.format(price);
 }
 
 /** Of a clock: always as precise, so that it does not jump. */
