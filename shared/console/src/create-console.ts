@@ -67,14 +67,10 @@ export function createConsole(
   const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noCache);
   // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
+  const styles = pageStyles() + [beside('uplot', 'uPlot.min.css'), own('assets/console.css')].map(read).join('');
   const documents = [
     document(PATH, html, 'text/html', { ...noCache, ...pageHeaders(importMap) }),
-    document(
-      `${PATH}/style.css`,
-      pageStyles() + read(beside('uplot', 'uPlot.min.css')) + read(own('assets/console.css')),
-      'text/css',
-      noCache,
-    ),
+    document(`${PATH}/style.css`, styles, 'text/css', noCache),
     module('b-tree.js', `${commonJs}\nexport default module.exports;\n`),
     ...packages.flatMap(([, folder, names]) => names.map((name) => module(name, read(join(folder, name))))),
   ];

@@ -20,11 +20,11 @@ export function showHealth(page: Page) {
     <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
     ${facts([...told, ['POST → ACTIVE, as it came here', active]])}
     <div class="columns">
-      <div><h2>State</h2>${table('State', ['What', 'Runbook'], states)}</div>
       ${tables.map(([title, columns, rows]) => {
         const shown = rows.map((cells) => ({ key: cells[0] ?? '', cells }));
         return html`<div><h2>${title}</h2>${table(title, columns, shown, 'numbers')}</div>`;
       })}
+      <div><h2>State</h2>${table('State', ['What', 'Runbook'], states)}</div>
     </div>`;
 }
 

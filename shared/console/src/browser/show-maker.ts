@@ -33,12 +33,11 @@ export function openMaker(page: Page): View {
     const decided = typeof decisions === 'object' ? decisions : [{ type: decisions }];
     const rows = decided.map((told: Told, n) => ({
       key: `${n}`,
-      cells: DECISION.map((name) => tellValue(told[name])),
+      cells: DECISION.map((name) => tellValue(name === 'limits' ? JSON.stringify(told[name]) : told[name])),
     }));
     return html`
       <h1>Maker</h1>
       <p><code>${maker}</code></p>
-      <p>${entries.length === 1 ? '1 open order' : `${entries.length} open orders`} in the book.</p>
       <div id="limits">${facts(limits)}</div>
       <h2>Funds</h2>
       ${table('Funds', ['Token', 'Orders need', 'Balance', 'Allowance', 'Covered'], listFunds(page.tokens, entries), 'numbers')}
@@ -51,8 +50,7 @@ export function openMaker(page: Page): View {
   };
 }
 
-const tellValue = (value: unknown): string =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–');
+const tellValue = (value: unknown): string => String(value ?? '') || '–';
 
 /** By token that the maker sells: what its orders need, and its newest funds. */
 function listFunds(tokens: Tokens, entries: readonly BookEntry[]) {

@@ -1,4 +1,4 @@
-import { html, type TemplateResult } from 'lit-html';
+import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Page } from './page.js';
 import { shorten } from './tell-amounts.js';
@@ -32,9 +32,7 @@ export const linkTo = (view: 'order' | 'maker', hex: string) =>
 /** A link to a page elsewhere, where the operator has named one. */
 export function linkOut({ state }: Page, kind: string, id: string, text = id): Content {
   const address = state?.links[kind]?.replace('{}', id);
-  return address === undefined
-    ? html`<span title=${id}>${text}</span>`
-    : html`<a href=${address} title=${id}>${text}</a>`;
+  return html`<a href=${address ?? nothing} title=${id}>${text}</a>`;
 }
 
 /** A text with a button that copies it. */
