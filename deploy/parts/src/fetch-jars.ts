@@ -1,13 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { takeLock } from './lock-file.js';
+import { fetchOnce } from './fetch-once.js';
 import { logTail, PartError, spawnPart } from './spawn-part.js';
 
 const KAFKA_FOLDER = join(import.meta.dirname, '..', 'kafka');
-const LOCK_POLL_MS = 200;
 /** The variable that names another version of Kafka than the pom's. */
 export const KAFKA_VERSION_VARIABLE = 'MAKERBOOK_KAFKA_VERSION';
 
@@ -28,23 +26,12 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
   const properties = version === undefined ? [] : [`-Dkafka.version=${version}`];
   const content = [readFileSync(pom, 'utf8'), ...properties].join('\n');
   const key = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  const target = join(KAFKA_FOLDER, 'target');
-  const folder = join(target, `jars-${key}`);
-  if (exists(folder)) return { folder };
-
-  mkdirSync(target, { recursive: true });
-  const unlock = await lock(join(target, 'fetching.lock'));
-  try {
-    if (exists(folder)) return { folder };
+  const folder = join(KAFKA_FOLDER, 'target', `jars-${key}`);
+  await fetchOnce(folder, async (unfinished) => {
     onProgress('fetching Kafka with Maven (about 58 MB, once)');
-    const unfinished = join(target, 'unfinished');
-    rmSync(unfinished, { recursive: true, force: true });
     await copyDependencies(pom, unfinished, properties);
-    renameSync(unfinished, folder);
-    return { folder };
-  } finally {
-    unlock();
-  }
+  });
+  return { folder };
 }
 
 /** A binary out of the jars, by the end of its path; undefined where there is none for this machine. */
@@ -82,16 +69,4 @@ function requireMaven(): void {
     'Kafka',
     'Maven is missing (it fetches Kafka): install it, for example with `apt-get install -y maven`',
   );
-}
-
-async function lock(file: string): Promise<() => void> {
-  for (;;) {
-    const taken = takeLock(file);
-    if ('release' in taken) return taken.release;
-    await delay(LOCK_POLL_MS);
-  }
-}
-
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,6 +1,7 @@
 export { createRoles } from './create-database.js';
 export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
+export { POSTGRES_VERSION_VARIABLE } from './fetch-postgres.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
 export { type Lock, takeLock } from './lock-file.js';
 export { childrenOf, startTimeOf, untilFrozen } from './read-processes.js';
@@ -23,7 +24,7 @@ export {
   startKafkaCluster,
 } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
-export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export { REDIS_BINARY_VARIABLE, type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
 export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';

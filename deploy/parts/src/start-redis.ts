@@ -8,6 +8,9 @@ import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from
 const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 1_000;
 
+/** The variable that chooses the binary, as the option does. */
+export const REDIS_BINARY_VARIABLE = 'MAKERBOOK_REDIS_BINARY';
+
 /** The binaries in the jar are named by Go's words for systems and processors. */
 const JAR_PLATFORMS: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-amd64',
@@ -60,7 +63,8 @@ export async function startRedis(options: RedisOptions): Promise<RedisPart> {
   return { ...part, url: `redis://127.0.0.1:${port}` };
 }
 
-async function findServer(binary: 'path' | 'jar' | undefined, onProgress?: (line: string) => void): Promise<string> {
+async function findServer(given: 'path' | 'jar' | undefined, onProgress?: (line: string) => void): Promise<string> {
+  const binary = given ?? process.env[REDIS_BINARY_VARIABLE];
   if (binary !== 'jar' && spawnSync('redis-server', ['--version']).status === 0) return 'redis-server';
   if (binary === 'path') {
     throw new PartError('Redis', 'Redis is missing: install it, for example with `apt-get install -y redis-server`');

@@ -1,4 +1,5 @@
 import {
+  choice,
   feedSettings,
   integer,
   kafkaSettings,
@@ -43,6 +44,12 @@ export const projectorSettings = {
   LIVE_SILENCE_MS_MAX: integer('Not alive when no broker answers the consumer loop for this long', 300_000, {
     min: 10_000,
   }),
+  SHADOW: choice(
+    'With `true` it compares what it would publish with the feeds, and takes partitions only if that is the same',
+    ['false', 'true'],
+    'false',
+  ),
+  SHADOW_BLOCKS: integer('Blocks that a shadow compares in each partition', 60, { min: 1 }),
   ...telemetrySettings,
 };
 

@@ -16,11 +16,7 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
 export function createMetrics(nowMs: () => number) {
   const { counter, histogram, gauge } = createInstruments('projector');
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
-  const commit = histogram(
-    'commit_duration_seconds',
-    'Time of a commit of rows, with the wait for others',
-    secondsBuckets,
-  );
+  const commit = histogram('commit_duration_seconds', 'Time of a commit, with its wait for others', secondsBuckets);
   const publish = histogram('publish_duration_seconds', 'Time to publish a batch', secondsBuckets);
   const delay = histogram(
     'feed_delay_seconds',
@@ -36,6 +32,7 @@ export function createMetrics(nowMs: () => number) {
   const parked = counter('parked_messages_total', 'Messages parked');
   const taken = counter('partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('pruned_rows_total', 'Rows deleted because they were too old');
+  const shadow = counter('shadow_messages_total', 'Messages that a shadow has compared with the feeds, by result');
   const newestFactMs = new Map<number, number>();
   /** The time may come from a clock that is ahead of this one. */
   const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
@@ -64,6 +61,8 @@ export function createMetrics(nowMs: () => number) {
     taken: () => taken.add(1),
     parked: () => parked.add(1),
     pruned: (rows: number) => pruned.add(rows),
+    /** A shadow has compared a message. */
+    compared: (result: 'same' | 'different') => shadow.add(1, { result }),
     /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
     observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
       const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres } from './connect-postgres.js';
+import { byteaOf, type Postgres, type Query } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
 import { gatherCalls } from './gather-calls.js';
 import {
@@ -118,32 +118,44 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
   await postgres.query('insert into projections (partition) values ($1) on conflict do nothing', [partition]);
   return postgres.transaction(async (query) => {
     // An earlier owner may still commit in between.
-    await query('set transaction isolation level repeatable read, read only');
-    const projection = await readProjection({ query }, partition);
-    const [server] = await query<{ started_at: bigint }>(
-      // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.
-      `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
-         as started_at`,
-    );
-    const due = await query(
-      'select maker, due_at_seconds, open_orders from makers where partition = $1 and due_at_seconds is not null',
-      [partition],
-    );
-    const quarantined = await query(
-      'select * from makers where partition = $1 and quarantined_offset is not null order by maker',
-      [partition],
-    );
-    return {
-      projection,
-      serverStartedAt: server?.started_at ?? 0n,
-      due: due.map((row) => shapes.due.read(row)),
-      quarantined: new Map(quarantined.flatMap((stored) => quarantineOf(shapes.maker.read(stored)))),
-    };
+    await query(seeOneMoment);
+    return readTaken(query, partition);
   });
 }
 
+/** As the first statement of a transaction: it writes nothing, and all its reads see the moment of the first one. */
+export const seeOneMoment = 'set transaction isolation level repeatable read, read only';
+
+/** The same within a transaction that began with `seeOneMoment`, for one who owns nothing. */
+export async function readTaken(query: Query, partition: number): Promise<TakenProjection> {
+  const projection = await readProjection({ query }, partition);
+  const [server] = await query<{ started_at: bigint }>(
+    // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.
+    `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
+       as started_at`,
+  );
+  const due = await query(
+    'select maker, due_at_seconds, open_orders from makers where partition = $1 and due_at_seconds is not null',
+    [partition],
+  );
+  const quarantined = await query(
+    'select * from makers where partition = $1 and quarantined_offset is not null order by maker',
+    [partition],
+  );
+  return {
+    projection,
+    serverStartedAt: server?.started_at ?? 0n,
+    due: due.map((row) => shapes.due.read(row)),
+    quarantined: new Map(quarantined.flatMap((stored) => quarantineOf(shapes.maker.read(stored)))),
+  };
+}
+
 /** Reads the rows of makers of the partition, table by table: many partitions share few connections. An unknown maker has none. */
-export async function readMakers(postgres: Postgres, partition: number, makers: readonly Hex[]): Promise<MakerRows> {
+export async function readMakers(
+  postgres: Pick<Postgres, 'query'>,
+  partition: number,
+  makers: readonly Hex[],
+): Promise<MakerRows> {
   const values = [makers.map(byteaOf)];
   const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
   const makerRows = await readPositioned(postgres, partition, shapes.maker, own('makers'), values);
@@ -160,7 +172,7 @@ export async function readMakers(postgres: Postgres, partition: number, makers: 
 
 /** Reads what is remembered of hashes of the partition, without the UNFOLDED ones. */
 export async function findKnownHashes(
-  postgres: Postgres,
+  postgres: Pick<Postgres, 'query'>,
   partition: number,
   hashes: readonly HashKey[],
 ): Promise<KnownHashes> {
@@ -183,7 +195,7 @@ export async function findKnownHashes(
  * @param options.name under which the statement is prepared
  */
 async function readPositioned<Row extends object>(
-  postgres: Postgres,
+  postgres: Pick<Postgres, 'query'>,
   partition: number,
   shape: RowShape<Row>,
   select: string,

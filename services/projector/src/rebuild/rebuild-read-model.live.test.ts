@@ -159,7 +159,8 @@ describe('pruned rows', () => {
       'delete from order_history where log_offset = (select max(log_offset) from order_history)',
     );
     await here.postgres.query(`delete from hashes where order_hash = (
-         select min(order_hash) from hashes h join makers m using (maker) where coalesce(h.nonce >= m.nonce, true))`);
+         select order_hash from hashes h join makers m using (maker) where coalesce(h.nonce >= m.nonce, true)
+         order by order_hash limit 1)`);
     expect(await verifyReadModel(options())).toEqual([
       expect.stringMatching(/^order_history: /),
       expect.stringMatching(/^hashes: /),

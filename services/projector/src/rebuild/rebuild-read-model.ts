@@ -1,6 +1,13 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { type Log, pause } from '@makerbook/kafka';
-import { connectPostgres, migrate, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
+import {
+  connectPostgres,
+  migrate,
+  type Postgres,
+  PostgresUnavailable,
+  type Query,
+  seeOneMoment,
+} from '@makerbook/postgres';
 import type { ServerConnection } from '@makerbook/settings';
 import type { RebuildSettings } from '../env.js';
 import { compareBook } from './compare-book.js';
@@ -102,7 +109,7 @@ function describeProgress(done: number, total: number, tookMs: number): string {
 
 /** Compares at the positions that one snapshot of the live rows has. */
 function compare(rebuild: Rebuild): Promise<string[]> {
-  const takeSnapshot = (query: Query) => query('set transaction isolation level repeatable read, read only');
+  const takeSnapshot = (query: Query) => query(seeOneMoment);
   return atLivePositions(rebuild, takeSnapshot, async (query, positions) => {
     const differences = await compareRows(query, rebuild.postgres);
     for (let partition = 0; partition < rebuild.settings.PARTITIONS; partition += 1) {

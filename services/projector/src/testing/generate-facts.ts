@@ -236,6 +236,37 @@ export function observedAt(
   };
 }
 
+/**
+ * A block, behind what some of the makers do at it, each at every eighth: they submit an order, which leaves the book before it
+ * expires, are read with other funds, cancel now and then, and have another nonce after ten times.
+ */
+export function busyBlock(makers: readonly Hex[], number: number): MakerEvent[] {
+  const block = { number, timestamp: startSeconds + number };
+  const facts = makers.flatMap((maker, index): MakerEvent[] => {
+    const at = number + index;
+    if (at % 8 !== 0) return [];
+    const nonce = quantity(BigInt(Math.floor(at / 80)));
+    const cause = { kind: 'request' as const, requestId: 'request' };
+    const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'command' } };
+    const submitted = submittedOf(maker, number, block.timestamp + 65 + (at % 5) * 20);
+    const { orderHash } = orderOf(maker, number - 8);
+    const cancelled = { type: 'OrderCancelled' as const, maker, orderHash, expiresAtSeconds: block.timestamp, cause };
+    const balance = quantity(BigInt((at * 7) % 40));
+    return [
+      ...(number < 9 ? [admitted] : []),
+      { ...submitted, order: { ...submitted.order, nonce } },
+      observedAt(
+        maker,
+        [number, number - 8].filter((one) => one > 0),
+        block,
+        { nonce, balance },
+      ),
+      ...(at % 3 === 0 ? [cancelled] : []),
+    ];
+  });
+  return [...facts, blockAt(number, block.timestamp)];
+}
+
 function blockRef(number: number, timestamp: number) {
   return { number, hash: hashOf(number), timestamp };
 }
