@@ -220,15 +220,16 @@ export function observedAt(
   maker: Hex,
   numbers: readonly number[],
   block: { readonly number: number; readonly timestamp: number },
+  { nonce, balance }: { readonly nonce: Hex; readonly balance: Hex } = { nonce: '0x0', balance: '0xffff' },
 ): MakerEvent {
   return {
     type: 'MakerObserved',
     maker,
     block: blockRef(block.number, block.timestamp),
     cause: { kind: 'read', occasion: 'ORDER' },
-    nonce: '0x0',
+    nonce,
     funds: [...new Set(numbers.map((number) => orderOf(maker, number).order.making.token))].map((token) => {
-      return { token, balance: '0xffff', allowance: '0xffff' };
+      return { token, balance, allowance: '0xffff' };
     }),
     orders: numbers.map((number) => {
       return { orderHash: orderOf(maker, number).orderHash, filled: '0x0', cancelled: false };
