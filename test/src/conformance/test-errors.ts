@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { errorsOfAnyRequest, operations, problemKinds } from '@makerbook/contracts-http';
 import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
-import { asCancellations, ORDERS_PATH } from '../kit/make-requests.js';
+import { type Asked, asCancellations, ORDERS_PATH } from '../kit/make-requests.js';
 import type { RawAnswer } from '../kit/raw-http.js';
 import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenElsewhere } from './error-rows.js';
 import { findRoot } from './find-root.js';
@@ -122,9 +122,11 @@ export function testErrors(bedOf: () => OpenBed): void {
 
   test('POST …/cancellations is counted with DELETE, for the client address and for the maker', async () => {
     const { make, makers, send } = bedOf();
-    const unknown = () => make.cancel([make.order(makers.maker)], makers.maker);
+    const items = [make.order(makers.maker), make.order(makers.maker)];
+    await send(make.post(items));
+    const [first, second] = items.map((item) => make.cancel([item], makers.maker)) as [Asked, Asked];
     const answers = [];
-    for (const asked of [unknown(), asCancellations(unknown())]) answers.push(await send(asked, '203.0.113.99'));
+    for (const asked of [first, asCancellations(second)]) answers.push(await send(asked, '203.0.113.99'));
     const left = answers.map(({ headers }) =>
       Number(/"client-cancels"; r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]),
     );
