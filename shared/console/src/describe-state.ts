@@ -127,7 +127,7 @@ function sumBy(told: readonly Told[], metric: string, by: readonly string[], wan
   const sums = new Map<string, number>();
   for (const { labels, value } of told.flatMap(({ samples }) => samples.get(metric) ?? [])) {
     if (Object.entries(wanted).some(([label, text]) => labels[label] !== text)) continue;
-    const key = by.map((label) => labels[label]).join(': ');
+    const key = by.flatMap((label) => labels[label] || []).join(': ');
     sums.set(key, (sums.get(key) ?? 0) + value);
   }
   return sums;

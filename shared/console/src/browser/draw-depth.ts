@@ -1,6 +1,5 @@
 import uPlot from 'uplot';
 import type { depthOf } from './list-markets.js';
-import { tellPrice } from './tell-amounts.js';
 
 const HEIGHT_PX = 260;
 /** So much around the median of the prices is shown: some orders are far from any market. */
@@ -45,14 +44,16 @@ function optionsOf(target: HTMLElement): uPlot.Options {
   const line = (name: string, align: 1 | -1): uPlot.Series => ({
     stroke: color(name),
     fill: color(name).replace('rgb(', 'rgba(').replace(')', ', 0.12)'),
+    width: 2,
     spanGaps: true,
     ...(uPlot.paths.stepped && { paths: uPlot.paths.stepped({ align }) }),
   });
   const axis = (size: number): uPlot.Axis => ({
     size,
     stroke: color('--text-light'),
-    grid: { stroke: color('--border') },
-    values: (_, values) => values.map((value) => tellPrice(value)),
+    grid: { stroke: color('--border'), width: 1 },
+    ticks: { show: false },
+    values: (_, values) => values.map((value) => value.toLocaleString('en')),
   });
   return {
     width: target.clientWidth,
