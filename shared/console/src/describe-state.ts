@@ -11,11 +11,17 @@ export interface Reading {
 type Sums = ReadonlyMap<string, number>;
 
 const LAG_SECONDS_MAX = 15;
+const STEP = 'ingress_step_duration_seconds';
 const LAG = 'projector_lag_messages';
 
 /** What takes the time: its name, its histogram, and the labels that count. */
 const durations: readonly (readonly [name: string, metric: string, labels: Labels])[] = [
+  ['POST: verify the signature', STEP, { step: 'verify' }],
+  ['POST: decide in Postgres', STEP, { step: 'decide' }],
+  ['POST: append to the log', STEP, { step: 'append' }],
   ['Block seen → its facts in the log', 'chain_watcher_block_duration_seconds', {}],
+  ['Publish a batch to the book', 'projector_publish_duration_seconds', {}],
+  ['Commit its rows', 'projector_commit_duration_seconds', {}],
   ['Block → book', 'projector_feed_delay_seconds', { type: 'BlockProcessed' }],
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
