@@ -30,6 +30,9 @@ export interface PostgresOptions extends ServerConnection {
  */
 export type Query = <Row extends object>(text: string, values?: readonly unknown[], name?: string) => Promise<Row[]>;
 
+/** As the first statement of a transaction: it writes nothing, and all its reads see the moment of the first one. */
+export const seeOneMoment = 'set transaction isolation level repeatable read, read only';
+
 /** The read model. Every call throws PostgresUnavailable, InvariantBroken or PostgresRefused, and nothing else. */
 export interface Postgres {
   readonly query: Query;

@@ -1,6 +1,13 @@
 export { type After, createWriteWatch, startTimer, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
 export * from './claim-work.js';
-export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
+export {
+  byteaOf,
+  connectPostgres,
+  type Postgres,
+  type PostgresOptions,
+  type Query,
+  seeOneMoment,
+} from './connect-postgres.js';
 export * from './decide-requests.js';
 export * from './failures.js';
 export * from './follow-partitions.js';

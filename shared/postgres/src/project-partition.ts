@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres, type Query } from './connect-postgres.js';
+import { byteaOf, type Postgres, type Query, seeOneMoment } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
 import { gatherCalls } from './gather-calls.js';
 import {
@@ -122,9 +122,6 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
     return readTaken(query, partition);
   });
 }
-
-/** As the first statement of a transaction: it writes nothing, and all its reads see the moment of the first one. */
-export const seeOneMoment = 'set transaction isolation level repeatable read, read only';
 
 /** The same within a transaction that began with `seeOneMoment`, for one who owns nothing. */
 export async function readTaken(query: Query, partition: number): Promise<TakenProjection> {

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Postgres, Query } from './connect-postgres.js';
+import { type Postgres, type Query, seeOneMoment } from './connect-postgres.js';
 import { type RowOf, RowShape } from './row-shape.js';
 
 /** The fields of an open order that a chain-watcher needs. */
@@ -42,7 +42,7 @@ export function readOpenOrders(
   pageRows = 10_000,
 ): Promise<readonly ProjectedPartition[]> {
   return postgres.transaction(async (query) => {
-    await query('set transaction isolation level repeatable read, read only');
+    await query(seeOneMoment);
     const partitions = await readPartitions(query);
     await query(`declare open_orders no scroll cursor for select ${shape.list} from orders`);
     for (;;) {
