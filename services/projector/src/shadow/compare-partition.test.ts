@@ -26,7 +26,7 @@ const settings = {
 /** An owner that has projected the log to its middle, and a comparison with the rows of that moment. */
 async function given() {
   const log = new LogInMemory({ partitions: testPartitions });
-  const rows = new RowsInMemory(() => undefined);
+  const rows = new RowsInMemory();
   const view = log.connect();
   const { createFencedPublisher } = view;
   const owner = createTestProjector({ store: rows.connect(sendAtOnce), log: view, createFencedPublisher, topics });
@@ -44,7 +44,7 @@ async function given() {
     await owner.owned.get(partition)?.taken.committer.underWay;
   };
   await project(100);
-  const snapshot = new RowsInMemory(() => undefined);
+  const snapshot = new RowsInMemory();
   snapshot.tables = rows.tables;
   const results: string[] = [];
   const compared = (result: string) => void results.push(result);

@@ -40,7 +40,7 @@ export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'Qua
 
 /** One partition with its log, feeds and rows in memory, and nothing that fails. */
 export class GivenPartition {
-  readonly rows = new RowsInMemory(() => undefined);
+  readonly rows = new RowsInMemory();
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
   /** How often it is still found to be this process's: then it was given to another one. */

@@ -64,7 +64,7 @@ export class RowsInMemory {
   #serverStartedAt = 0n;
   readonly #onCommit: () => void;
 
-  constructor(onCommit: () => void) {
+  constructor(onCommit: () => void = () => undefined) {
     this.#onCommit = onCommit;
   }
 
