@@ -7,6 +7,8 @@ export type ProjectorMeters = ReturnType<typeof createMetrics>;
 
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
+const FEED_DELAY =
+  'Until the feed has it, by type: OrderSubmitted from a POST to the first ACTIVE, OrderCancelled from a DELETE, BlockProcessed from the time of the block';
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /**
@@ -18,11 +20,7 @@ export function createMetrics(nowMs: () => number) {
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
   const commit = histogram('commit_duration_seconds', 'Time of a commit, with its wait for others', secondsBuckets);
   const publish = histogram('publish_duration_seconds', 'Time to publish a batch', secondsBuckets);
-  const delay = histogram(
-    'feed_delay_seconds',
-    'From a fact to its messages on the feed, by type: OrderCancelled from its DELETE, BlockProcessed from the time of the block',
-    delayBuckets,
-  );
+  const delay = histogram('feed_delay_seconds', FEED_DELAY, delayBuckets);
   const facts = counter('facts_total', 'Facts folded and committed, by type');
   const transitions = counter(
     'transitions_total',
@@ -53,9 +51,12 @@ export function createMetrics(nowMs: () => number) {
     /** The messages of the facts have been published for the first time. */
     fed: (published: readonly LoggedFact[]) => {
       for (const { fact, timeMs } of published) {
-        if (fact.type !== 'OrderCancelled' && fact.type !== 'BlockProcessed') continue;
-        delay.record(secondsSince(timeMs), { type: fact.type });
+        const { type } = fact;
+        if (type === 'OrderCancelled' || type === 'BlockProcessed') delay.record(secondsSince(timeMs), { type });
       }
+    },
+    activated: (orders: Changes['activated']) => {
+      for (const { acceptedAtMs } of orders) delay.record(secondsSince(acceptedAtMs), { type: 'OrderSubmitted' });
     },
     /** A partition was taken: assigned, or taken again after a failure. */
     taken: () => taken.add(1),

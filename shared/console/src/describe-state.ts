@@ -23,6 +23,7 @@ const durations: readonly (readonly [name: string, metric: string, labels: Label
   ['Publish a batch to the book', 'projector_publish_duration_seconds', {}],
   ['Commit its rows', 'projector_commit_duration_seconds', {}],
   ['Block → book', 'projector_feed_delay_seconds', { type: 'BlockProcessed' }],
+  ['POST → ACTIVE', 'projector_feed_delay_seconds', { type: 'OrderSubmitted' }],
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
 const alertOfCheck: Labels = {

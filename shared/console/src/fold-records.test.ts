@@ -100,11 +100,3 @@ test('an order tells when a record of each of its facts was seen, once the snaps
   book.apply(orders.near(40), 7_500);
   expect([...book.seenMs]).toEqual([['0:40', 7_000]]);
 });
-
-test('the time from POST to ACTIVE counts for an order that was seen before', () => {
-  const { book } = open();
-  const fresh = order('04', alice, 'sells', 1, 3_050, { acceptedAtMs: 10_000 });
-  book.apply(fresh(50, { status: 'VALIDATING', causes: ['SUBMITTED'] }), 10_010);
-  book.apply(fresh(51), 10_500);
-  expect(book.toActive).toEqual([0.5]);
-});

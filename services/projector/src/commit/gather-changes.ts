@@ -39,6 +39,8 @@ export class Changes {
   /** Counts for metrics; what happened with its outcome, `OrderRemoved:FILLED`. */
   readonly kinds = new Map<string, number>();
   readonly types = new Map<string, number>();
+  /** Orders whose first reading has made them ACTIVE, until their messages are published. */
+  readonly activated: { readonly offset: bigint; readonly acceptedAtMs: number }[] = [];
   newestFactMs: number | undefined;
   transitions = 0;
   facts = 0;
@@ -90,6 +92,10 @@ export class Changes {
     }
     if (kind === 'OrderRemoved') this.settled.push({ maker, orderHash });
     if (kind === 'OrderObserved' || kind === 'FundsChanged') return;
+    const isFirst = kind === 'OrderChanged' && transition.causes.includes('OBSERVED');
+    if (isFirst && order.inBook && order.state.status === 'ACTIVE') {
+      this.activated.push({ offset: transition.offset, acceptedAtMs: order.acceptedAtMs });
+    }
     const { status } = order.state;
     const reason = order.state.status === 'INACTIVE' ? order.state.reason : null;
     this.history.push({

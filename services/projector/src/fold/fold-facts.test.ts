@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
 import { FatalError, RetryableError } from '@makerbook/kafka';
 import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
 import { cancelled, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
@@ -57,6 +57,23 @@ describe('a partition whose rows are behind its feeds', () => {
     );
     expect(given.published).toBe(published);
   });
+});
+
+test('an order counts as active once, whoever folds it', async () => {
+  const activated: number[] = [];
+  const given = new GivenPartition({
+    meters: { activated: (orders) => activated.push(...orders.map(({ acceptedAtMs }) => acceptedAtMs)) },
+  });
+  const backup = given.tables;
+  await given.when(submitted(maker, 0));
+  expect(activated).toEqual([]);
+  const chain = observed(maker, [0]);
+  await given.when(chain);
+  await given.when(chain);
+  given.rows.tables = backup;
+  await given.taken();
+  const { acceptedAtMs } = submitted(maker, 0) as OrderSubmitted;
+  expect(activated).toEqual([acceptedAtMs]);
 });
 
 test.each([

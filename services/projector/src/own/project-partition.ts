@@ -51,8 +51,7 @@ export class PartitionProjection {
     }
     moveTo(state, nextOffset);
     await this.#publish(hold);
-    const { published } = state.rules;
-    this.#parts.meters.fed?.(facts.filter(({ offset }) => published === undefined || offset > published.offset));
+    this.#parts.meters.fed?.(facts.filter(this.#isNew));
     state.makers.evict();
   }
 
@@ -106,6 +105,12 @@ export class PartitionProjection {
     endBlock(state, clock, block, feed);
   }
 
+  /** The feeds did not have its messages when the partition was taken. */
+  readonly #isNew = ({ offset }: { readonly offset: bigint }): boolean => {
+    const { published } = this.taken.state.rules;
+    return published === undefined || offset > published.offset;
+  };
+
   #isFull(): boolean {
     const { transitions, facts } = this.taken.state.gathered;
     const { COMMIT_TRANSITIONS_MAX, COMMIT_FACTS_MAX } = this.#parts.settings;
@@ -127,6 +132,7 @@ export class PartitionProjection {
       meters.published?.(unpublished.length, performance.now() - startedAtMs);
       unpublished.length = 0;
     }
+    meters.activated?.(state.gathered.activated.splice(0).filter(this.#isNew));
     committer.begin();
     while (this.#isFull() && committer.underWay !== undefined) await this.#waitFor(committer.underWay, hold);
     committer.assertGood();

@@ -1,7 +1,6 @@
 import { type BookChange, type FeedRecord, RankedOrders, type When } from '@makerbook/book/browser';
 import type { BookClock, BookEntry } from '@makerbook/contracts-events';
 
-const DURATIONS_MAX = 200;
 const SEEN_MAX = 20_000;
 
 /** The book in the page, and what has changed since it was opened. It trusts the service, and checks nothing. */
@@ -13,8 +12,6 @@ export class FoldedBook {
   readonly seenMs = new Map<string, number>();
   /** Records are news from now on, and not those of the snapshot. */
   isLive = false;
-  /** From POST to the record that says ACTIVE, in seconds; the newest ones. */
-  readonly toActive: number[] = [];
 
   apply({ partition, key, value, headers }: FeedRecord, nowMs: number): void {
     if (this.isLive) this.#see(headers['ce_id'] ?? '', nowMs);
@@ -27,7 +24,6 @@ export class FoldedBook {
       const entry = JSON.parse(String(value)) as BookEntry;
       this.entries.set(key, entry);
       this.orders.apply({ kind: 'entry', entry, before } as BookChange);
-      this.#measure(entry, before, nowMs);
     } else if (before !== undefined) {
       this.entries.delete(key);
       this.orders.apply({ kind: 'removed', before } as BookChange);
@@ -47,11 +43,5 @@ export class FoldedBook {
     const fact = id.replace(/:\d+$/, '');
     this.seenMs.set(fact, this.seenMs.get(fact) ?? atMs);
     if (this.seenMs.size > SEEN_MAX) this.seenMs.clear();
-  }
-
-  #measure({ status, acceptedAtMs }: BookEntry, before: BookEntry | undefined, atMs: number): void {
-    if (status !== 'ACTIVE' || before?.status !== 'VALIDATING') return;
-    this.toActive.push(Math.max(0, atMs - acceptedAtMs) / 1000);
-    if (this.toActive.length > DURATIONS_MAX) this.toActive.shift();
   }
 }

@@ -46,8 +46,8 @@ addEventListener('hashchange', () => {
   document.querySelector('main')?.focus();
 });
 followBook();
-void repeat(draw, DRAW_MS);
-void repeat(readState, STATE_MS);
+drawOn();
+void readState();
 
 function followBook(): void {
   const reader = readOverHttp({ baseUrl: location.origin, key });
@@ -71,6 +71,7 @@ function followBook(): void {
 }
 
 async function readState(): Promise<void> {
+  setTimeout(() => requestAnimationFrame(readState), STATE_MS);
   const answer = await page.ask('/console/state').catch(() => undefined);
   if (!answer?.ok) return;
   page.state = (await answer.json()) as ConsoleState;
@@ -78,16 +79,11 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Does it again and again while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
-async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
-  for (;;) {
-    const startedAt = performance.now();
-    await work();
-    const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    // A page that is not seen has no frames.
-    await new Promise(requestAnimationFrame);
-  }
+/** Draws in a tenth of the time at most: a large book takes long. A page that is not seen has no frames. */
+function drawOn(): void {
+  const startedAt = performance.now();
+  draw();
+  setTimeout(() => requestAnimationFrame(drawOn), Math.max(DRAW_MS, 9 * (performance.now() - startedAt)));
 }
 
 function draw(): void {

@@ -1,15 +1,12 @@
 import { html } from 'lit-html';
 import type { Page } from './page.js';
 import { facts, linkOut, table } from './show-rows.js';
-import { tellAge, tellSeconds } from './tell-amounts.js';
+import { tellAge } from './tell-amounts.js';
 
 /** The view of the services, and of what goes through them. */
 export function showHealth(page: Page) {
-  const { clocks, toActive } = page.book;
+  const { clocks } = page.book;
   const { checks = [], tables = [], facts: told = [] } = page.state ?? {};
-  const sorted = toActive.toSorted((a, b) => a - b);
-  const [median, p99] = [0.5, 0.99].map((share) => tellSeconds(sorted[Math.floor(share * (sorted.length - 1))]));
-  const active = `${sorted.length} times, median ${median}, p99 ${p99}`;
   const states = checks.map(({ isWell, what, alert }) => {
     const link = linkOut(page, 'runbook', alert.toLowerCase(), alert);
     return { key: what, className: isWell ? '' : 'sell', cells: [`${isWell ? '✓' : '✕'} ${what}`, link] };
@@ -18,7 +15,7 @@ export function showHealth(page: Page) {
     <h1>Health</h1>
     <h2>Partitions of the book</h2>
     <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
-    ${facts([...told, ['POST → ACTIVE, as it came here', active]])}
+    ${facts(told)}
     <div class="columns">
       ${tables.map(([title, columns, rows]) => {
         const shown = rows.map((cells) => ({ key: cells[0] ?? '', cells }));
