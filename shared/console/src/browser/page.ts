@@ -43,7 +43,8 @@ const views: Readonly<Record<string, View>> = {
 
 addEventListener('hashchange', () => {
   draw();
-  document.querySelector('main')?.focus();
+  document.querySelector('main')?.focus({ preventScroll: true });
+  scrollTo(0, 0);
 });
 followBook();
 drawOn();
