@@ -9,7 +9,6 @@ import {
   deployArtifacts,
   encodeSwapCall,
   isSwapCallRefusal,
-  type SwapCall,
   type UnsignedSwapCall,
 } from './index.js';
 import { hexOf, uint256 } from './testing/any-values.js';
@@ -77,30 +76,6 @@ describe('a quote signer', () => {
       'OwnableUnauthorizedAccount',
     );
   });
-
-  test('signs for every field: a call with any one changed is refused', async () => {
-    const good = decode(sign(quoteV1(2)));
-    if (good.version !== 'v1') throw new Error('not v1');
-    const changes: Partial<SwapCall & { quoteId: bigint; recipient: Address }>[] = [
-      { quoteId: good.quoteId + 1n },
-      { tokenIn: at(tokens, 1) },
-      { amountIn: good.amountIn + 1n },
-      { tokenOut: at(tokens, 1) },
-      { recipient: at(tokens, 1) },
-      { deadline: good.deadline + 1n },
-      { pools: good.pools.toReversed() },
-      { minOutput: 0n },
-    ];
-    for (const change of changes) {
-      const changed = encodeSwapCall({ ...good, ...change } as SwapCall);
-      await expectRevert(tryExecute(changed), 'UnknownQuoteSigner');
-    }
-  });
-
-  test('of one version does not sign for the other', async () => {
-    const { quoteId: _, recipient: __, version: ___, ...v0 } = decode(sign(quoteV1(1))) as SwapCall & { version: 'v1' };
-    await expectRevert(tryExecute(encodeSwapCall({ version: 'v0', ...v0 })), 'UnknownQuoteSigner');
-  });
 });
 
 test('a route that ends in another token is refused', async () => {
@@ -151,12 +126,6 @@ function quoteV1(hops: number): UnsignedSwapCall {
 function sign(quote: UnsignedSwapCall, signer: { signingKey: BaseWallet['signingKey'] } = quoteSigner): Uint8Array {
   const signature = signer.signingKey.sign(hasher.hashSwapCall(quote)).serialized as Hex;
   return encodeSwapCall({ ...quote, signature });
-}
-
-function decode(data: Uint8Array): SwapCall {
-  const decoded = decodeSwapCall(data);
-  if (isSwapCallRefusal(decoded)) throw new Error(decoded.code);
-  return decoded;
 }
 
 async function openPool(token0: Address, token1: Address): Promise<Address> {

@@ -107,8 +107,6 @@ test('a stream goes on behind the last event, though the address names an older 
 });
 
 test.each([
-  ['', 'invalid_request'],
-  ['-,-', 'invalid_request'],
   ['7:0', 'unavailable'],
   ['0:0', 'gone'],
 ])('after=%s is refused with %s', async (after, code) => {

@@ -132,15 +132,6 @@ describe('a list of a version is found', () => {
   });
 });
 
-test('a reading that ends late leaves the newer list that is held meanwhile', async () => {
-  const { finder, has, held } = stage();
-  const late = finder.find(maker, 1n);
-  held.keep(maker, listOf(2n));
-  expect(await late).toMatchObject({ list: { version: 1n } });
-  Object.assign(has, { redis: 'away', postgres: 'away' });
-  expect(await finder.findNewest(maker)).toEqual({ list: listOf(2n), source: 'memory' });
-});
-
 test('the newest list without Postgres is that of memory or that of Redis, whichever is newer', async () => {
   const { finder, has, held } = stage();
   has.redis = 'away';

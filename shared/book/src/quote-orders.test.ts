@@ -38,34 +38,20 @@ const show = ({ fills, spares, amountIn, amountOut }: Quote) => ({
   amountOut,
 });
 
-describe('the ladder', () => {
-  test('has a level for each price, the best first, with the gas of its orders', () => {
-    const book = bookOf({
-      '01': { making: 100, taking: 300 },
-      '02': { making: 10, taking: 20 },
-      '03': { making: 7, taking: 14, remaining: 3 },
-    });
-    expect(levelsOf(book)).toEqual([
-      { price: '2/1', amountIn: 26n, amountOut: 13n, count: 2, gas: 20 },
-      { price: '3/1', amountIn: 300n, amountOut: 100n, count: 1, gas: 10 },
-    ]);
+test('the ladder takes shared funds off in the order of its levels, by maker and token', () => {
+  const other = { tokenIn: addressOf('e'), tokenOut: pair.tokenOut };
+  const book = bookOf({
+    '01': { making: 10, taking: 30, funds: 12 },
+    '02': { making: 10, taking: 20, funds: 12 },
+    '03': { making: 10, taking: 10, funds: 99, allowance: 4, maker: 'd' },
+    '04': { making: 10, taking: 10, funds: 12, tokens: other },
   });
-
-  test('takes shared funds off in the order of the levels, by maker and token', () => {
-    const other = { tokenIn: addressOf('e'), tokenOut: pair.tokenOut };
-    const book = bookOf({
-      '01': { making: 10, taking: 30, funds: 12 },
-      '02': { making: 10, taking: 20, funds: 12 },
-      '03': { making: 10, taking: 10, funds: 99, allowance: 4, maker: 'd' },
-      '04': { making: 10, taking: 10, funds: 12, tokens: other },
-    });
-    expect(levelsOf(book).map(({ price, amountOut }) => [price, amountOut])).toEqual([
-      ['1/1', 4n],
-      ['2/1', 10n],
-      ['3/1', 2n],
-    ]);
-    expect(levelsOf(book, other)).toMatchObject([{ amountOut: 10n }]);
-  });
+  expect(levelsOf(book).map(({ price, amountOut }) => [price, amountOut])).toEqual([
+    ['1/1', 4n],
+    ['2/1', 10n],
+    ['3/1', 2n],
+  ]);
+  expect(levelsOf(book, other)).toMatchObject([{ amountOut: 10n }]);
 });
 
 describe('a quote', () => {

@@ -81,12 +81,6 @@ const signed = () =>
   });
 
 describe('the client', () => {
-  test('posts with a time after which the orders are not to be stored', async () => {
-    answers = [ok([])];
-    await clientOf().placeOrders([await signed()], { validUntilMs: 1_700_000_000_123 });
-    expect(asked[0]?.headers['valid-until-ms']).toBe('1700000000123');
-  });
-
   test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {
     answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
     const client = clientOf({ now: () => 1_700_000_000_999 });

@@ -27,13 +27,10 @@ describe('a call is tried again', () => {
     expect(pauses).toEqual([250, 500, 1000]);
   });
 
-  test('not when the error is not retryable', async () => {
-    const error = failure(false);
-    expect(await run([error])).toEqual({ result: error, pauses: [] });
-  });
-
-  test('not when it is a bug', async () => {
-    const error = new TypeError('no');
+  test.each([
+    ['the error is not retryable', failure(false)],
+    ['it is a bug', new TypeError('no')],
+  ])('not when %s', async (_what, error) => {
     expect(await run([error])).toEqual({ result: error, pauses: [] });
   });
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { examples, operations } from '@makerbook/contracts-http';
+import type { Section } from './browser/page.js';
 import { createDocuments } from './create-documents.js';
-import type { Section } from './render-pages.js';
 
 const { serverTime: _, block: __, ...info } = examples.info;
 const deployment = { info: { ...info, serviceName: 'A & <B>' }, bookTopic: 'x.limit-orders.book.v1', partitions: 8 };
@@ -76,7 +76,8 @@ describe('what the pages load', () => {
     const loaded = pages.flatMap(({ body }) =>
       [...body.toString().matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path = '']) => path),
     );
-    expect([...new Set(loaded)]).toEqual(['/docs/style.css', '/docs/browser/page.js', '/docs/browser/panel.js']);
+    const own = ['page.js', 'panel.js'].map((name) => `/docs/lib/@makerbook/docs/browser/${name}`);
+    expect([...new Set(loaded)]).toEqual(['/docs/style.css', ...own]);
     const seen = new Set<string>();
     for (const path of loaded) follow(path);
     function follow(path: string): void {

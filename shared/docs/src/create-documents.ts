@@ -1,106 +1,75 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { posix } from 'node:path';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Document, document, pageHeaders, pageStyles } from '@makerbook/http';
+import { beside, own, readText } from './read-files.js';
 import { type Deployment, renderPages } from './render-pages.js';
 
-const { resolve } = createRequire(import.meta.url);
-/** A file of this package: of the styles, or of the built modules for the browser. */
-const own = (path: string) => join(import.meta.dirname, '..', path);
-/** A file beside the code of a package. */
-const published = (name: string, file: string) => join(dirname(resolve(name)), '..', file);
-const read = (path: string) => readFileSync(path, 'utf8');
-
-const client = [
-  'index',
-  'call-service',
-  'cancel-all',
-  'stream-orders',
-  'cancel-orders',
-  'create-client',
-  'errors',
-  'place-orders',
-  'read-orders',
-  'retry-calls',
-  'sign-requests',
-  'verify-receipts',
-];
-/** The modules that the page loads: their address below /docs, and their file. */
-const modules: Readonly<Record<string, string>> = {
-  'browser/page.js': own('dist/browser/page.js'),
-  'browser/panel.js': own('dist/browser/panel.js'),
-  'browser/elements.js': own('dist/browser/elements.js'),
-  ...Object.fromEntries(
-    client.map((name) => [`lib/client/${name}.js`, published('@makerbook/client', `dist/${name}.js`)]),
-  ),
-  'lib/primitives.js': resolve('@makerbook/contracts-primitives'),
-  'lib/typed-data.js': resolve('@makerbook/contracts-evm/typed-data'),
-  'lib/paths.js': resolve('@makerbook/contracts-http/paths'),
-  // Its one file for browsers.
-  'lib/ethers.js': published('ethers', 'dist/ethers.min.js'),
+/** The packages that the pages load, and the modules of each from its folder, the one that its name stands for first. */
+const packages: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  '@makerbook/docs': ['browser/page.js', 'browser/panel.js'],
+  // Its command and its tests are not for browsers.
+  '@makerbook/client': ['index.js', ...filesOf('@makerbook/client', /^(?!index|main|run-command)[a-z-]+\.js$/)],
+  '@makerbook/contracts-primitives': ['index.js'],
+  '@makerbook/contracts-evm/typed-data': ['typed-data.js'],
+  '@makerbook/contracts-http/paths': ['paths.js'],
+  ethers: ['../dist/ethers.min.js'],
+  'lit-html': ['../lit-html.js'],
 };
 
-/** Where the browser finds the packages that those import. */
-const importMap = JSON.stringify({
-  imports: {
-    '@makerbook/client': `${paths.docs}/lib/client/index.js`,
-    '@makerbook/contracts-primitives': `${paths.docs}/lib/primitives.js`,
-    '@makerbook/contracts-evm/typed-data': `${paths.docs}/lib/typed-data.js`,
-    '@makerbook/contracts-http/paths': `${paths.docs}/lib/paths.js`,
-    ethers: `${paths.docs}/lib/ethers.js`,
-  },
-});
+function filesOf(name: string, pattern: RegExp): string[] {
+  return readdirSync(beside(name)).filter((file) => pattern.test(file));
+}
 
 /**
  * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. Nothing comes from elsewhere.
  * @throws where a file is missing from the build
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
-  const asyncApi: AsyncApi = JSON.parse(read(published('@makerbook/contracts-events', 'asyncapi.json')));
-  const { pages, searchIndex } = renderPages(deployment, importMap, {
-    makers: read(published('@makerbook/contracts-http', 'README.md')),
-    routers: read(published('@makerbook/contracts-events', 'README.md')),
-    bookEntry: asyncApi.components.messages.BookEntry.examples[0].payload,
-    asset: (name) => read(own(`assets/${name}`)),
-  });
+  const addressOf = (name: string, module: string) => posix.join(paths.docs, 'lib', name, module);
+  const imports = Object.entries(packages).map(([name, [module]]) => [name, addressOf(name, module)]);
+  const importMap = JSON.stringify({ imports: Object.fromEntries(imports) });
+  const asyncApi = readAsyncApi(deployment);
+  const [bookEntry] = asyncApi.components.messages.BookEntry.examples;
+  const { pages, sections } = renderPages(deployment, importMap, bookEntry?.payload);
   return [
-    json(paths.openApi, read(published('@makerbook/contracts-http', 'openapi.json'))),
-    json(paths.asyncApi, JSON.stringify(withTopics(asyncApi, deployment), null, 2)),
+    json(paths.openApi, readText(beside('@makerbook/contracts-http', '../openapi.json'))),
+    json(paths.asyncApi, JSON.stringify(asyncApi, null, 2)),
     document(paths.root, '', 'text/plain', { Location: paths.docs }),
     ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders(importMap))),
-    json(`${paths.docs}/search.json`, JSON.stringify(searchIndex)),
+    json(`${paths.docs}/search.json`, JSON.stringify(sections)),
     json(`${paths.docs}/limit-order-protocol.json`, JSON.stringify(deployArtifacts.LimitOrderProtocol.abi)),
     json(`${paths.docs}/order-filler.json`, JSON.stringify(deployArtifacts.OrderFiller)),
-    json(`${paths.docs}/vectors.json`, read(published('@makerbook/contracts-http', 'vectors.json'))),
-    document(`${paths.docs}/style.css`, pageStyles() + read(own('assets/style.css')), 'text/css'),
-    ...Object.entries(modules).map(([name, file]) => document(`${paths.docs}/${name}`, read(file), 'text/javascript')),
+    json(`${paths.docs}/vectors.json`, readText(beside('@makerbook/contracts-http', '../vectors.json'))),
+    document(`${paths.docs}/style.css`, readStyles(), 'text/css'),
+    ...Object.entries(packages).flatMap(([name, modules]) =>
+      modules.map((module) => document(addressOf(name, module), readText(beside(name, module)), 'text/javascript')),
+    ),
   ];
 }
 
-/** The part of the AsyncAPI document that the deployment changes or the pages show. */
+function readStyles(): string {
+  const code = (mode: string) => readText(beside('highlight.js', `../styles/stackoverflow-${mode}.css`));
+  const dark = `@media (prefers-color-scheme: dark) {${code('dark')}}\n`;
+  return pageStyles() + code('light') + dark + readText(own('assets/style.css'));
+}
+
+/** The AsyncAPI document, as far as the pages show it. */
 interface AsyncApi {
-  readonly channels: Readonly<
-    Record<string, { readonly address: string; readonly bindings: { readonly kafka: object } }>
-  >;
   readonly components: {
-    readonly messages: { readonly BookEntry: { readonly examples: readonly [{ readonly payload: unknown }] } };
+    readonly messages: { readonly BookEntry: { readonly examples: readonly { readonly payload: unknown }[] } };
   };
 }
 
 /** With the names and the number of partitions that the topics have here. */
-function withTopics(asyncApi: AsyncApi, { bookTopic, partitions }: Deployment): AsyncApi {
+function readAsyncApi({ bookTopic, partitions }: Deployment): AsyncApi {
   const prefix = bookTopic.slice(0, -topicNames().book.length);
-  const channels = Object.entries(asyncApi.channels).map(([id, channel]) => {
-    const address = prefix + channel.address;
-    return [
-      id,
-      { ...channel, address, bindings: { kafka: { ...channel.bindings.kafka, topic: address, partitions } } },
-    ];
+  return JSON.parse(readText(beside('@makerbook/contracts-events', '../asyncapi.json')), (key, value) => {
+    if (key === 'partitions') return partitions;
+    return key === 'address' || key === 'topic' ? prefix + value : value;
   });
-  return { ...asyncApi, channels: Object.fromEntries(channels) };
 }
 
 const json = (path: string, body: string) => document(path, body, 'application/json');

@@ -2,6 +2,7 @@ import {
   type ErrorCase,
   type ErrorCases,
   errorsOfAnyRequest,
+  type Info,
   info,
   type Operation,
   operations,
@@ -10,56 +11,38 @@ import {
 } from '@makerbook/contracts-http';
 import { describeFields, type Field } from './describe-fields.js';
 
-/** Markdown, as `renderMarkdown` takes it. */
-export type Markdown = string;
-
-const TEXT_MAX = 68;
-
 /** Every operation: what it takes, an example, what it answers, and its errors with cause and remedy. */
-export function describeOperations(): Markdown {
+export function describeOperations(): string {
   const sections = Object.values<Operation>(operations).map(describeOperation);
   return [...sections, '## Errors of any request', tableOfErrors(errorsOfAnyRequest)].join('\n\n');
 }
 
-/** Every code of the interface, and the operations that answer it. */
-export function describeCodes(): Markdown {
-  const rows = Object.entries(problemKinds).map(([code, { status, title, retryable }]) => {
-    const users = Object.values<Operation>(operations).filter(({ errors }) => code in errors);
-    const places = users.map(({ method, path }) => `\`${method} ${path}\``).join(', ');
-    return [`${status}`, `\`${code}\``, title, retryable ? 'yes' : 'no', places || 'any request'];
-  });
-  return table(['status', 'code', 'title', 'retryable', 'answered by'], rows);
-}
-
 /** The limits of a service as they are configured. */
-export function describeLimits(limits: Readonly<Record<string, number | Readonly<Record<string, number>>>>): Markdown {
-  const meanings = new Map(
-    describeFields(info.shape.limits, 'output').map(({ name, description }) => [name, description]),
-  );
+export function describeLimits(limits: Info['limits']): string {
+  const meanings = new Map(describeFields(info.shape.limits, 'output').map((field) => [field.name, field.description]));
   const rows = Object.entries(limits).map(([name, value]) => {
-    const parts = typeof value === 'number' ? [['', value] as const] : Object.entries(value);
-    const shown = parts.map(([part, number]) => `${part} ${number.toLocaleString('en-GB')}`.trim());
+    const parts = typeof value === 'number' ? { '': value } : value;
+    const shown = Object.entries(parts).map(([part, number]) => `${part} ${number.toLocaleString('en-GB')}`.trim());
     return [`\`${name}\``, shown.join(', '), meanings.get(name) ?? ''];
   });
   return table(['limit', 'value', 'meaning'], rows);
 }
 
-/** A table whose cells are Markdown. */
-export function table(head: readonly string[], rows: readonly (readonly Markdown[])[]): Markdown {
+/** A table whose cells are string. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** A block of JSON; long texts in it are cut in the middle. */
-export function jsonBlock(caption: string, value: unknown): Markdown {
-  const text = JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' ? shorten(part) : part), 2);
-  return `\`\`\`json ${caption}\n${text}\n\`\`\``;
+/** A block of JSON. */
+export function jsonBlock(caption: string, value: unknown): string {
+  return `\`\`\`json ${caption}\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 }
 
 function describeOperation({ method, path, summary, description, query, headers, body, answer, errors }: Operation) {
   const parameters = query === undefined ? [] : describeFields(query, 'input');
   const needed = parameters.filter(({ isRequired }) => isRequired);
-  const pairs = needed.map(({ name, example }) => `${name}=${String(example).split(',').map(shorten)}`);
+  const pairs = needed.map(({ name, example }) => `${name}=${String(example)}`);
   return [
     `## ${method} ${path}`,
     `${summary}. ${description}`,
@@ -82,7 +65,7 @@ function describeOperation({ method, path, summary, description, query, headers,
     .join('\n\n');
 }
 
-function tableOfFields(kind: string, fields: readonly Field[]): Markdown {
+function tableOfFields(kind: string, fields: readonly Field[]): string {
   const rows = fields.map(({ name, isRequired, description }) => [
     `\`${name}\``,
     `${isRequired ? '' : '*Optional.* '}${description}`,
@@ -90,7 +73,7 @@ function tableOfFields(kind: string, fields: readonly Field[]): Markdown {
   return table([kind, 'meaning'], rows);
 }
 
-function tableOfErrors(errors: ErrorCases): Markdown {
+function tableOfErrors(errors: ErrorCases): string {
   const rows = (Object.entries(errors) as [ProblemCode, ErrorCase][]).map(([code, { cause, remedy }]) => [
     `${problemKinds[code].status}`,
     `\`${code}\``,
@@ -98,8 +81,4 @@ function tableOfErrors(errors: ErrorCases): Markdown {
     remedy,
   ]);
   return table(['status', 'code', 'cause', 'what to do'], rows);
-}
-
-function shorten(text: string): string {
-  return text.length <= TEXT_MAX ? text : `${text.slice(0, 34)}…${text.slice(-16)}`;
 }

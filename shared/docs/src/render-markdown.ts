@@ -1,12 +1,5 @@
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import javascript from 'highlight.js/lib/languages/javascript';
-import json from 'highlight.js/lib/languages/json';
-import python from 'highlight.js/lib/languages/python';
+import hljs from 'highlight.js/lib/common';
 import { Marked } from 'marked';
-
-/** A piece of HTML: texts in it are escaped. */
-export type Html = string;
 
 /** Where links between documents of the repository lead on the page; other files it cannot reach. */
 const served: Readonly<Record<string, string>> = {
@@ -19,9 +12,6 @@ const served: Readonly<Record<string, string>> = {
   '../evm/src/artifacts/OrderFiller.json': '/docs/order-filler.json',
 };
 
-for (const [name, language] of Object.entries({ bash, javascript, json, python }))
-  hljs.registerLanguage(name, language);
-
 const marked = new Marked({
   renderer: {
     heading({ tokens, depth, text }) {
@@ -33,27 +23,27 @@ const marked = new Marked({
       return target === undefined ? words : `<a href="${escapeHtml(target)}">${words}</a>`;
     },
     code({ text, lang = '' }) {
-      const [language = '', ...caption] = lang.split(' ');
-      const isKnown = hljs.getLanguage(language) !== undefined;
-      const code = isKnown ? hljs.highlight(text, { language }).value : escapeHtml(text);
-      const title = caption.length === 0 ? '' : `<figcaption>${escapeHtml(caption.join(' '))}</figcaption>`;
-      const label = escapeHtml(caption.join(' ') || 'Code');
+      const [, name = '', caption = ''] = /^(\S*) ?(.*)$/.exec(lang) ?? [];
+      const language = hljs.getLanguage(name) === undefined ? 'text' : name;
+      const { value } = hljs.highlight(text, { language });
+      const title = caption === '' ? '' : `<figcaption>${escapeHtml(caption)}</figcaption>`;
+      const label = escapeHtml(caption || 'Code');
       // Whoever has no mouse scrolls what has the focus.
-      return `<figure class="code">${title}<pre tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre></figure>\n`;
+      return `<figure class="code">${title}<pre tabindex="0" role="group" aria-label="${label}"><code>${value}</code></pre></figure>\n`;
     },
   },
 });
 
 /** A document in Markdown as HTML. Links to files that the service does not serve become bare words. */
-export function renderMarkdown(markdown: string): Html {
+export function renderMarkdown(markdown: string): string {
   return marked
     .parse(markdown, { async: false })
-    .replaceAll('<table>', '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>')
-    .replaceAll('</table>', '</table></div>');
+    .replaceAll('<table>', '<figure tabindex="0" role="group" aria-label="Table"><table>')
+    .replaceAll('</table>', '</table></figure>');
 }
 
 /** A text as HTML. */
-export function escapeHtml(text: string): Html {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

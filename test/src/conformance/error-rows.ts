@@ -653,6 +653,7 @@ const bookRows = [
       ['both amounts are given', read(`${book.quoteAmount}&amountOut=1`), at('/amountIn')],
       ['the amount is zero', read(`${quotePath}&amountOut=0x0`), at('/amountIn')],
       ['the amount is no number', read(`${quotePath}&amountOut=1.5`), at('/amountOut')],
+      ['there are more backups than allowed', read(`${book.quoteAmount}&backups=301`), at('/backups')],
     ],
   }),
 ];

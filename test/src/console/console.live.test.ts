@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
 import { parseUnits } from 'ethers';
 import type { Page } from 'playwright-core';
-import { canOpenBrowser, openBrowser } from '../kit/open-browser.js';
+import { canOpenBrowser, findFaults, openBrowser, sizes } from '../kit/open-browser.js';
 import { openChain, openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
 import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 
 const SEEN_MS_MAX = 120_000;
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const KEY = 'key-of-the-console';
 const reader = { name: 'console', keys: [createHash('sha256').update(KEY).digest('hex')] };
 const readers = JSON.stringify([{ ...reader, requestsPerSecond: 1_000, burst: 1_000, streamsMax: 100 }]);
-const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
 let stack: OpenStack;
 let chain: TestChain;
 let browser: Awaited<ReturnType<typeof openBrowser>>;
@@ -153,20 +149,11 @@ describeIfBrowser('the console', () => {
     const page = await openPage({ viewport: sizes[size], colorScheme });
     const { orderHash } = await sell('1', '3100');
     await saying(page, `tr[data-key="${orderHash}"]`, 'ACTIVE');
-    await page.evaluate(axe);
     const views = ['pairs', 'quote', 'health', `order/${orderHash}`, `maker/${maker.wallet.address.toLowerCase()}`];
     for (const view of views) {
       await goTo(page, view);
       await saying(page, 'h1', view === 'quote' ? 'A quote to try' : new RegExp(`^${view.split('/')[0]}$`, 'i'));
-      const faults = await page.evaluate(async () => {
-        const { violations } = await (
-          globalThis as unknown as {
-            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-          }
-        ).axe.run();
-        return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-      });
-      expect([view, faults]).toEqual([view, []]);
+      expect([view, await findFaults(page)]).toEqual([view, []]);
     }
     await page.context().close();
   });

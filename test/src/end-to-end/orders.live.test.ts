@@ -4,17 +4,19 @@ import { createClient, type OrderEvent, type SignedOrder } from '@makerbook/clie
 import { eventTopics } from '@makerbook/contracts-evm';
 import { info, paths } from '@makerbook/contracts-http';
 import { openPlacementStore } from '@makerbook/postgres';
-import { BrowserProvider, Wallet } from 'ethers';
+import { Wallet } from 'ethers';
 import { testExamples } from '../examples/test-examples.js';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { followOrders } from '../kit/follow-orders.js';
+import { canOpenBrowser } from '../kit/open-browser.js';
 import { openMakers, type TestMaker } from '../kit/open-maker.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
 import { isOwnStack, openWhole, type WholeStack } from './open-whole.js';
-import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './read-documents.js';
+import { programs, readDocumentPage } from './read-documents.js';
 import { testAcks } from './test-acks.js';
 import { testMoments } from './test-moments.js';
+import { testPages } from './test-pages.js';
 import { testQuotes } from './test-quotes.js';
 import { testReads } from './test-reads.js';
 import { testRestores } from './test-restores.js';
@@ -26,7 +28,6 @@ const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
 const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
 /** More than tests. */
 const MAKERS = 26;
-type Amount = { readonly token: string; readonly amount: bigint };
 let whole: WholeStack | undefined;
 let stack: WholeStack['stack'];
 let chain: WholeStack['chain'];
@@ -437,7 +438,7 @@ describe('the documents at the base URL', () => {
     const typeOf = async (path: string) => (await fetch(`${baseUrl}${path}`)).headers.get('content-type');
     expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
     expect(await typeOf('/asyncapi.json')).toMatch(/^application\/json/);
-    expect(await typeOf('/docs/lib/ethers.js')).toMatch(/^text\/javascript/);
+    expect(await typeOf('/docs/lib/dist/ethers.min.js')).toMatch(/^text\/javascript/);
     expect((await fetch(`${baseUrl}/`)).url).toBe(`${baseUrl}/docs`);
     expect((await readDocumentPage(baseUrl)).html).toContain(limitOrderProtocol.toLowerCase());
     const described = info.parse(await (await fetch(`${baseUrl}${paths.info}`)).json());
@@ -459,29 +460,7 @@ describe('the documents at the base URL', () => {
     expect(lines).toMatch(/200[\s\S]*VALIDATING/);
     await eventually(async () => (await maker.client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
   });
-
-  (isOwnStack ? test : test.skip)(
-    'have a panel that prepares a maker on a local stack, whose wallet then places, lists and cancels',
-    async () => {
-      const { baseUrl, tokens, ...service } = stack.addresses;
-      const told = await (await fetch(`${baseUrl}/local/stack.json`)).json();
-      expect(told).toEqual({ folder: stack.folder, tokens });
-      const wallet = Wallet.createRandom();
-      const request = (call: WalletCall) => answerAsWallet(wallet, service.chainId, call);
-      const client = createClient({ ...service, baseUrl, signer: await new BrowserProvider({ request }).getSigner() });
-      const answer = await fetch(`${baseUrl}/local/makers/${await client.maker()}`, { method: 'PUT' });
-      expect(answer.status).toBe(200);
-      const [making, taking] = tokens.map(({ address }) => ({ token: address, amount: 100n })) as [Amount, Amount];
-      const order = await client.signOrder({ making, taking, expiresAt: 0xffffffff });
-      expect(await client.placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
-      await eventually(async () => (await client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
-      const { orderHash } = order;
-      expect(await client.cancelOrders([{ orderHash, salt: order.order.salt }])).toEqual([
-        { orderHash, status: 'CANCELLED' },
-      ]);
-      expect((await client.listOrders()).records).toEqual([]);
-    },
-  );
 });
 
+(isOwnStack && canOpenBrowser ? describe : describe.skip)('the pages', () => testPages(ofWhole));
 describeOwn('restored rows', () => testRestores(ofWhole));

@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
+import { type Browser, chromium, type LaunchOptions, type Page } from 'playwright-core';
 
 /** Undefined where no Chromium runs here: CHROMIUM names one, and for Linux on x64 a package brings it. */
 export const canOpenBrowser =
   process.env['CHROMIUM'] !== undefined || (process.platform === 'linux' && process.arch === 'x64');
-if (!canOpenBrowser) console.warn('the console is not tested in a browser: name a Chromium by CHROMIUM=/path/to/it');
+if (!canOpenBrowser) console.warn('the pages are not tested in a browser: name a Chromium by CHROMIUM=/path/to/it');
 
 const LAUNCH_MS_MAX = 120_000;
 const args = [
@@ -19,6 +20,23 @@ const args = [
   '--no-first-run',
   '--disable-sync',
 ].concat(['--disable-background-networking', '--disable-component-update']);
+
+/** Sizes of a window. */
+export const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong on a page. */
+export async function findFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await (
+      globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      }
+    ).axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  });
+}
 
 /** A headless Chromium. */
 export async function openBrowser(): Promise<Pick<Browser, 'newContext'> & { stop(): Promise<void> }> {

@@ -1,13 +1,14 @@
 import type { Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { element, find } from './elements.js';
+import { html, render } from 'lit-html';
 
 /** How often clock and block are read while the page is seen. */
 const REFRESH_MS = 5_000;
+const COPIED_MS = 1_500;
 const RESULTS_MAX = 12;
 
-/** A section of the pages, as search.json has it. */
-interface Section {
+/** A section of the pages that the search finds, as search.json has it. */
+export interface Section {
   readonly path: string;
   readonly title: string;
   readonly text: string;
@@ -15,10 +16,11 @@ interface Section {
 
 nameBaseUrl();
 for (const figure of document.querySelectorAll<HTMLElement>('figure.code')) addCopyButton(figure);
-openSearch();
-if (document.getElementById('block') !== null) {
-  void showMoment();
-  setInterval(() => document.visibilityState === 'visible' && void showMoment(), REFRESH_MS);
+for (const form of document.querySelectorAll<HTMLFormElement>('search form')) openSearch(form);
+const [block, clock] = ['block', 'clock'].map((id) => document.getElementById(id));
+if (block && clock) {
+  void showMoment(block, clock);
+  setInterval(() => document.visibilityState === 'visible' && void showMoment(block, clock), REFRESH_MS);
 }
 
 /** Puts the address of this service into the programs. */
@@ -31,20 +33,19 @@ function nameBaseUrl(): void {
 }
 
 function addCopyButton(figure: HTMLElement): void {
-  const button = element('button', { type: 'button', className: 'copy' }, 'Copy');
+  const button = Object.assign(document.createElement('button'), { className: 'copy', textContent: 'Copy' });
   button.addEventListener('click', async () => {
     await navigator.clipboard?.writeText(figure.querySelector('pre')?.textContent ?? '');
     button.textContent = navigator.clipboard === undefined ? 'Not allowed here' : 'Copied';
     setTimeout(() => {
       button.textContent = 'Copy';
-    }, 1500);
+    }, COPIED_MS);
   });
   figure.append(button);
 }
 
 /** Lists the sections that have all words of the search, those with a word in their title first. */
-function openSearch(): void {
-  const form = find('search', HTMLFormElement);
+function openSearch(form: HTMLFormElement): void {
   let sections: Promise<readonly Section[]> | undefined;
   form.hidden = false;
   form.addEventListener('submit', (event) => event.preventDefault());
@@ -58,25 +59,21 @@ function openSearch(): void {
     const links = found
       .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
       .slice(0, RESULTS_MAX)
-      .map(({ path, title }) => element('li', {}, element('a', { href: path }, title)));
-    const none = words.length > 0 && links.length === 0 ? [element('li', { className: 'hint' }, 'Nothing found')] : [];
-    find('found').replaceChildren(...links, ...none);
+      .map(({ path, title }) => html`<li><a href=${path}>${title}</a></li>`);
+    const none = words.length > 0 && links.length === 0 ? html`<li class="hint">Nothing found</li>` : '';
+    render([links, none], form.querySelector('ul') ?? form);
   });
 }
 
-/** The newest block, and the service's clock beside that of this machine. */
-async function showMoment(): Promise<void> {
-  const [block, clock] = [find('block'), find('clock')];
-  try {
-    const response = await fetch(paths.info, { cache: 'no-store' });
-    const { serverTime, block: newest } = (await response.json()) as Info;
-    block.textContent = newest === null ? 'not known' : newest.number.toLocaleString('en-GB');
-    const ahead = Math.round(Date.now() / 1000) - serverTime;
-    const compared =
-      Math.abs(ahead) <= 1 ? 'as yours' : `yours is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`;
-    clock.textContent = `${serverTime} (${compared})`;
-  } catch {
-    block.textContent = 'the service does not answer';
-    clock.textContent = '–';
-  }
+/** Shows the newest block, and the service's clock beside that of this machine. */
+async function showMoment(block: HTMLElement, clock: HTMLElement): Promise<void> {
+  const answer = await fetch(paths.info, { cache: 'no-store' }).catch(() => undefined);
+  block.textContent = 'the service does not answer';
+  clock.textContent = '–';
+  if (!answer?.ok) return;
+  const { serverTime, block: newest } = (await answer.json()) as Info;
+  block.textContent = newest === null ? 'not known' : newest.number.toLocaleString('en-GB');
+  const ahead = Math.round(Date.now() / 1000) - serverTime;
+  const side = ahead > 0 ? 'ahead' : 'behind';
+  clock.textContent = `${serverTime} (${Math.abs(ahead) <= 1 ? 'as yours' : `yours is ${Math.abs(ahead)} s ${side}`})`;
 }

@@ -1,7 +1,8 @@
 import { createClient, type LimitOrderRecord, type TypedData } from '@makerbook/client';
 import type { Info } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
 import { BrowserProvider, type Eip1193Provider, type Signer, Wallet } from 'ethers';
-import { element, find } from './elements.js';
+import { html, nothing, render, type TemplateResult } from 'lit-html';
 
 const KEPT = 'makerbook.throw-away-key';
 
@@ -11,27 +12,106 @@ interface LocalStack {
   readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
-const service = JSON.parse(find('interface').textContent ?? '') as Info;
-const form = find('order-form', HTMLFormElement);
-let signer: Signer = keySigner(false);
+const service = (await (await fetch(paths.info)).json()) as Info;
+const told = await fetch('/local/stack.json').catch(() => undefined);
+const stack = told?.ok ? ((await told.json()) as LocalStack) : undefined;
+let signer: Signer;
+let maker = '';
 /** What was signed last: it belongs to the request that follows. */
 let signed = '';
+let prepared = '';
+let listed = '';
+let orders: readonly LimitOrderRecord[] = [];
+const shorten = (hex: string) => `${hex.slice(0, 10)}…${hex.slice(-6)}`;
+await use(keySigner(false));
+draw();
 
-onClick('renew', () => use(keySigner(true)));
-onClick('wallet', async () => {
-  const { ethereum } = window as { ethereum?: Eip1193Provider };
-  if (ethereum === undefined) throw new Error('There is no wallet in this browser.');
-  await use(await new BrowserProvider(ethereum).getSigner());
-});
-onClick('prepare', prepare);
-onClick('list', list);
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  act(place);
-});
-await use(signer);
-find('panel').hidden = false;
-await offerLocalStack();
+function show(id: string, drawn: TemplateResult): void {
+  const place = document.getElementById(id);
+  if (place !== null) render(drawn, place);
+}
+
+/** Draws what changes. */
+function draw(): void {
+  const signing = html`
+    <p>Maker <code>${maker}</code></p>
+    <p><button type="button" @click=${act(() => use(keySigner(true)))}>New throw-away key</button>
+      <button type="button" @click=${act(useWallet)}>Browser wallet</button></p>`;
+  const listing = html`
+    <p><button type="button" @click=${act(list)}>Sign and list</button>
+      <span class="hint" role="status">${listed}</span></p>
+    <figure tabindex="0" role="group" aria-label="Open orders" ?hidden=${orders.length === 0}>
+      <table>
+        <thead><tr><th>action</th><th>order</th><th>status</th><th>sells</th><th>for</th></tr></thead>
+        <tbody>${orders.map(rowOf)}</tbody>
+      </table>
+    </figure>`;
+  show('signer', signing);
+  show('order', describeForm());
+  show('orders', listing);
+  if (stack !== undefined) show('local', offerHelp(stack.folder));
+}
+
+/** What a local stack does for the maker, and how the whitelist is changed by hand. */
+function offerHelp(folder: string) {
+  const command = `MAKERBOOK_DATA='${folder}' npm run makers -- add ${maker}`;
+  const copy = () => navigator.clipboard.writeText(command);
+  return html`
+    <p>This is a local stack, with the data folder <code>${folder}</code>. It can give the maker all of that, and gas.
+      <a href="/console">The console</a> shows its book and its health.</p>
+    <p><button type="button" @click=${act(prepare)}>Prepare this maker</button>
+      <span class="hint" role="status">${prepared}</span></p>
+    <p>The whitelist by hand, in the folder of the repository: <code>${command}</code>
+      <button type="button" @click=${act(copy)}>Copy</button></p>`;
+}
+
+function describeForm() {
+  const amount = 'Amount, in the smallest unit';
+  const { tokens = [] } = stack ?? {};
+  return html`
+    <form @submit=${act(place)}>
+      <div class="grid">
+        ${input('Sell token', 'makingToken', tokens[0]?.address, 'tokens')} ${input(amount, 'makingAmount', '1000')}
+        ${input('Buy token', 'takingToken', tokens[1]?.address, 'tokens')} ${input(amount, 'takingAmount', '500')}
+        ${input('Expires in, minutes', 'minutes', '60')} ${input('Nonce', 'nonce', '0')}
+      </div>
+      <datalist id="tokens">${tokens.map(({ symbol, address }) => html`<option value=${address}>${symbol}</option>`)}</datalist>
+      <button type="submit">Sign and post</button>
+    </form>`;
+}
+
+/** @param list of addresses to choose from; a field without one takes a number */
+function input(label: string, name: string, value = '', list?: string) {
+  const [mode, pattern] = list === undefined ? ['numeric', '[0-9]+'] : ['text', '0x[0-9a-fA-F]{40}'];
+  return html`<label>${label} <input name=${name} value=${value} list=${list ?? nothing} inputmode=${mode}
+    pattern=${pattern} required spellcheck="false" placeholder=${list === undefined ? nothing : '0x…'}></label>`;
+}
+
+/** The way to cancel comes first: the last column of a wide table is out of sight. */
+function rowOf({ order, orderHash, ...state }: LimitOrderRecord) {
+  const cancel = async () => {
+    await client().cancelOrders([{ orderHash, salt: order.salt }]);
+    await list();
+  };
+  return html`
+    <tr>
+      <td><button type="button" @click=${act(cancel)}>Cancel</button></td>
+      <td><code title=${orderHash}>${shorten(orderHash)}</code></td>
+      <td class=${state.status}>${state.status === 'INACTIVE' ? `INACTIVE: ${state.reason}` : state.status}</td>
+      ${[order.making, order.taking].map(({ token, amount }) => html`<td>${BigInt(amount)} of ${shorten(token)}</td>`)}
+    </tr>`;
+}
+
+/** Does what a button or the form asks for, and says why where it fails. */
+function act(work: (event: Event) => Promise<void>) {
+  return async (event: Event) => {
+    event.preventDefault();
+    await work(event).catch((error: unknown) => {
+      listed = error instanceof Error ? error.message : 'The wallet refused.';
+    });
+    draw();
+  };
+}
 
 /** A signer with the key that this browser keeps, or with a new one. */
 function keySigner(isNew: boolean): Wallet {
@@ -40,57 +120,29 @@ function keySigner(isNew: boolean): Wallet {
   return new Wallet(key);
 }
 
-function client() {
-  const onSign = (data: TypedData, digest: string) => {
-    signed = `digest ${digest}\n\n${JSON.stringify(data, null, 2)}`;
-  };
-  const { limitOrderProtocol } = service.contracts;
-  return createClient({
-    ...service,
-    limitOrderProtocol,
-    baseUrl: location.origin,
-    signer,
-    onSign,
-    fetch: fetchAndShow,
-  });
+async function useWallet(): Promise<void> {
+  const { ethereum } = window as { ethereum?: Eip1193Provider };
+  if (ethereum === undefined) throw new Error('There is no wallet in this browser.');
+  await use(await new BrowserProvider(ethereum).getSigner());
 }
 
 async function use(chosen: Signer): Promise<void> {
+  maker = await chosen.getAddress();
   signer = chosen;
-  const maker = await signer.getAddress();
-  find('maker').textContent = maker;
-  const data = find('folder').textContent ?? '';
-  find('admit-command').textContent = `MAKERBOOK_DATA='${data}' npm run makers -- add ${maker}`;
-  find('key-hint').hidden = !(signer instanceof Wallet);
-  find('orders').hidden = true;
-  for (const id of ['listed', 'prepared']) find(id).textContent = '';
-}
-
-/** Where `npm start` runs this, the tokens are known, and the maker can be given all that it needs. */
-async function offerLocalStack(): Promise<void> {
-  const answer = await fetch('/local/stack.json').catch(() => undefined);
-  if (answer?.ok !== true) return;
-  const { folder, tokens } = (await answer.json()) as LocalStack;
-  find('tokens').replaceChildren(...tokens.map(({ symbol, address }) => element('option', { value: address }, symbol)));
-  for (const [index, name] of ['makingToken', 'takingToken'].entries()) {
-    const input = form.elements.namedItem(name) as HTMLInputElement;
-    input.value ||= tokens[index]?.address ?? '';
-  }
-  find('folder').textContent = folder;
-  find('local').hidden = false;
-  await use(signer);
+  [prepared, listed, orders] = ['', '', []];
 }
 
 async function prepare(): Promise<void> {
-  find('prepared').textContent = 'Sending …';
-  const answer = await fetch(`/local/makers/${await signer.getAddress()}`, { method: 'PUT' });
-  find('prepared').textContent = answer.ok
+  prepared = 'Sending …';
+  draw();
+  const answer = await fetch(`/local/makers/${maker}`, { method: 'PUT' });
+  prepared = answer.ok
     ? 'It is on the whitelist, has gas and tokens, and has approved the contract.'
     : `Not done (${answer.status}): see the log of the gateway.`;
 }
 
-async function place(): Promise<void> {
-  const fields = new FormData(form);
+async function place({ target }: Event): Promise<void> {
+  const fields = new FormData(target as HTMLFormElement);
   const text = (name: string) => String(fields.get(name)).trim();
   const order = await client().signOrder({
     making: { token: text('makingToken'), amount: BigInt(text('makingAmount')) },
@@ -104,42 +156,17 @@ async function place(): Promise<void> {
 
 async function list(): Promise<void> {
   const { records } = await client().listOrders();
-  find('listed').textContent = records.length === 1 ? '1 open order' : `${records.length} open orders`;
-  find('orders')
-    .querySelector('tbody')
-    ?.replaceChildren(...records.map(rowOf));
-  find('orders').hidden = records.length === 0;
+  orders = records;
+  listed = records.length === 1 ? '1 open order' : `${records.length} open orders`;
 }
 
-async function cancel({ orderHash, order }: LimitOrderRecord): Promise<void> {
-  await client().cancelOrders([{ orderHash, salt: order.salt }]);
-  await list();
-}
-
-function onClick(id: string, work: () => Promise<void>): void {
-  find(id).addEventListener('click', () => act(work));
-}
-
-/** Does what a button asks for, and says why where it fails. */
-function act(work: () => Promise<void>): void {
-  work().catch((error: unknown) => {
-    find('listed').textContent = error instanceof Error ? error.message : 'The wallet refused.';
-  });
-}
-
-/** The way to cancel comes first: the last column of a wide table is out of sight. */
-function rowOf(record: LimitOrderRecord): HTMLElement {
-  const { order, orderHash, status } = record;
-  const button = element('button', { type: 'button', onclick: () => act(() => cancel(record)) }, 'Cancel');
-  const said = record.status === 'INACTIVE' ? `${status}: ${record.reason}` : status;
-  const cells = [
-    button,
-    element('code', { title: orderHash }, shorten(orderHash)),
-    element('span', { className: `status ${status}` }, said),
-    amountOf(order.making),
-    amountOf(order.taking),
-  ];
-  return element('tr', {}, ...cells.map((cell) => element('td', {}, cell)));
+function client() {
+  const onSign = (data: TypedData, digest: string) => {
+    signed = `digest ${digest}\n\n${JSON.stringify(data, null, 2)}`;
+  };
+  const { limitOrderProtocol } = service.contracts;
+  const baseUrl = location.origin;
+  return createClient({ ...service, limitOrderProtocol, baseUrl, signer, onSign, fetch: fetchAndShow });
 }
 
 /** Sends a request, and shows it with what was signed for it and its answer. */
@@ -149,30 +176,21 @@ async function fetchAndShow(input: string | URL | Request, init: RequestInit = {
   const method = init.method ?? 'GET';
   const body = typeof init.body === 'string' ? `\nContent-Type: application/json\n\n${pretty(init.body)}` : '';
   const headers = [...answer.headers].map((header) => header.join(': '));
-  const outcome = { className: answer.ok ? 'outcome ok' : 'outcome refused' };
-  const log = find('log');
-  for (const details of log.querySelectorAll('details')) details.open = false;
-  log.prepend(
-    element(
-      'li',
-      {},
-      element('p', outcome, `${method} → ${answer.status}`),
-      folded('Signed', signed, false),
-      folded('Sent', `${method} ${String(input)}${body}`, false),
-      folded('Answer', `HTTP ${answer.status}\n${headers.join('\n')}\n\n${pretty(text)}`, true),
-    ),
-  );
-  find('exchange').hidden = false;
+  for (const details of document.querySelectorAll<HTMLDetailsElement>('#log details')) details.open = false;
+  const item = document.createElement('li');
+  const drawn = html`
+    <p class=${answer.ok ? 'ok' : 'refused'}>${method} → ${answer.status}</p>
+    ${folded('Signed', signed)} ${folded('Sent', `${method} ${String(input)}${body}`)}
+    ${folded('Answer', `HTTP ${answer.status}\n${headers.join('\n')}\n\n${pretty(text)}`, true)}`;
+  render(drawn, item);
+  document.getElementById('log')?.prepend(item);
   return answer;
 }
 
-function folded(title: string, text: string, open: boolean): HTMLElement {
-  const block = element('pre', { tabIndex: 0, role: 'group', ariaLabel: title }, element('code', {}, text));
-  return element('details', { open }, element('summary', {}, title), block);
+function folded(title: string, text: string, isOpen = false) {
+  return html`<details ?open=${isOpen}><summary>${title}</summary>
+    <pre tabindex="0" role="group" aria-label=${title}><code>${text}</code></pre></details>`;
 }
-
-const shorten = (hex: string) => `${hex.slice(0, 10)}…${hex.slice(-6)}`;
-const amountOf = ({ token, amount }: LimitOrderRecord['order']['making']) => `${BigInt(amount)} of ${shorten(token)}`;
 
 function pretty(text: string): string {
   try {
