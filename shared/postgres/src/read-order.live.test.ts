@@ -105,7 +105,7 @@ describe('the history of a maker', () => {
   beforeEach(async () => {
     await postgres.query(
       `insert into projections (partition, next_offset) values (3, 9)
-       on conflict (partition) do update set next_offset = 9, history_from = 0`,
+       on conflict (partition) do update set next_offset = 9, block_parts = 0, history_from = 0`,
     );
     await happen('OPENED', 1);
     await happen('CHANGED', 4);
@@ -144,8 +144,12 @@ describe('the history of a maker', () => {
   });
 
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {
+    const trusted = { entries: [], next: { offset: 8n }, hasMore: false, isUnsure: false };
+    await postgres.query('update trust set is_trusted = true, started_at = pg_postmaster_start_time()');
     await postgres.query('update projections set next_offset = 8 where partition = 3');
-    expect(await page({ offset: 5n })).toMatchObject({ entries: [], next: { offset: 8n }, hasMore: false });
+    expect(await page({ offset: 5n })).toMatchObject(trusted);
+    await postgres.query('update projections set block_parts = 1 where partition = 3');
+    expect(await page({ offset: 5n })).toMatchObject({ ...trusted, isUnsure: true });
     const quarantine = { quarantined_offset: 4, quarantine_reason: 'a bug', quarantine_clock: '{}' };
     await insertRow(postgres, 'makers', { maker, ...quarantine });
     const one = await page({ offset: 0n });

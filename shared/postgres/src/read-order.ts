@@ -81,7 +81,7 @@ export interface HistoryPage {
   readonly hasMore: boolean;
   /** The history of facts before this offset is pruned. */
   readonly keptFrom: bigint;
-  /** As of a `ListState`: something may be missing, and comes later. */
+  /** Something may be missing, and comes later: as of a `ListState`, or what a block did of which a part is folded. */
   readonly isUnsure: boolean;
 }
 
@@ -182,9 +182,9 @@ const scanOf = (entries: string, isAsked: string) => `(
   order by ${inOrder} limit $11)`;
 
 const readMakerHistorySql = `
-  select folded_to, history_from, not exists (select from trusted) as is_unsure, page.*
+  select folded_to, history_from, block_parts > 0 or not exists (select from trusted) as is_unsure, page.*
   from (
-      select history_from, least(next_offset, (select quarantined_offset from makers where maker = $1)) as folded_to
+      select history_from, block_parts, least(next_offset, (select quarantined_offset from makers where maker = $1)) as folded_to
       from projections where partition = $2) as folded
     left join lateral (
       select *, happened = any ($9::text[]) as is_asked from (

@@ -158,8 +158,9 @@ export class StoreInMemory {
       readNews: (asked) => ask((all) => newsOf(all[asked.partition] ?? fail(asked.partition), asked)),
       readMakerHistory: (asked) =>
         ask((all) => {
-          const isUnsure = !this.#placements.isTrusted;
-          return { ...pageOf(all[asked.partition] ?? fail(asked.partition), asked), keptFrom: 0n, isUnsure };
+          const tables = all[asked.partition] ?? fail(asked.partition);
+          const isUnsure = tables.projection.blockParts > 0 || !this.#placements.isTrusted;
+          return { ...pageOf(tables, asked), keptFrom: 0n, isUnsure };
         }),
     };
   }
