@@ -238,13 +238,9 @@ export interface Log {
   readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
   /**
    * The records at these offsets of a partition, by offset; one that is not stored, or cannot be decoded, is left out. A fetch
-   * for each that the ones before have not brought. Throws LogUnavailable after `timeoutMs` (default 2000).
+   * for each that the ones before have not brought. Throws LogUnavailable after two seconds.
    */
-  readRecords(
-    place: TopicPartition,
-    offsets: readonly bigint[],
-    options?: { readonly timeoutMs?: number },
-  ): Promise<ReadonlyMap<bigint, StoredRecord>>;
+  readRecords(place: TopicPartition, offsets: readonly bigint[]): Promise<ReadonlyMap<bigint, StoredRecord>>;
   /**
    * The committed records of a partition from an offset on, or from the first stored one, before another, or before its end at
    * the start. Each piece is at most 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError
