@@ -66,11 +66,9 @@ export class Fetcher {
   }
 
   start(partition: number, from: bigint): void {
-    if (this.#readings.has(partition)) {
-      throw new Error(`partition ${partition} of ${this.#options.topic} is already being read`);
-    }
     const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
     this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
+    this.#lastPollAtMs = performance.now();
     // Those that are started together share the first poll.
     queueMicrotask(() => this.#poll());
   }
@@ -86,6 +84,7 @@ export class Fetcher {
     return this.#readings.get(partition)?.highWatermark;
   }
 
+  /** When a broker last answered a fetch, or a partition was started. */
   lastPollAtMs(): number {
     return this.#lastPollAtMs;
   }
@@ -137,7 +136,7 @@ export class Fetcher {
   async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
     const { cluster, topic, logger } = this.#options;
     try {
-      const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
+      const partitions = ready.map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
       this.#lastPollAtMs = performance.now();
@@ -147,7 +146,7 @@ export class Fetcher {
       const pauseMs = this.#options.pauseMs?.() ?? 0;
       if (pauseMs > 0) await pause(pauseMs, this.#closing.signal);
     } catch (error) {
-      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.#fail(error as Error);
+      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.fail(error as Error);
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
       // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster.
@@ -169,6 +168,9 @@ export class Fetcher {
       assertAccepted(`fetching ${topic}/${partition}`, errorCode);
       reading.highWatermark = highWatermark;
       if (bytes.length === 0) return;
+      // A response is filled in the order of the request: the others are asked for first in the next one.
+      this.#readings.delete(partition);
+      this.#readings.set(partition, reading);
       const { records, nextOffset } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
       if (nextOffset === fetchFrom) {
         throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
@@ -203,21 +205,18 @@ export class Fetcher {
         await handle(partition, { records, fromOffset, nextOffset });
       }
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     } finally {
       reading.handling = undefined;
     }
   }
 
-  #fail(error: Error): void {
+  /** Reads nothing any more. */
+  fail(error: Error): void {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
-    this.#options.onFatal(error);
+    const { topic, logger, onFatal } = this.#options;
+    logger.error({ topic, error: error.message, stack: error.stack }, 'reading a topic has stopped for good');
+    onFatal(error);
   }
-}
-
-/** A response is filled in the order of the request: each poll begins with another partition. */
-function rotate<T>(items: readonly T[]): readonly T[] {
-  const first = Math.floor(Math.random() * items.length);
-  return [...items.slice(first), ...items.slice(0, first)];
 }
