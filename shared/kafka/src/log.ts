@@ -120,13 +120,13 @@ export interface FollowOptions {
    * offset beyond the end throws nothing: ask for `endOffsets`.
    */
   readonly from: 'beginning' | 'end' | readonly bigint[];
-  /** Fail with RecordsDeleted where wanted records are not stored any more. */
+  /** Fail with FatalError where wanted records are not stored any more. */
   readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
   readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
   /** Called with the next offset to read, also behind control records and gaps. */
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
-  /** The handler threw, or wanted records are gone: nothing is read any more. Default: logged as an error. */
+  /** The handler threw, or wanted records are gone: nothing is read any more. It is logged as an error. */
   readonly onFatal?: (error: Error) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
@@ -139,7 +139,7 @@ export interface Following {
   readonly caughtUp: Promise<void>;
   /** The next offset to read, by partition. */
   positions(): readonly bigint[];
-  /** When the brokers last answered a fetch, by `performance.now()`; -Infinity before the first. */
+  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
   lastPollAtMs(): number;
   stop(): Promise<void>;
 }
