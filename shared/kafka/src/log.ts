@@ -42,7 +42,7 @@ export interface TopicSpec {
 export interface TopicOutcome {
   readonly name: string;
   readonly outcome: 'created' | 'existed';
-  /** How a topic that existed differs from its spec. */
+  /** How it differs from its spec. */
   readonly differences: readonly string[];
 }
 

@@ -2,13 +2,11 @@ import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } f
 import { unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
-import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
+import { type Deadline, deadlineIn, pause, RETRY_PAUSE_MS, retryUntil, within } from './deadline.js';
 import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
-const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 export const NO_NODE = -1;
 
 /** By partition the node id of its leader, NO_NODE where it has none. */
@@ -41,7 +39,7 @@ export class Cluster {
     let lastError: unknown;
     do {
       for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
-        const attempt = deadline.half(ATTEMPT_MS_MIN);
+        const attempt = deadline.half();
         try {
           const asked = candidate.call(metadataV9.api, attempt, [...topics], false);
           const answer = await asked.catch(asResponse<metadataV9.MetadataResponse>);
@@ -114,7 +112,7 @@ export class Cluster {
       this.#asked.set(topic, asked);
       return within(deadline, asked, late);
     };
-    return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
+    return retryUntil(deadline, find, () => !this.#isClosed);
   }
 
   async #readLayout(topic: string): Promise<TopicLayout> {
@@ -159,7 +157,7 @@ export class Cluster {
     if (known !== undefined) return known;
     const asked = await this.anyBroker(deadline);
     const { api } = findCoordinatorV3;
-    const answer = await asked.call(api, deadline.half(ATTEMPT_MS_MIN), FindCoordinatorKeyTypes[kind], [id]);
+    const answer = await asked.call(api, deadline.half(), FindCoordinatorKeyTypes[kind], [id]);
     const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
     this.#learn(coordinator);
     this.#coordinators.set(id, coordinator.nodeId);

@@ -21,8 +21,6 @@ import { encodeBatch, type RecordBatch } from './encode-batch.js';
 export const BATCH_BYTES_MAX = 900_000;
 /** A request takes no further batch from here on. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
-const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 
 /** The records of one call, from an attempt to store them until its outcome is known. */
 interface Parcel {
@@ -80,8 +78,7 @@ export class BatchStore {
     const attempt = async () => {
       try {
         const leader = await this.#cluster.leaderOf(topic, partition, deadline);
-        // Half of the time left, so that a broker that hangs leaves time for another try.
-        return await this.#offer(leader, batch, deadline.half(ATTEMPT_MS_MIN));
+        return await this.#offer(leader, batch, deadline.half());
       } catch (error) {
         const isOpen = error instanceof LogUnavailable && error.mayHaveBeenAppended;
         mayBeStored ||= isOpen || isRefused(error, outcomeUnknown);
@@ -90,7 +87,7 @@ export class BatchStore {
       }
     };
     try {
-      return await retryUntil(deadline, RETRY_PAUSE_MS, attempt, isTransient);
+      return await retryUntil(deadline, attempt, isTransient);
     } catch (error) {
       const { message } = error as Error;
       if (isRefused(error, tooLarge)) throw new RecordTooLarge(`${message}, too large`);

@@ -9,8 +9,6 @@ import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encod
 import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
-const LATER_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 /** Bound on one record batch; a transaction has none. */
 const BATCH_BYTES_MAX = 600_000;
@@ -260,14 +258,13 @@ export class Transactor implements FencedPublisher {
     const { transactionalId } = this.#options;
     const attempt = async () => {
       const broker = await cluster.coordinatorOf('TRANSACTION', transactionalId, deadline);
-      // Half of the time left, so that a broker that hangs leaves time for another try.
-      const once = () => ask(broker, deadline.half(ATTEMPT_MS_MIN));
-      return retryUntil(deadline, SOON_MS, once, (error) => isRefused(error, concurrent)).catch((error: unknown) => {
+      const once = () => ask(broker, deadline.half());
+      return retryUntil(deadline, once, (error) => isRefused(error, concurrent), SOON_MS).catch((error: unknown) => {
         cluster.forgetCoordinator(transactionalId);
         throw error;
       });
     };
-    return retryUntil(deadline, LATER_MS, attempt, isTransient);
+    return retryUntil(deadline, attempt, isTransient);
   }
 
   #translate(error: unknown): Error {

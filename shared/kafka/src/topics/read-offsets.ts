@@ -8,7 +8,6 @@ const ATTEMPT_MS_MAX = 2_000;
 const { READ_UNCOMMITTED } = FetchIsolationLevels;
 /** Instead of timestamps: the first offset that is stored, and the high watermark. */
 export const { EARLIEST, LATEST } = ListOffsetTimestamps;
-export const RETRY_PAUSE_MS = 20;
 
 /**
  * By partition the first offset whose record is not older than the timestamp, -1 where there is none. Throws LogUnavailable
@@ -47,5 +46,5 @@ export function retryRead<T>(cluster: Cluster, topic: string, deadline: Deadline
       cluster.forgetLayout(topic);
       throw error instanceof KafkaRefused ? unavailable(error.message, error) : error;
     });
-  return retryUntil(deadline, RETRY_PAUSE_MS, attempt, (error) => error instanceof LogUnavailable);
+  return retryUntil(deadline, attempt, (error) => error instanceof LogUnavailable);
 }

@@ -1,11 +1,11 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, pause, RETRY_PAUSE_MS } from '../cluster/deadline.js';
 import { assertAccepted, nameOfCode } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
 import { FatalError, unavailable } from '../failures.js';
 import type { RecordPiece, StoredRecord, TopicPartition } from '../log.js';
-import { EARLIEST, LATEST, RETRY_PAUSE_MS, readOffsets, retryRead } from './read-offsets.js';
+import { EARLIEST, LATEST, readOffsets, retryRead } from './read-offsets.js';
 
 const PIECE_BYTES = 256 * 1024;
 const PIECE_TIMEOUT_MS = 10_000;
