@@ -9,6 +9,7 @@ import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encod
 import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
+/** The broker aborts a transaction that is open for so long, or for `timeoutMs` where that is longer. */
 const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 /** Bound on one record batch; a transaction has none. */
 const BATCH_BYTES_MAX = 600_000;
@@ -22,9 +23,6 @@ const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER
 /** No transaction of the holder is open: none was begun, its commit was accepted, or the broker has forgotten the id. */
 const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
 const concurrent: ReadonlySet<string> = new Set(['CONCURRENT_TRANSACTIONS']);
-
-/** The broker aborts a transaction that is open for `transactionTimeoutMs`: 10000 or `timeoutMs`, whichever is longer. */
-type Options = FencedPublisherOptions & { readonly transactionTimeoutMs?: number };
 
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish. A
@@ -46,7 +44,7 @@ type Options = FencedPublisherOptions & { readonly transactionTimeoutMs?: number
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
-  readonly #options: Required<Options>;
+  readonly #options: Required<FencedPublisherOptions>;
   readonly #transactional: BatchStore;
   readonly #batches: BatchStore;
   #held: ProducerId | undefined;
@@ -65,11 +63,9 @@ export class Transactor implements FencedPublisher {
   #isClosed = false;
 
   /** @param batches stores what is in no transaction: batches of several publishers share its requests */
-  constructor(cluster: Cluster, options: Options, batches = new BatchStore(cluster)) {
+  constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
-    const { timeoutMs = 5_000 } = options;
-    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
-    this.#options = { timeoutMs, transactionTimeoutMs, ownPartitions: [], ...options };
+    this.#options = { timeoutMs: 5_000, ownPartitions: [], ...options };
     this.#transactional = new BatchStore(cluster, { transactionalId: options.transactionalId });
     this.#batches = batches;
   }
@@ -172,7 +168,8 @@ export class Transactor implements FencedPublisher {
    * be it a successor. It is left out where the last such request had no answer.
    */
   async #takeId(deadline: Deadline): Promise<ProducerId> {
-    const { transactionalId, transactionTimeoutMs } = this.#options;
+    const { transactionalId, timeoutMs } = this.#options;
+    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
     const { id, epoch } = this.#held ?? NO_PRODUCER.producer;
     if (this.#held !== undefined && !this.#isEpochUncertain) await this.#end(this.#held, false, deadline);
     return this.#atCoordinator(deadline, async (broker, attempt) => {
