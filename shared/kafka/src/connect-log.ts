@@ -54,20 +54,24 @@ export function connectLog(options: ConnectOptions): Log {
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
     readRecords: (place, offsets) => readRecords(reading, place, offsets),
     readRange: (place, from, to) => readRange(reading, place, from, to),
-    createAppender: (appenderOptions = {}) => {
+    createAppender: ({ lingerMs = 2, timeoutMs = 5_000 } = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
-      const parts = { cluster: open(), transactions: nextPublishing(), transactionalId };
-      const appender = new GroupCommit(parts, appenderOptions);
+      const transactions = nextPublishing();
+      const openTransactor = () => new Transactor(transactions, { transactionalId, timeoutMs });
+      const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs);
       writers.add(appender.close);
       return appender;
     },
     createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {
-      // A process opens and stops many in its life: keep nothing of them.
-      const onStop = () => readers.delete(follower.stop);
-      const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop }, followOptions);
-      readers.add(follower.stop);
-      return follower;
+      const follower = new TopicFollower(new Cluster(options), logger, followOptions);
+      const stop = async () => {
+        await follower.stop();
+        // A process opens and stops many in its life: keep nothing of them.
+        readers.delete(stop);
+      };
+      readers.add(stop);
+      return { ...follower, stop };
     },
     consumePartitions: (consumeOptions) => {
       const park = parkIn(consumeOptions.parkedTopic, log.createAppender());

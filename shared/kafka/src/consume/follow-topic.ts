@@ -9,16 +9,11 @@ const RECORDS_MAX = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 
-export interface FollowerParts {
-  readonly cluster: Cluster;
-  readonly logger: Logger;
-  readonly onStop: () => void;
-}
-
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
 export class TopicFollower implements Following {
   readonly #options: FollowOptions;
-  readonly #parts: FollowerParts;
+  readonly #cluster: Cluster;
+  readonly #logger: Logger;
   readonly #fetcher: Fetcher;
   readonly #stopping = new AbortController();
   readonly #beginning: Promise<void>;
@@ -28,13 +23,14 @@ export class TopicFollower implements Following {
   readonly #caughtUp = Promise.withResolvers<void>();
   readonly caughtUp = this.#caughtUp.promise;
 
-  constructor(parts: FollowerParts, options: FollowOptions) {
-    this.#parts = parts;
+  constructor(cluster: Cluster, logger: Logger, options: FollowOptions) {
+    this.#cluster = cluster;
+    this.#logger = logger;
     this.#options = options;
     this.#fetcher = new Fetcher({
-      cluster: parts.cluster,
+      cluster,
       topic: options.topic,
-      logger: parts.logger,
+      logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
       recordsMax: RECORDS_MAX,
       pauseMs: () => (this.#ends === undefined && this.#positions.length > 0 ? (options.pauseMs ?? 0) : 0),
@@ -53,17 +49,15 @@ export class TopicFollower implements Following {
     this.#stopping.abort();
     await this.#fetcher.close();
     await this.#beginning;
-    this.#parts.onStop();
   };
 
   async #begin(): Promise<void> {
     const { topic, from } = this.#options;
-    const { cluster, logger } = this.#parts;
     const { signal } = this.#stopping;
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        const ends = await readOffsets(cluster, topic, LATEST, ASK_TIMEOUT_MS);
-        if (tries > 0) logger.info({ topic }, 'the topic can be read now');
+        const ends = await readOffsets(this.#cluster, topic, LATEST, ASK_TIMEOUT_MS);
+        if (tries > 0) this.#logger.info({ topic }, 'the topic can be read now');
         const wanted = from === 'end' ? ends : from;
         this.#ends = ends;
         this.#positions = ends.map((_, partition) => (wanted === 'beginning' ? 0n : (wanted[partition] ?? 0n)));
@@ -71,7 +65,7 @@ export class TopicFollower implements Following {
         return this.#checkCaughtUp();
       } catch (error) {
         const reason = (error as Error).message;
-        if (tries === 0 && !signal.aborted) logger.warn({ topic, error: reason }, 'a topic cannot be read yet');
+        if (tries === 0 && !signal.aborted) this.#logger.warn({ topic, error: reason }, 'a topic cannot be read yet');
       }
       await pause(RETRY_PAUSE_MS, signal);
     }
@@ -81,7 +75,7 @@ export class TopicFollower implements Following {
     const { topic, onRecords, onPosition } = this.#options;
     const readable = records.filter(({ offset, unreadable: reason }) => {
       if (reason === undefined) return true;
-      this.#parts.logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
+      this.#logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
       return false;
     });
     if (readable.length > 0) await onRecords(partition, readable);
@@ -93,12 +87,11 @@ export class TopicFollower implements Following {
   /** The offset to go on from where one is wanted that the log does not hold (any more). Throws FatalError. */
   async #nextStored(partition: number, wanted: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
-    const { cluster, logger } = this.#parts;
-    const first = (await readOffsets(cluster, topic, EARLIEST, ASK_TIMEOUT_MS))[partition] ?? 0n;
+    const first = (await readOffsets(this.#cluster, topic, EARLIEST, ASK_TIMEOUT_MS))[partition] ?? 0n;
     if (isGapless && first > wanted) {
       throw new FatalError(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
     }
-    logger.warn({ topic, partition, offset: wanted, first }, 'an offset is not stored: skipping to the first');
+    this.#logger.warn({ topic, partition, offset: wanted, first }, 'an offset is not stored: skipping to the first');
     return first;
   }
 

@@ -61,7 +61,6 @@ export class BatchStore {
   readonly #options: StoreOptions;
   readonly #queues = new Map<Broker, Parcel[]>();
   #sentAtMs = Number.NEGATIVE_INFINITY;
-  readonly counts = { requests: 0, batches: 0 };
 
   constructor(cluster: Cluster, options: StoreOptions = {}) {
     this.#cluster = cluster;
@@ -131,8 +130,6 @@ export class BatchStore {
   }
 
   async #send(broker: Broker, batches: readonly Parcels[], queue: Parcel[]): Promise<void> {
-    this.counts.requests += 1;
-    this.counts.batches += batches.length;
     const parcels = batches.flat();
     for (const parcel of parcels) parcel.isSent = true;
     const soonest = parcels.map(({ deadline }) => deadline).reduce((one, other) => one.sooner(other));
