@@ -10,8 +10,7 @@ const LOOK_TIMEOUT_MS = 2_000;
 export const NO_NODE = -1;
 
 /** By partition the node id of its leader, NO_NODE where it has none. */
-export type TopicLayout = readonly number[];
-
+type TopicLayout = readonly number[];
 type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
@@ -60,23 +59,19 @@ export class Cluster {
     throw unavailable(`no broker of ${this.#options.brokers.join(', ')} answered${reason}`, lastError);
   }
 
+  /** Closes the connections of brokers that have left, or come back at another address. */
   #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
-    for (const broker of brokers) this.#learn(broker);
-    const ids = new Set(brokers.map(({ nodeId }) => nodeId));
-    for (const [id, broker] of this.#brokers) {
-      if (ids.has(id)) continue;
-      broker.close();
+    for (const [id, known] of this.#brokers) {
+      const { host, port } = known.address;
+      if (brokers.some((one) => one.nodeId === id && one.host === host && one.port === port)) continue;
+      known.close();
       this.#brokers.delete(id);
     }
-  }
-
-  /** A broker may come back at another address. */
-  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
-    const known = this.#brokers.get(nodeId);
-    if (known?.address.host === host && known.address.port === port) return;
-    known?.close();
-    const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => void this.#lookFor(broker));
-    this.#brokers.set(nodeId, broker);
+    for (const { nodeId, host, port } of brokers) {
+      if (this.#brokers.has(nodeId)) continue;
+      const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => void this.#lookFor(broker));
+      this.#brokers.set(nodeId, broker);
+    }
   }
 
   /**
@@ -158,10 +153,9 @@ export class Cluster {
     const asked = await this.anyBroker(deadline);
     const { api } = findCoordinatorV3;
     const answer = await asked.call(api, deadline.half(), FindCoordinatorKeyTypes[kind], [id]);
-    const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
-    this.#learn(coordinator);
-    this.#coordinators.set(id, coordinator.nodeId);
-    return this.broker(coordinator.nodeId);
+    const nodeId = answer.coordinators[0]?.nodeId ?? NO_NODE;
+    this.#coordinators.set(id, nodeId);
+    return this.broker(nodeId);
   }
 
   forgetCoordinator(id: string): void {
