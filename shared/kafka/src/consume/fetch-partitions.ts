@@ -106,8 +106,7 @@ export class Fetcher {
       const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
       if (this.#polls.has(leader) || ready.length === 0) continue;
       const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
-      const work = leader === NO_NODE ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
-      const poll = work.finally(() => {
+      const poll = this.#pollLeader(leader, ready, waitMs).finally(() => {
         this.#polls.delete(leader);
         this.#poll();
       });
@@ -115,29 +114,15 @@ export class Fetcher {
     }
   }
 
-  async #findLeaders(): Promise<void> {
-    const { cluster, topic, logger } = this.#options;
-    try {
-      const leaders = await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX));
-      const isLed = (partition: number) => (leaders[partition] ?? NO_NODE) !== NO_NODE;
-      if ([...this.#readings.keys()].every(isLed)) return;
-    } catch (error) {
-      if (this.#closing.signal.aborted) return;
-      logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
-    }
-    await this.#forgetLeaders();
-  }
-
-  async #forgetLeaders(): Promise<void> {
-    this.#options.cluster.forgetLayout(this.#options.topic);
-    await pause(RETRY_PAUSE_MS, this.#closing.signal);
-  }
-
   async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
     const { cluster, topic, logger } = this.#options;
     try {
-      const partitions = ready.map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
+      if (leader === NO_NODE) {
+        for (const { partition } of ready) await cluster.leaderOf(topic, partition, deadline);
+        return;
+      }
+      const partitions = ready.map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
       this.#lastPollAtMs = performance.now();
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
@@ -150,7 +135,8 @@ export class Fetcher {
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
       // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster.
-      await this.#forgetLeaders();
+      cluster.forgetLayout(topic);
+      await pause(RETRY_PAUSE_MS, this.#closing.signal);
     }
   }
 

@@ -6,13 +6,11 @@ import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js'
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
 import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encode-batch.js';
-import { BatchStore, placeOf } from './store-batches.js';
+import { BATCH_BYTES_MAX, BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
 /** The broker aborts a transaction that is open for so long, or for `timeoutMs` where that is longer. */
 const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
-/** Bound on one record batch; a transaction has none. */
-const BATCH_BYTES_MAX = 600_000;
 /** A coordinator forgets an id, and with it whom to fence, after a week without a request; batches do not ask it. */
 const HELD_MS_MAX = 24 * 3_600_000;
 /** The last epoch of a producer id. Nothing is published under it: the producer id that follows would not fence it. */

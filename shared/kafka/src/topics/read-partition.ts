@@ -14,7 +14,6 @@ const SINGLE_RECORDS_TIMEOUT_MS = 2_000;
 const LAST_RECORDS_MAX = 16;
 /** Enough for a transaction or two; where their records were aborted, the next try reaches further back. */
 const REACH = 16n;
-const REACH_FACTOR = 16n;
 const REACH_MAX = 65_536n;
 
 /** Reads a part of one partition; see `Log.readRange`. */
@@ -44,7 +43,7 @@ export async function* readRange(
 export async function readLastRecords(cluster: Cluster, place: TopicPartition): Promise<readonly StoredRecord[]> {
   const first = await offsetAt(cluster, place, EARLIEST);
   const end = await offsetAt(cluster, place, LATEST);
-  for (let reach = REACH; ; reach *= REACH_FACTOR) {
+  for (let reach = REACH; ; reach *= REACH) {
     const from: bigint = end > first + reach ? end - reach : first;
     let last: readonly StoredRecord[] = [];
     for await (const { records } of readRange(cluster, place, from, end))
