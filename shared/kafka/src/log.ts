@@ -12,10 +12,7 @@ export interface LogRecord extends TopicPartition {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
-  /**
-   * Milliseconds since the epoch, now if left out. Kept where the topic's time is its writers' (`CreateTime`); records that are
-   * appended together may be 24 days apart.
-   */
+  /** Milliseconds since the epoch, now if left out. Kept where the topic's time is its writers' (`CreateTime`). */
   readonly timestampMs?: number;
 }
 

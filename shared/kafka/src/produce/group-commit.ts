@@ -1,7 +1,7 @@
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, LogRecord } from '../log.js';
-import { bytesOf, NO_PRODUCER } from './encode-batch.js';
+import { bytesOf } from './encode-batch.js';
 import { BATCH_BYTES_MAX, type BatchStore } from './store-batches.js';
 import type { Transactor } from './transactions.js';
 
@@ -53,8 +53,7 @@ export class GroupCommit implements Appender {
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
-    const batch = { topic, partition, records, bytes, ...NO_PRODUCER };
-    const call = this.#store.store(batch, deadlineIn(this.#timeoutMs));
+    const call = this.#store.store({ topic, partition, records, bytes }, deadlineIn(this.#timeoutMs));
     this.#waitingBytes += bytes;
     this.#calls.add(call);
     try {

@@ -5,14 +5,14 @@ import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn } from '../cluster/deadline.js';
 import { LogUnavailable, RecordTooLarge } from '../failures.js';
 import { recordOf } from '../testing/open-test-log.js';
-import { NO_PRODUCER, type RecordBatch } from './encode-batch.js';
+import type { RecordBatch } from './encode-batch.js';
 import { GroupCommit } from './group-commit.js';
 import { BatchStore } from './store-batches.js';
 import type { Transactor } from './transactions.js';
 
 const batchOf = (key: string) => {
   const record = { topic: 't', partition: 0, key, value: Buffer.from(key), headers: {} };
-  return { topic: 't', partition: 0, records: [record], bytes: 100, ...NO_PRODUCER };
+  return { topic: 't', partition: 0, records: [record], bytes: 100 };
 };
 
 test('a batch whose caller was told that it was not sent is never sent, though by the clock its time is not over', async () => {
@@ -71,7 +71,7 @@ test('calls that come while a request is in flight share the next one, and those
 test('batches of several producers share a request, and none is joined with another', async () => {
   const { requests, store } = openAppender();
   const batches = Array.from({ length: 12 }, (_, n) => {
-    return { ...batchOf(`${n}`), partition: n % 6, producer: { id: BigInt(n), epoch: 0 }, firstSequence: 0 };
+    return { ...batchOf(`${n}`), partition: n % 6, producer: { id: BigInt(n), epoch: 0, sequence: 0 } };
   });
   await Promise.all(batches.map((batch) => store.store(batch, deadlineIn(60_000))));
   const keys = batches.map((_, n) => [`${n}`]);

@@ -101,7 +101,7 @@ export class BatchStore {
       deadline,
       answer,
       refuse,
-      isAlone: batch.producer.id >= 0n,
+      isAlone: batch.producer !== undefined,
       isSent: false,
       isGivenUp: false,
     };
@@ -209,9 +209,6 @@ function createProduceRequest(
   timeoutMs: number,
   batches: readonly RecordBatch[],
 ): Writer {
-  const isTransactional = transactionalId !== undefined;
-  // The wall clock stamps the records, as in every Kafka client; nothing here decides by it.
-  const nowMs = Date.now();
   const byTopic = [...Map.groupBy(batches, ({ topic }) => topic)];
   return Writer.create()
     .appendString(transactionalId)
@@ -219,7 +216,7 @@ function createProduceRequest(
     .appendInt32(timeoutMs)
     .appendArray(byTopic, (topics, [topic, ofTopic]) => {
       topics.appendString(topic).appendArray(ofTopic, (partitions, batch) => {
-        partitions.appendInt32(batch.partition).appendBytes(encodeBatch(batch, isTransactional, nowMs));
+        partitions.appendInt32(batch.partition).appendBytes(encodeBatch(batch, transactionalId));
       });
     })
     .appendTaggedFields();

@@ -5,7 +5,7 @@ import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
-import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encode-batch.js';
+import { bytesOf, type ProducerId, type RecordBatch } from './encode-batch.js';
 import { BATCH_BYTES_MAX, BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
@@ -168,7 +168,7 @@ export class Transactor implements FencedPublisher {
   async #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, timeoutMs } = this.#options;
     const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
-    const { id, epoch } = this.#held ?? NO_PRODUCER.producer;
+    const { id, epoch } = this.#held ?? { id: -1n, epoch: -1 };
     if (this.#held !== undefined && !this.#isEpochUncertain) await this.#end(this.#held, false, deadline);
     return this.#atCoordinator(deadline, async (broker, attempt) => {
       try {
@@ -234,10 +234,11 @@ export class Transactor implements FencedPublisher {
       Array.from(byPlace, async ([place, ofPlace]) => {
         const [{ topic, partition }] = ofPlace as [LogRecord];
         for (const chunk of cut(ofPlace)) {
-          const firstSequence = this.#sequences.get(place) ?? 0;
-          const first = await store.store({ topic, partition, ...chunk, producer, firstSequence }, deadline);
+          const sequence = this.#sequences.get(place) ?? 0;
+          const batch = { topic, partition, ...chunk, producer: { ...producer, sequence } };
+          const first = await store.store(batch, deadline);
           for (const [n, record] of chunk.records.entries()) at.set(record, { partition, offset: first + BigInt(n) });
-          this.#sequences.set(place, (firstSequence + chunk.records.length) % SEQUENCE_MODULUS);
+          this.#sequences.set(place, (sequence + chunk.records.length) % SEQUENCE_MODULUS);
         }
       }),
     );

@@ -31,8 +31,8 @@ export async function leaveTransactionOpen(
       await coordinator.call(addPartitionsToTxnV3.api, deadline, [transaction]);
       return taken;
     });
-    const producer = { id: producerId, epoch: producerEpoch };
-    const batch = { topic, partition, records: [record], bytes: bytesOf(record), producer, firstSequence: 0 };
+    const producer = { id: producerId, epoch: producerEpoch, sequence: 0 };
+    const batch = { topic, partition, records: [record], bytes: bytesOf(record), producer };
     await new BatchStore(cluster, { transactionalId }).store(batch, deadline);
   } finally {
     cluster.close();
