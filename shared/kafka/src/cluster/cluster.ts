@@ -20,7 +20,7 @@ type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
  */
 export class Cluster {
   readonly #options: ConnectOptions;
-  readonly #seeds: readonly Broker[];
+  readonly #seeds: readonly (readonly [number, Broker])[];
   readonly #brokers = new Map<number, Broker>();
   readonly #layouts = new Map<string, TopicLayout>();
   readonly #asked = new Map<string, Promise<TopicLayout>>();
@@ -30,14 +30,14 @@ export class Cluster {
 
   constructor(options: ConnectOptions) {
     this.#options = options;
-    this.#seeds = options.brokers.map((address) => new Broker(NO_NODE, parseBroker(address), options));
+    this.#seeds = options.brokers.map((address) => [NO_NODE, new Broker(parseBroker(address), options)]);
   }
 
   /** Asks one broker after the other for the brokers and these topics. One that does not answer is asked last next time. */
   async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
-      for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
+      for (const [id, candidate] of [...this.#brokers, ...this.#seeds]) {
         const attempt = deadline.half();
         try {
           const asked = candidate.call(metadataV9.api, attempt, [...topics], false);
@@ -47,9 +47,9 @@ export class Cluster {
         } catch (error) {
           // An attempt that was cut off gives no reason.
           lastError = attempt.passed() ? (lastError ?? error) : error;
-          if (this.#brokers.get(candidate.id) === candidate) {
-            this.#brokers.delete(candidate.id);
-            this.#brokers.set(candidate.id, candidate);
+          if (this.#brokers.get(id) === candidate) {
+            this.#brokers.delete(id);
+            this.#brokers.set(id, candidate);
           }
         }
       }
@@ -69,7 +69,7 @@ export class Cluster {
     }
     for (const { nodeId, host, port } of brokers) {
       if (this.#brokers.has(nodeId)) continue;
-      const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => void this.#lookFor(broker));
+      const broker: Broker = new Broker({ host, port }, this.#options, () => void this.#lookFor(broker));
       this.#brokers.set(nodeId, broker);
     }
   }
@@ -83,7 +83,7 @@ export class Cluster {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const others = [...this.#brokers.values()].filter((broker) => broker !== late);
-    const asked = others.map(({ address }) => new Broker(NO_NODE, address, this.#options));
+    const asked = others.map(({ address }) => new Broker(address, this.#options));
     const deadline = deadlineIn(LOOK_TIMEOUT_MS);
     const answers = asked.map((broker) => broker.call(metadataV9.api, deadline, [], false));
     const answer = await Promise.any(answers).catch(() => undefined);
@@ -164,7 +164,7 @@ export class Cluster {
 
   close(): void {
     this.#isClosed = true;
-    for (const broker of [...this.#brokers.values(), ...this.#seeds]) broker.close();
+    for (const [, broker] of [...this.#brokers, ...this.#seeds]) broker.close();
     this.#brokers.clear();
   }
 }

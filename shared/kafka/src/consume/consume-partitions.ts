@@ -9,8 +9,6 @@ import type { Park } from './park-records.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const COMMIT_INTERVAL_MS = 5_000;
-/** The generation and the member id of a group without members. */
-const NO_MEMBER = [-1, ''] as const;
 /** A handler that has not ended by then is told that the partition is lost. */
 const REVOKE_MS_MAX = 7_500;
 
@@ -136,7 +134,8 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     try {
       const coordinator = await offsets.coordinatorOf('GROUP', groupId, deadline);
       const topics = [{ name: topic, partitions }];
-      await coordinator.call(offsetCommitV8.api, deadline, groupId, ...NO_MEMBER, null, topics);
+      // A group without members has no generation, and knows no member's id.
+      await coordinator.call(offsetCommitV8.api, deadline, groupId, -1, '', null, topics);
     } catch (error) {
       offsets.forgetCoordinator(groupId);
       logger.debug({ groupId, error: (error as Error).message }, 'the offsets for the lag were not committed');

@@ -3,7 +3,7 @@ import { deadlineIn, pause } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 import type { Logger } from '../log.js';
-import { decodeBatches, type FetchedRecord } from './decode-batches.js';
+import { type Decoded, decodeBatches, type FetchedRecord } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
 const POLL_MS_MAX = 500;
@@ -15,17 +15,16 @@ const RETRY_PAUSE_MS = 100;
 const AHEAD_BYTES = 64 * 1024;
 
 /** Consecutive records of a partition: each range starts where the one before ended. */
-export interface RecordRange {
-  readonly records: readonly FetchedRecord[];
+export interface RecordRange extends Decoded {
   readonly fromOffset: bigint;
-  readonly nextOffset: bigint;
 }
 
 export interface FetcherOptions {
   readonly cluster: Cluster;
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
-  readonly recordsMax: number;
+  /** Bound on the records of one range. */
+  readonly recordsMax?: number;
   /** Between two polls of a broker. */
   readonly pauseMs?: () => number;
   readonly logger: Logger;
@@ -175,7 +174,7 @@ export class Fetcher {
   }
 
   async #handleAhead(reading: Reading): Promise<void> {
-    const { recordsMax, handle } = this.#options;
+    const { recordsMax = Number.POSITIVE_INFINITY, handle } = this.#options;
     const { partition } = reading;
     try {
       while (reading.handFrom !== reading.fetchFrom && this.#readings.get(partition) === reading) {

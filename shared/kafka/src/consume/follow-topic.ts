@@ -5,7 +5,6 @@ import type { Following, FollowOptions, Logger } from '../log.js';
 import { EARLIEST, LATEST, readOffsets } from '../topics/read-offsets.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
-const RECORDS_MAX = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 
@@ -32,7 +31,6 @@ export class TopicFollower implements Following {
       topic: options.topic,
       logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
-      recordsMax: RECORDS_MAX,
       pauseMs: () => (this.#ends === undefined && this.#positions.length > 0 ? (options.pauseMs ?? 0) : 0),
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: (partition, offset) => this.#nextStored(partition, offset),

@@ -80,7 +80,7 @@ export class BatchStore {
         return await this.#offer(leader, batch, deadline.half());
       } catch (error) {
         const isOpen = error instanceof LogUnavailable && error.mayHaveBeenAppended;
-        mayBeStored ||= isOpen || isRefused(error, outcomeUnknown);
+        mayBeStored ||= isOpen || isRefused(error, ...outcomeUnknown);
         this.#cluster.forgetLayout(topic);
         throw error;
       }
@@ -89,22 +89,15 @@ export class BatchStore {
       return await retryUntil(deadline, attempt, isTransient);
     } catch (error) {
       const { message } = error as Error;
-      if (isRefused(error, tooLarge)) throw new RecordTooLarge(`${message}, too large`);
+      if (isRefused(error, ...tooLarge)) throw new RecordTooLarge(`${message}, too large`);
       throw new LogUnavailable(message, { mayHaveBeenAppended: mayBeStored, cause: error });
     }
   }
 
   #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
     const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
-    const parcel: Parcel = {
-      batch,
-      deadline,
-      answer,
-      refuse,
-      isAlone: batch.producer !== undefined,
-      isSent: false,
-      isGivenUp: false,
-    };
+    const isAlone = batch.producer !== undefined;
+    const parcel: Parcel = { batch, deadline, answer, refuse, isAlone, isSent: false, isGivenUp: false };
     const queue = this.#queues.get(broker);
     if (queue === undefined) void this.#serve(broker, [parcel]);
     else queue.push(parcel);
@@ -134,8 +127,9 @@ export class BatchStore {
     for (const parcel of parcels) parcel.isSent = true;
     const soonest = parcels.map(({ deadline }) => deadline).reduce((one, other) => one.sooner(other));
     const timeoutMs = Math.max(1, Math.floor(soonest.leftMs()));
+    const joined = batches.map((sent) => ({ ...sent[0].batch, records: sent.flatMap(({ batch }) => batch.records) }));
     try {
-      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, batches.map(join));
+      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, joined);
       const { responses } = await asked.catch(asResponse<produceV9.ProduceResponse>);
       for (const sent of batches) {
         const { topic, partition } = sent[0].batch;
@@ -182,17 +176,10 @@ function takeBatch(first: Parcel, others: readonly Parcel[]): Parcels {
   return [first, ...(behind < 0 ? others : others.slice(0, behind))];
 }
 
-function join(parcels: Parcels): RecordBatch {
-  const [{ batch }, ...others] = parcels;
-  if (others.length === 0) return batch;
-  const records = parcels.flatMap((parcel) => parcel.batch.records);
-  return { ...batch, records, bytes: parcels.reduce((sum, parcel) => sum + parcel.batch.bytes, 0) };
-}
-
 /** Answers the parcels of a batch; those that are too large together go back to the queue, each for its own batch. */
 function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | undefined, queue: Parcel[]): void {
   const reason = outcome === undefined ? 'UNKNOWN_SERVER_ERROR' : nameOfCode(outcome.errorCode);
-  const isTooLargeTogether = parcels.length > 1 && tooLarge.has(reason);
+  const isTooLargeTogether = parcels.length > 1 && tooLarge.includes(reason);
   let offset = outcome?.baseOffset ?? 0n;
   for (const parcel of parcels) {
     const { batch, answer, refuse } = parcel;
@@ -203,7 +190,7 @@ function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | 
   }
 }
 
-/** The library's Produce request takes messages and encodes them anew; this one takes batches. */
+/** The batches of the library's Produce request have one producer; these may have several. */
 function createProduceRequest(
   transactionalId: string | undefined,
   timeoutMs: number,

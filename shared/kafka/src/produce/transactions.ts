@@ -17,11 +17,6 @@ const HELD_MS_MAX = 24 * 3_600_000;
 const EPOCH_MAX = 32_766;
 const SEQUENCE_MODULUS = 2 ** 31;
 
-const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
-/** No transaction of the holder is open: none was begun, its commit was accepted, or the broker has forgotten the id. */
-const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
-const concurrent: ReadonlySet<string> = new Set(['CONCURRENT_TRANSACTIONS']);
-
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish. A
  * single record batch for an own partition is stored without a transaction, and so is all that `append` gets.
@@ -216,7 +211,8 @@ export class Transactor implements FencedPublisher {
       try {
         await broker.call(endTxnV3.api, attempt, transactionalId, id, epoch, isCommit);
       } catch (error) {
-        if (isCommit || !isRefused(error, nothingToAbort)) throw error;
+        // Nothing is to be aborted where none was begun, its commit was accepted, or the broker has forgotten the id.
+        if (isCommit || !isRefused(error, 'INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING')) throw error;
       }
     });
   }
@@ -255,10 +251,12 @@ export class Transactor implements FencedPublisher {
     const attempt = async () => {
       const broker = await cluster.coordinatorOf('TRANSACTION', transactionalId, deadline);
       const once = () => ask(broker, deadline.half());
-      return retryUntil(deadline, once, (error) => isRefused(error, concurrent), SOON_MS).catch((error: unknown) => {
-        cluster.forgetCoordinator(transactionalId);
-        throw error;
-      });
+      return retryUntil(deadline, once, (error) => isRefused(error, 'CONCURRENT_TRANSACTIONS'), SOON_MS).catch(
+        (error: unknown) => {
+          cluster.forgetCoordinator(transactionalId);
+          throw error;
+        },
+      );
     };
     return retryUntil(deadline, attempt, isTransient);
   }
@@ -267,7 +265,8 @@ export class Transactor implements FencedPublisher {
     const { transactionalId } = this.#options;
     if (error instanceof RecordTooLarge || error instanceof PublisherFenced) return error;
     const { message } = error as Error;
-    if (isRefused(error instanceof LogUnavailable ? error.cause : error, fenced)) {
+    const refusal = error instanceof LogUnavailable ? error.cause : error;
+    if (isRefused(refusal, 'INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED')) {
       const explained = `${transactionalId} is held by another publisher now: ${message}`;
       this.#fencedBy = new PublisherFenced(explained, { cause: error });
       return this.#fencedBy;
