@@ -55,7 +55,7 @@ const holdBack = async (partition: number) => {
   const transactionalId = `${stage.prefix}held`;
   const { makerEvents } = topicNames(stage.prefix);
   const record = { topic: makerEvents, partition, key: '', value: Buffer.from('{}'), headers: {} };
-  await leaveTransactionOpen([testParts().kafkaBrokers], transactionalId, record, 3);
+  await leaveTransactionOpen([testParts().kafkaBrokers], transactionalId, record);
   return { release: () => stage.log.createFencedPublisher({ transactionalId, timeoutMs: 60_000 }).takeOver() };
 };
 

@@ -8,14 +8,11 @@ import { GroupCommit } from './produce/group-commit.js';
 import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
 import { alterTopic, countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
-import { readLastRecords } from './topics/read-last-records.js';
 import { LATEST, readOffsets } from './topics/read-offsets.js';
-import { readRange } from './topics/read-range.js';
-import { readRecords } from './topics/read-records.js';
+import { readLastRecords, readRange, readRecords } from './topics/read-partition.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
-const READ_RECORDS_TIMEOUT_MS = 2_000;
 /** Publishers share their connections. */
 const PUBLISHING_CLUSTERS = 4;
 
@@ -55,23 +52,26 @@ export function connectLog(options: ConnectOptions): Log {
       return found.map((offset) => (offset < 0n ? undefined : offset));
     },
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
-    readRecords: (place, offsets, { timeoutMs = READ_RECORDS_TIMEOUT_MS } = {}) =>
-      readRecords(reading, place, offsets, timeoutMs),
+    readRecords: (place, offsets) => readRecords(reading, place, offsets),
     readRange: (place, from, to) => readRange(reading, place, from, to),
-    createAppender: (appenderOptions = {}) => {
+    createAppender: ({ lingerMs = 2, timeoutMs = 5_000 } = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
-      const parts = { cluster: open(), transactions: nextPublishing(), transactionalId };
-      const appender = new GroupCommit(parts, appenderOptions);
+      const transactions = nextPublishing();
+      const openTransactor = () => new Transactor(transactions, { transactionalId, timeoutMs });
+      const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs);
       writers.add(appender.close);
       return appender;
     },
     createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {
-      // A process opens and stops many in its life: keep nothing of them.
-      const onStop = () => readers.delete(follower.stop);
-      const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop }, followOptions);
-      readers.add(follower.stop);
-      return follower;
+      const follower = new TopicFollower(new Cluster(options), logger, followOptions);
+      const stop = async () => {
+        await follower.stop();
+        // A process opens and stops many in its life: keep nothing of them.
+        readers.delete(stop);
+      };
+      readers.add(stop);
+      return { ...follower, stop };
     },
     consumePartitions: (consumeOptions) => {
       const park = parkIn(consumeOptions.parkedTopic, log.createAppender());

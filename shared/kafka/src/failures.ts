@@ -30,17 +30,15 @@ export class TopicMismatch extends Error {
   override readonly name = 'TopicMismatch';
 }
 
-/** Wanted records are not stored any more: retention or a person has deleted them. No retry helps. */
-export class RecordsDeleted extends Error {
-  override readonly name = 'RecordsDeleted';
-}
-
 /** Thrown by a handler: the same batch may succeed later. The loop waits and hands the batch over again. */
 export class RetryableError extends Error {
   override readonly name = 'RetryableError';
 }
 
-/** An invariant is broken. A handler that throws it stops the consumer loop, and the process has to exit. */
+/**
+ * An invariant is broken, or wanted records are not stored any more. A handler that throws it stops the consumer loop, and the
+ * process has to exit.
+ */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }

@@ -12,10 +12,7 @@ export interface LogRecord extends TopicPartition {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
-  /**
-   * Milliseconds since the epoch, now if left out. Kept where the topic's time is its writers' (`CreateTime`); records that are
-   * appended together may be 24 days apart.
-   */
+  /** Milliseconds since the epoch, now if left out. Kept where the topic's time is its writers' (`CreateTime`). */
   readonly timestampMs?: number;
 }
 
@@ -42,7 +39,7 @@ export interface TopicSpec {
 export interface TopicOutcome {
   readonly name: string;
   readonly outcome: 'created' | 'existed';
-  /** How a topic that existed differs from its spec. */
+  /** How it differs from its spec. */
   readonly differences: readonly string[];
 }
 
@@ -120,13 +117,13 @@ export interface FollowOptions {
    * offset beyond the end throws nothing: ask for `endOffsets`.
    */
   readonly from: 'beginning' | 'end' | readonly bigint[];
-  /** Fail with RecordsDeleted where wanted records are not stored any more. */
+  /** Fail with FatalError where wanted records are not stored any more. */
   readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
   readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
   /** Called with the next offset to read, also behind control records and gaps. */
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
-  /** The handler threw, or wanted records are gone: nothing is read any more. Default: logged as an error. */
+  /** The handler threw, or wanted records are gone: nothing is read any more. It is logged as an error. */
   readonly onFatal?: (error: Error) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
@@ -139,7 +136,7 @@ export interface Following {
   readonly caughtUp: Promise<void>;
   /** The next offset to read, by partition. */
   positions(): readonly bigint[];
-  /** When the brokers last answered a fetch, by `performance.now()`; -Infinity before the first. */
+  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
   lastPollAtMs(): number;
   stop(): Promise<void>;
 }
@@ -238,13 +235,9 @@ export interface Log {
   readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
   /**
    * The records at these offsets of a partition, by offset; one that is not stored, or cannot be decoded, is left out. A fetch
-   * for each that the ones before have not brought. Throws LogUnavailable after `timeoutMs` (default 2000).
+   * for each that the ones before have not brought. Throws LogUnavailable after two seconds.
    */
-  readRecords(
-    place: TopicPartition,
-    offsets: readonly bigint[],
-    options?: { readonly timeoutMs?: number },
-  ): Promise<ReadonlyMap<bigint, StoredRecord>>;
+  readRecords(place: TopicPartition, offsets: readonly bigint[]): Promise<ReadonlyMap<bigint, StoredRecord>>;
   /**
    * The committed records of a partition from an offset on, or from the first stored one, before another, or before its end at
    * the start. Each piece is at most 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError

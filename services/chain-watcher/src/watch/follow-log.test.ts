@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { encodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type FollowOptions, type Log, partitionOf, RecordsDeleted } from '@makerbook/kafka';
+import { FatalError, type FollowOptions, type Log, partitionOf } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import type { ProjectedPartition } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -106,7 +106,7 @@ test('facts that are not where they belong are left out, as they are by the proj
 test('a log of which the beginning is gone halts the watcher', async () => {
   const fatal = Promise.withResolvers<Error>();
   const followTopic = ({ onFatal }: FollowOptions) => {
-    onFatal?.(new RecordsDeleted('log/1 is stored from offset 3 on, and 0 is wanted'));
+    onFatal?.(new FatalError('log/1 is stored from offset 3 on, and 0 is wanted'));
     return { caughtUp: new Promise(() => undefined), positions: () => [], stop: async () => undefined };
   };
   const log = { followTopic } as unknown as Pick<Log, 'followTopic'>;

@@ -10,14 +10,7 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
-import {
-  type Following,
-  type Log,
-  type Logger,
-  partitionOf,
-  RecordsDeleted,
-  type StoredRecord,
-} from '@makerbook/kafka';
+import { FatalError, type Following, type Log, type Logger, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import type { ProjectedPartition } from '@makerbook/postgres';
 import type { WatchedSet } from './watched-set.js';
 
@@ -106,7 +99,7 @@ export class FollowedLog {
         this.wake();
       },
       onFatal: (error) =>
-        onFatal(error instanceof RecordsDeleted ? new LogContradiction(error.message, { cause: error }) : error),
+        onFatal(error instanceof FatalError ? new LogContradiction(error.message, { cause: error }) : error),
     });
     await this.following.caughtUp;
   }

@@ -23,7 +23,6 @@ const IN_FLIGHT_MAX = 1_000_000;
  * deadline closes the connection and fails all calls on it, so that nothing is sent after its caller got an error.
  */
 export class Broker {
-  readonly id: number;
   readonly address: Address;
   readonly #options: ConnectOptions;
   readonly #onLate: (() => void) | undefined;
@@ -32,8 +31,7 @@ export class Broker {
   #isClosed = false;
 
   /** @param onLate called at intervals while a call is not answered */
-  constructor(id: number, address: Address, options: ConnectOptions, onLate?: () => void) {
-    this.id = id;
+  constructor(address: Address, options: ConnectOptions, onLate?: () => void) {
     this.address = address;
     this.#options = options;
     this.#onLate = onLate;

@@ -2,18 +2,15 @@ import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } f
 import { unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
-import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
+import { type Deadline, deadlineIn, pause, RETRY_PAUSE_MS, retryUntil, within } from './deadline.js';
 import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
-const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 export const NO_NODE = -1;
 
 /** By partition the node id of its leader, NO_NODE where it has none. */
-export type TopicLayout = readonly number[];
-
+type TopicLayout = readonly number[];
 type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
@@ -23,7 +20,7 @@ type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
  */
 export class Cluster {
   readonly #options: ConnectOptions;
-  readonly #seeds: readonly Broker[];
+  readonly #seeds: readonly (readonly [number, Broker])[];
   readonly #brokers = new Map<number, Broker>();
   readonly #layouts = new Map<string, TopicLayout>();
   readonly #asked = new Map<string, Promise<TopicLayout>>();
@@ -33,15 +30,15 @@ export class Cluster {
 
   constructor(options: ConnectOptions) {
     this.#options = options;
-    this.#seeds = options.brokers.map((address) => new Broker(NO_NODE, parseBroker(address), options));
+    this.#seeds = options.brokers.map((address) => [NO_NODE, new Broker(parseBroker(address), options)]);
   }
 
   /** Asks one broker after the other for the brokers and these topics. One that does not answer is asked last next time. */
   async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
-      for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
-        const attempt = deadline.half(ATTEMPT_MS_MIN);
+      for (const [id, candidate] of [...this.#brokers, ...this.#seeds]) {
+        const attempt = deadline.half();
         try {
           const asked = candidate.call(metadataV9.api, attempt, [...topics], false);
           const answer = await asked.catch(asResponse<metadataV9.MetadataResponse>);
@@ -50,9 +47,9 @@ export class Cluster {
         } catch (error) {
           // An attempt that was cut off gives no reason.
           lastError = attempt.passed() ? (lastError ?? error) : error;
-          if (this.#brokers.get(candidate.id) === candidate) {
-            this.#brokers.delete(candidate.id);
-            this.#brokers.set(candidate.id, candidate);
+          if (this.#brokers.get(id) === candidate) {
+            this.#brokers.delete(id);
+            this.#brokers.set(id, candidate);
           }
         }
       }
@@ -62,23 +59,19 @@ export class Cluster {
     throw unavailable(`no broker of ${this.#options.brokers.join(', ')} answered${reason}`, lastError);
   }
 
+  /** Closes the connections of brokers that have left, or come back at another address. */
   #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
-    for (const broker of brokers) this.#learn(broker);
-    const ids = new Set(brokers.map(({ nodeId }) => nodeId));
-    for (const [id, broker] of this.#brokers) {
-      if (ids.has(id)) continue;
-      broker.close();
+    for (const [id, known] of this.#brokers) {
+      const { host, port } = known.address;
+      if (brokers.some((one) => one.nodeId === id && one.host === host && one.port === port)) continue;
+      known.close();
       this.#brokers.delete(id);
     }
-  }
-
-  /** A broker may come back at another address. */
-  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
-    const known = this.#brokers.get(nodeId);
-    if (known?.address.host === host && known.address.port === port) return;
-    known?.close();
-    const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => void this.#lookFor(broker));
-    this.#brokers.set(nodeId, broker);
+    for (const { nodeId, host, port } of brokers) {
+      if (this.#brokers.has(nodeId)) continue;
+      const broker: Broker = new Broker({ host, port }, this.#options, () => void this.#lookFor(broker));
+      this.#brokers.set(nodeId, broker);
+    }
   }
 
   /**
@@ -90,7 +83,7 @@ export class Cluster {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const others = [...this.#brokers.values()].filter((broker) => broker !== late);
-    const asked = others.map(({ address }) => new Broker(NO_NODE, address, this.#options));
+    const asked = others.map(({ address }) => new Broker(address, this.#options));
     const deadline = deadlineIn(LOOK_TIMEOUT_MS);
     const answers = asked.map((broker) => broker.call(metadataV9.api, deadline, [], false));
     const answer = await Promise.any(answers).catch(() => undefined);
@@ -114,7 +107,7 @@ export class Cluster {
       this.#asked.set(topic, asked);
       return within(deadline, asked, late);
     };
-    return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
+    return retryUntil(deadline, find, () => !this.#isClosed);
   }
 
   async #readLayout(topic: string): Promise<TopicLayout> {
@@ -159,11 +152,10 @@ export class Cluster {
     if (known !== undefined) return known;
     const asked = await this.anyBroker(deadline);
     const { api } = findCoordinatorV3;
-    const answer = await asked.call(api, deadline.half(ATTEMPT_MS_MIN), FindCoordinatorKeyTypes[kind], [id]);
-    const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
-    this.#learn(coordinator);
-    this.#coordinators.set(id, coordinator.nodeId);
-    return this.broker(coordinator.nodeId);
+    const answer = await asked.call(api, deadline.half(), FindCoordinatorKeyTypes[kind], [id]);
+    const nodeId = answer.coordinators[0]?.nodeId ?? NO_NODE;
+    this.#coordinators.set(id, nodeId);
+    return this.broker(nodeId);
   }
 
   forgetCoordinator(id: string): void {
@@ -172,7 +164,7 @@ export class Cluster {
 
   close(): void {
     this.#isClosed = true;
-    for (const broker of [...this.#brokers.values(), ...this.#seeds]) broker.close();
+    for (const [, broker] of [...this.#brokers, ...this.#seeds]) broker.close();
     this.#brokers.clear();
   }
 }

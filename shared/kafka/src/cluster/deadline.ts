@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+export const RETRY_PAUSE_MS = 50;
+const ATTEMPT_MS_MIN = 500;
+
 /** A point in time by which something has to be answered, by the monotonic clock. */
 export interface Deadline {
   leftMs(): number;
   passed(): boolean;
   sooner(other: Deadline): Deadline;
-  /** Half of the time left, at least `leastMs`, never later than this deadline: one attempt of several. */
-  half(leastMs: number): Deadline;
+  /** Half of the time left: an attempt at a broker that hangs leaves time for another one. */
+  half(): Deadline;
 }
 
 export function deadlineIn(ms: number): Deadline {
@@ -15,7 +18,7 @@ export function deadlineIn(ms: number): Deadline {
     leftMs: () => Math.max(0, at - performance.now()),
     passed: () => performance.now() >= at,
     sooner: (other) => (other.leftMs() < deadline.leftMs() ? other : deadline),
-    half: (leastMs) => deadline.sooner(deadlineIn(Math.max(leastMs, deadline.leftMs() / 2))),
+    half: () => deadline.sooner(deadlineIn(Math.max(ATTEMPT_MS_MIN, deadline.leftMs() / 2))),
   };
   return deadline;
 }
@@ -39,9 +42,9 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 /** Tries again after a pause while the attempt fails in a way that `isWorthIt`, and the deadline allows it. */
 export async function retryUntil<T>(
   deadline: Deadline,
-  pauseMs: number,
   attempt: () => Promise<T>,
   isWorthIt: (error: unknown) => boolean = () => true,
+  pauseMs = RETRY_PAUSE_MS,
 ): Promise<T> {
   for (;;) {
     try {

@@ -3,15 +3,15 @@ import { type ProtocolError, protocolErrors, protocolErrorsCodesById, type Respo
 export const NO_ERROR = 0;
 
 /** Errors that leave open whether a batch was stored. */
-export const outcomeUnknown: ReadonlySet<string> = new Set([
+export const outcomeUnknown: readonly string[] = [
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
   'KAFKA_STORAGE_ERROR',
   'UNKNOWN_SERVER_ERROR',
-]);
+];
 
 /** A batch is larger than the topic takes. */
-export const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
+export const tooLarge: readonly string[] = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
 
 /** The protocol's name of an error code. */
 export function nameOfCode(code: number): string {
@@ -46,14 +46,14 @@ export function asResponse<R>(error: unknown): R {
   throw error;
 }
 
-export function isRefused(error: unknown, reasons: ReadonlySet<string>): boolean {
-  return error instanceof KafkaRefused && reasons.has(error.reason);
+export function isRefused(error: unknown, ...reasons: readonly string[]): boolean {
+  return error instanceof KafkaRefused && reasons.includes(error.reason);
 }
 
 /** Whether the same request may succeed later: no answer came, or a leader or a coordinator has moved or is not ready. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof KafkaRefused)) return true;
-  return outcomeUnknown.has(error.reason) || protocolErrors[error.reason]?.canRetry === true;
+  return outcomeUnknown.includes(error.reason) || protocolErrors[error.reason]?.canRetry === true;
 }
 
 /** Throws KafkaRefused unless the code is that of success. */

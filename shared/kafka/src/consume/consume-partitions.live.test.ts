@@ -1,8 +1,11 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { until } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
+import { offsetFetchV8 } from '@platformatic/kafka';
+import { Cluster } from '../cluster/cluster.js';
+import { deadlineIn } from '../cluster/deadline.js';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
-import { asRead, makeTopic, openTestLog, readAll, readRecords, recordOf } from '../testing/open-test-log.js';
+import { asRead, makeTopic, openTestLog, quiet, readAll, readRecords, recordOf } from '../testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
 function openStore(topic: string, partitions: number) {
@@ -137,6 +140,28 @@ describe('consuming partitions', () => {
     await until('both stand behind the transaction marker', () => store.positions.every((position) => position === 2n));
     expect(await log.endOffsets(topic)).toEqual([2n, 2n]);
     expect(store.values).toEqual([['a'], ['b']]);
+  });
+
+  test('positions are committed under the name of a group that nobody is a member of', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    consume({ ...openStore(topic, 2).handle, groupId: topic });
+    const cluster = new Cluster({ brokers: testParts().kafkaBrokers.split(','), clientId: 'test', logger: quiet });
+    const groups = [{ groupId: topic, memberEpoch: -1, topics: [{ name: topic, partitionIndexes: [0, 1] }] }];
+    const readCommitted = async () => {
+      const coordinator = await cluster.coordinatorOf('GROUP', topic, deadlineIn(60_000));
+      const answer = await coordinator.call(offsetFetchV8.api, deadlineIn(60_000), groups, false);
+      return answer.groups[0]?.topics[0]?.partitions.map(({ committedOffset }) => committedOffset).join();
+    };
+    try {
+      for (const committed of ['1,0', '2,0']) {
+        await appender.append([recordOf(topic, 0, committed)]);
+        // The first ones who ask make the topic of the groups, which has to be loaded.
+        await until('the positions are committed', async () => (await readCommitted().catch(String)) === committed);
+      }
+    } finally {
+      cluster.close();
+    }
   });
 
   test('a retryable failure keeps the order and skips nothing, while other partitions go on', async () => {

@@ -1,7 +1,8 @@
+import { offsetCommitV8 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
+import { deadlineIn } from '../cluster/deadline.js';
 import { FatalError } from '../failures.js';
 import type { ConsumeOptions, ConsumerHealth, Logger, PartitionConsumer } from '../log.js';
-import { commitOffsets } from './commit-offsets.js';
 import { Fetcher } from './fetch-partitions.js';
 import { OwnedPartition } from './own-partition.js';
 import type { Park } from './park-records.js';
@@ -32,7 +33,6 @@ export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #owned = new Map<number, OwnedPartition<T>>();
   /** By partition: settles when the last assignment has started, or the last revocation has ended. */
   readonly #underWay = new Map<number, Promise<unknown>>();
-  #begunAtMs = Number.NEGATIVE_INFINITY;
   #state: ConsumerHealth['state'] = 'running';
 
   constructor(parts: ConsumerParts, options: ConsumeOptions<T>) {
@@ -52,7 +52,12 @@ export class ConsumerLoop<T> implements PartitionConsumer {
             'the log was truncated or recreated, or the store belongs to another log',
         );
       },
-      onFatal: (error) => this.#fail(error),
+      onFatal: (error) => {
+        if (this.#state !== 'running') return;
+        this.#state = 'failed';
+        void this.stop();
+        options.onFatal(error);
+      },
     });
     this.#committing = setInterval(() => void this.#commit(), COMMIT_INTERVAL_MS);
   }
@@ -61,7 +66,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     if (this.#state !== 'running' || this.#owned.has(partition)) return;
     const owned = new OwnedPartition(partition, this.#options, this.#parts);
     this.#owned.set(partition, owned);
-    const begun = this.#begin(owned, this.#underWay.get(partition)).catch((error: Error) => this.#fail(error));
+    const begun = this.#begin(owned, this.#underWay.get(partition)).catch((error: Error) => this.#fetcher.fail(error));
     this.#underWay.set(partition, begun);
   };
 
@@ -91,7 +96,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     return {
       state: this.#state,
       assigned: [...this.#owned.keys()].sort((one, other) => one - other),
-      lastPollAtMs: isReading ? Math.max(this.#begunAtMs, this.#fetcher.lastPollAtMs()) : performance.now(),
+      lastPollAtMs: isReading ? this.#fetcher.lastPollAtMs() : performance.now(),
       retrying: this.#mapOwned(({ retrying }) => retrying),
     };
   };
@@ -114,26 +119,26 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     await ended;
     await owned.seek();
     if (owned.position === undefined || owned.isRevoked || this.#state !== 'running') return;
-    this.#begunAtMs = performance.now();
     this.#fetcher.start(owned.partition, owned.position);
   }
 
+  /** Commits the positions under the name of the group, for tools that show its lag. Nothing ever reads them here. */
   async #commit(): Promise<void> {
     const { groupId, topic } = this.#options;
-    const positions = this.positions();
-    if (groupId === undefined || positions.size === 0) return;
-    await commitOffsets(this.#parts.offsets, groupId, topic, positions).catch((error: Error) => {
-      this.#parts.logger.debug({ groupId, error: error.message }, 'the offsets for the lag were not committed');
+    const { offsets, logger } = this.#parts;
+    const partitions = Array.from(this.positions(), ([partitionIndex, committedOffset]) => {
+      return { partitionIndex, committedOffset, committedLeaderEpoch: -1 };
     });
-  }
-
-  #fail(error: Error): void {
-    if (this.#state !== 'running') return;
-    this.#state = 'failed';
-    const { topic, onFatal } = this.#options;
-    const { message, stack } = error;
-    this.#parts.logger.error({ topic, error: message, stack }, 'the consumer loop has stopped for good');
-    void this.stop();
-    onFatal(error);
+    if (groupId === undefined || partitions.length === 0) return;
+    const deadline = deadlineIn(COMMIT_INTERVAL_MS);
+    try {
+      const coordinator = await offsets.coordinatorOf('GROUP', groupId, deadline);
+      const topics = [{ name: topic, partitions }];
+      // A group without members has no generation, and knows no member's id.
+      await coordinator.call(offsetCommitV8.api, deadline, groupId, -1, '', null, topics);
+    } catch (error) {
+      offsets.forgetCoordinator(groupId);
+      logger.debug({ groupId, error: (error as Error).message }, 'the offsets for the lag were not committed');
+    }
   }
 }

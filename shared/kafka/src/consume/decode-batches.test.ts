@@ -25,7 +25,13 @@ describe('what a reader takes from a fetched partition', () => {
   test.each([
     ['before the wanted offset', batch({ baseOffset: 0n, values: ['a', 'b', 'c'] }), 2n, [2n], 3n],
     ['that compaction removed', batch({ baseOffset: 0n, values: ['a'], lastOffsetDelta: 9 }), 0n, [0n], 10n],
-    ['of a batch that it emptied', batch({ baseOffset: 3n, values: [], lastOffsetDelta: 4 }), 3n, [], 8n],
+    [
+      'of a batch that it emptied',
+      batch({ baseOffset: 3n, values: [], raw: Buffer.alloc(0), lastOffsetDelta: 4 }),
+      3n,
+      [],
+      8n,
+    ],
     ['of control', marker({ baseOffset: 5n, producerId: 1n, commit: true }), 5n, [], 6n],
   ])('records %s are left out, and the position moves behind them', (_what, bytes, from, offsets, end) => {
     const { records, nextOffset } = decode([bytes], from);
@@ -129,16 +135,14 @@ interface BatchOf {
 function batch({ baseOffset, values = [], producerId = -1n, attributes = 0, lastOffsetDelta, raw, ...given }: BatchOf) {
   const { records = values.map((value, n) => ({ ...recordOf('topic', 0, 'key', value), timestampMs: TIME_MS + n })) } =
     given;
-  const producer = { id: producerId, epoch: 0 };
-  const sent = encodeBatch(
-    { topic: 'topic', partition: 0, records, bytes: 1_000, producer, firstSequence: 0 },
-    false,
-    TIME_MS,
-  );
+  const producer = { id: producerId, epoch: 0, sequence: 0 };
+  const encoded = records.length > 0 ? records : [recordOf('topic', 0, 'any')];
+  const sent = encodeBatch({ topic: 'topic', partition: 0, records: encoded, bytes: 1_000, producer }, undefined);
   const bytes = raw === undefined ? sent : Buffer.concat([sent.subarray(0, 61), raw]);
   bytes.writeBigInt64BE(baseOffset, 0);
   bytes.writeInt32BE(bytes.length - 12, 8);
   bytes.writeInt16BE(attributes, 21);
+  bytes.writeInt32BE(records.length, 57);
   bytes.writeInt32BE(lastOffsetDelta ?? Math.max(0, records.length - 1), 23);
   bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17);
   return bytes;

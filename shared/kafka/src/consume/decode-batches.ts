@@ -15,7 +15,7 @@ export interface FetchedRecord extends StoredRecord {
   readonly unreadable?: string;
 }
 
-interface Decoded {
+export interface Decoded {
   readonly records: readonly FetchedRecord[];
   readonly nextOffset: bigint;
 }

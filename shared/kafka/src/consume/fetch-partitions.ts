@@ -3,7 +3,7 @@ import { deadlineIn, pause } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 import type { Logger } from '../log.js';
-import { decodeBatches, type FetchedRecord } from './decode-batches.js';
+import { type Decoded, decodeBatches, type FetchedRecord } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
 const POLL_MS_MAX = 500;
@@ -15,17 +15,16 @@ const RETRY_PAUSE_MS = 100;
 const AHEAD_BYTES = 64 * 1024;
 
 /** Consecutive records of a partition: each range starts where the one before ended. */
-export interface RecordRange {
-  readonly records: readonly FetchedRecord[];
+export interface RecordRange extends Decoded {
   readonly fromOffset: bigint;
-  readonly nextOffset: bigint;
 }
 
 export interface FetcherOptions {
   readonly cluster: Cluster;
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
-  readonly recordsMax: number;
+  /** Bound on the records of one range. */
+  readonly recordsMax?: number;
   /** Between two polls of a broker. */
   readonly pauseMs?: () => number;
   readonly logger: Logger;
@@ -66,11 +65,9 @@ export class Fetcher {
   }
 
   start(partition: number, from: bigint): void {
-    if (this.#readings.has(partition)) {
-      throw new Error(`partition ${partition} of ${this.#options.topic} is already being read`);
-    }
     const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
     this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
+    this.#lastPollAtMs = performance.now();
     // Those that are started together share the first poll.
     queueMicrotask(() => this.#poll());
   }
@@ -86,6 +83,7 @@ export class Fetcher {
     return this.#readings.get(partition)?.highWatermark;
   }
 
+  /** When a broker last answered a fetch, or a partition was started. */
   lastPollAtMs(): number {
     return this.#lastPollAtMs;
   }
@@ -107,8 +105,7 @@ export class Fetcher {
       const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
       if (this.#polls.has(leader) || ready.length === 0) continue;
       const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
-      const work = leader === NO_NODE ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
-      const poll = work.finally(() => {
+      const poll = this.#pollLeader(leader, ready, waitMs).finally(() => {
         this.#polls.delete(leader);
         this.#poll();
       });
@@ -116,29 +113,15 @@ export class Fetcher {
     }
   }
 
-  async #findLeaders(): Promise<void> {
-    const { cluster, topic, logger } = this.#options;
-    try {
-      const leaders = await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX));
-      const isLed = (partition: number) => (leaders[partition] ?? NO_NODE) !== NO_NODE;
-      if ([...this.#readings.keys()].every(isLed)) return;
-    } catch (error) {
-      if (this.#closing.signal.aborted) return;
-      logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
-    }
-    await this.#forgetLeaders();
-  }
-
-  async #forgetLeaders(): Promise<void> {
-    this.#options.cluster.forgetLayout(this.#options.topic);
-    await pause(RETRY_PAUSE_MS, this.#closing.signal);
-  }
-
   async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
     const { cluster, topic, logger } = this.#options;
     try {
-      const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
+      if (leader === NO_NODE) {
+        for (const { partition } of ready) await cluster.leaderOf(topic, partition, deadline);
+        return;
+      }
+      const partitions = ready.map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
       this.#lastPollAtMs = performance.now();
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
@@ -147,11 +130,12 @@ export class Fetcher {
       const pauseMs = this.#options.pauseMs?.() ?? 0;
       if (pauseMs > 0) await pause(pauseMs, this.#closing.signal);
     } catch (error) {
-      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.#fail(error as Error);
+      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.fail(error as Error);
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
       // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster.
-      await this.#forgetLeaders();
+      cluster.forgetLayout(topic);
+      await pause(RETRY_PAUSE_MS, this.#closing.signal);
     }
   }
 
@@ -169,6 +153,9 @@ export class Fetcher {
       assertAccepted(`fetching ${topic}/${partition}`, errorCode);
       reading.highWatermark = highWatermark;
       if (bytes.length === 0) return;
+      // A response is filled in the order of the request: the others are asked for first in the next one.
+      this.#readings.delete(partition);
+      this.#readings.set(partition, reading);
       const { records, nextOffset } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
       if (nextOffset === fetchFrom) {
         throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
@@ -187,7 +174,7 @@ export class Fetcher {
   }
 
   async #handleAhead(reading: Reading): Promise<void> {
-    const { recordsMax, handle } = this.#options;
+    const { recordsMax = Number.POSITIVE_INFINITY, handle } = this.#options;
     const { partition } = reading;
     try {
       while (reading.handFrom !== reading.fetchFrom && this.#readings.get(partition) === reading) {
@@ -203,21 +190,18 @@ export class Fetcher {
         await handle(partition, { records, fromOffset, nextOffset });
       }
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     } finally {
       reading.handling = undefined;
     }
   }
 
-  #fail(error: Error): void {
+  /** Reads nothing any more. */
+  fail(error: Error): void {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
-    this.#options.onFatal(error);
+    const { topic, logger, onFatal } = this.#options;
+    logger.error({ topic, error: error.message, stack: error.stack }, 'reading a topic has stopped for good');
+    onFatal(error);
   }
-}
-
-/** A response is filled in the order of the request: each poll begins with another partition. */
-function rotate<T>(items: readonly T[]): readonly T[] {
-  const first = Math.floor(Math.random() * items.length);
-  return [...items.slice(first), ...items.slice(0, first)];
 }

@@ -1,24 +1,18 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { pause } from '../cluster/deadline.js';
-import { RecordsDeleted } from '../failures.js';
+import { FatalError } from '../failures.js';
 import type { Following, FollowOptions, Logger } from '../log.js';
 import { EARLIEST, LATEST, readOffsets } from '../topics/read-offsets.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
-const RECORDS_MAX = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
-
-export interface FollowerParts {
-  readonly cluster: Cluster;
-  readonly logger: Logger;
-  readonly onStop: () => void;
-}
 
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
 export class TopicFollower implements Following {
   readonly #options: FollowOptions;
-  readonly #parts: FollowerParts;
+  readonly #cluster: Cluster;
+  readonly #logger: Logger;
   readonly #fetcher: Fetcher;
   readonly #stopping = new AbortController();
   readonly #beginning: Promise<void>;
@@ -28,22 +22,19 @@ export class TopicFollower implements Following {
   readonly #caughtUp = Promise.withResolvers<void>();
   readonly caughtUp = this.#caughtUp.promise;
 
-  constructor(parts: FollowerParts, options: FollowOptions) {
-    this.#parts = parts;
+  constructor(cluster: Cluster, logger: Logger, options: FollowOptions) {
+    this.#cluster = cluster;
+    this.#logger = logger;
     this.#options = options;
     this.#fetcher = new Fetcher({
-      cluster: parts.cluster,
+      cluster,
       topic: options.topic,
-      logger: parts.logger,
+      logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
-      recordsMax: RECORDS_MAX,
       pauseMs: () => (this.#ends === undefined && this.#positions.length > 0 ? (options.pauseMs ?? 0) : 0),
       handle: (partition, range) => this.#handle(partition, range),
-      onOutOfRange: async (partition, offset) => {
-        const first = await readOffsets(parts.cluster, options.topic, EARLIEST, ASK_TIMEOUT_MS);
-        return this.#nextStored(partition, offset, first[partition] ?? 0n);
-      },
-      onFatal: (error) => this.#fail(error),
+      onOutOfRange: (partition, offset) => this.#nextStored(partition, offset),
+      onFatal: (error) => options.onFatal?.(error),
     });
     this.#beginning = this.#begin();
   }
@@ -56,50 +47,33 @@ export class TopicFollower implements Following {
     this.#stopping.abort();
     await this.#fetcher.close();
     await this.#beginning;
-    this.#parts.onStop();
   };
 
   async #begin(): Promise<void> {
-    const { topic } = this.#options;
-    const { cluster, logger } = this.#parts;
+    const { topic, from } = this.#options;
     const { signal } = this.#stopping;
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        const first = await readOffsets(cluster, topic, EARLIEST, ASK_TIMEOUT_MS);
-        const ends = await readOffsets(cluster, topic, LATEST, ASK_TIMEOUT_MS);
-        if (tries > 0) logger.info({ topic }, 'the topic can be read now');
-        return this.#start(first, ends);
+        const ends = await readOffsets(this.#cluster, topic, LATEST, ASK_TIMEOUT_MS);
+        if (tries > 0) this.#logger.info({ topic }, 'the topic can be read now');
+        const wanted = from === 'end' ? ends : from;
+        this.#ends = ends;
+        this.#positions = ends.map((_, partition) => (wanted === 'beginning' ? 0n : (wanted[partition] ?? 0n)));
+        for (const [partition, offset] of this.#positions.entries()) this.#fetcher.start(partition, offset);
+        return this.#checkCaughtUp();
       } catch (error) {
         const reason = (error as Error).message;
-        if (tries === 0 && !signal.aborted) logger.warn({ topic, error: reason }, 'a topic cannot be read yet');
+        if (tries === 0 && !signal.aborted) this.#logger.warn({ topic, error: reason }, 'a topic cannot be read yet');
       }
       await pause(RETRY_PAUSE_MS, signal);
     }
-  }
-
-  #start(first: readonly bigint[], ends: readonly bigint[]): void {
-    const { from } = this.#options;
-    const wanted = from === 'beginning' ? first : from === 'end' ? ends : from;
-    try {
-      this.#positions = first.map((stored, partition) => {
-        const offset = wanted[partition] ?? stored;
-        return offset < stored ? this.#nextStored(partition, offset, stored) : offset;
-      });
-    } catch (error) {
-      return this.#fail(error as Error);
-    }
-    this.#ends = ends;
-    if (!this.#stopping.signal.aborted) {
-      for (const [partition, offset] of this.#positions.entries()) this.#fetcher.start(partition, offset);
-    }
-    this.#checkCaughtUp();
   }
 
   async #handle(partition: number, { records, nextOffset }: RecordRange): Promise<void> {
     const { topic, onRecords, onPosition } = this.#options;
     const readable = records.filter(({ offset, unreadable: reason }) => {
       if (reason === undefined) return true;
-      this.#parts.logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
+      this.#logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
       return false;
     });
     if (readable.length > 0) await onRecords(partition, readable);
@@ -108,16 +82,14 @@ export class TopicFollower implements Following {
     this.#checkCaughtUp();
   }
 
-  /** The offset to go on from where one is wanted that the log does not hold (any more). Throws RecordsDeleted. */
-  #nextStored(partition: number, wanted: bigint, first: bigint): bigint {
+  /** The offset to go on from where one is wanted that the log does not hold (any more). Throws FatalError. */
+  async #nextStored(partition: number, wanted: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
+    const first = (await readOffsets(this.#cluster, topic, EARLIEST, ASK_TIMEOUT_MS))[partition] ?? 0n;
     if (isGapless && first > wanted) {
-      throw new RecordsDeleted(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
+      throw new FatalError(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
     }
-    this.#parts.logger.warn(
-      { topic, partition, offset: wanted, first },
-      'an offset is not stored: skipping to the first',
-    );
+    this.#logger.warn({ topic, partition, offset: wanted, first }, 'an offset is not stored: skipping to the first');
     return first;
   }
 
@@ -126,11 +98,5 @@ export class TopicFollower implements Following {
       this.#ends = undefined;
       this.#caughtUp.resolve();
     }
-  }
-
-  #fail(error: Error): void {
-    const { topic, onFatal } = this.#options;
-    this.#parts.logger.error({ topic, error: error.message, stack: error.stack }, 'following a topic has stopped');
-    onFatal?.(error);
   }
 }

@@ -52,10 +52,7 @@ export class OwnedPartition<T> {
   /** Hands the records over, and moves the position. If the partition is revoked first, its next owner does. */
   async handle({ records, fromOffset, nextOffset }: RecordRange): Promise<void> {
     const { partition } = this;
-    const { topic, decode, handleBatch } = this.#options;
-    if (this.position !== fromOffset) {
-      throw new FatalError(`${topic}/${partition} was read from ${fromOffset}, not from ${this.position}`);
-    }
+    const { decode, handleBatch } = this.#options;
     const readable: T[] = [];
     for (const record of records) {
       try {

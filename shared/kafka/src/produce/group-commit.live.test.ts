@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { RecordTooLarge } from '../failures.js';
 import { makeTopic, openTestLog, readAll, recordOf } from '../testing/open-test-log.js';
-import type { GroupCommit } from './group-commit.js';
 
 const log = openTestLog();
 afterAll(() => log.close());
@@ -24,31 +23,6 @@ describe('appending', () => {
     expect(seen[0]).toEqual(
       calls.filter((_, call) => call % 2 === 0).flatMap((records) => records.map(({ key }) => key)),
     );
-  });
-
-  test('concurrent calls share requests and batches', async () => {
-    const topic = await makeTopic(log, 4);
-    const appender = log.createAppender();
-    await Promise.all(
-      Array.from({ length: 200 }, (_, call) => appender.append([recordOf(topic, call % 4, `${call}`)])),
-    );
-    const { requests, batches } = (appender as GroupCommit).counts;
-    expect(requests).toBeLessThanOrEqual(5);
-    expect(batches).toBeLessThanOrEqual(4 * requests);
-  });
-
-  test('a batch never grows beyond its bound, and one call is never cut in two', async () => {
-    const topic = await makeTopic(log, 1);
-    const appender = log.createAppender();
-    const call = (name: string) =>
-      appender.append([0, 1, 2].map((n) => recordOf(topic, 0, `${name}${n}`, 'x'.repeat(80_000))));
-    // A broker may refuse the first batch of a topic that it has just been told of, and take it again.
-    await appender.append([recordOf(topic, 0, 'first')]);
-    const before = (appender as GroupCommit).counts.batches;
-    await Promise.all(['a', 'b', 'c', 'd'].map(call));
-    expect((appender as GroupCommit).counts.batches - before).toBe(4);
-    const tooLarge = recordOf(topic, 0, 'k', 'x'.repeat(450_000));
-    await expect(appender.append([tooLarge])).rejects.toBeInstanceOf(RecordTooLarge);
   });
 
   test('what the broker itself finds too large is refused alone, and the calls beside it are stored', async () => {

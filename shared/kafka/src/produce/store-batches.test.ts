@@ -3,14 +3,16 @@ import { until } from '@makerbook/parts';
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn } from '../cluster/deadline.js';
-import { LogUnavailable } from '../failures.js';
-import { NO_PRODUCER, type RecordBatch } from './encode-batch.js';
+import { LogUnavailable, RecordTooLarge } from '../failures.js';
+import { recordOf } from '../testing/open-test-log.js';
+import type { RecordBatch } from './encode-batch.js';
 import { GroupCommit } from './group-commit.js';
 import { BatchStore } from './store-batches.js';
+import type { Transactor } from './transactions.js';
 
 const batchOf = (key: string) => {
   const record = { topic: 't', partition: 0, key, value: Buffer.from(key), headers: {} };
-  return { topic: 't', partition: 0, records: [record], bytes: 100, ...NO_PRODUCER };
+  return { topic: 't', partition: 0, records: [record], bytes: 100 };
 };
 
 test('a batch whose caller was told that it was not sent is never sent, though by the clock its time is not over', async () => {
@@ -41,10 +43,56 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
 });
 
+/** An appender to a broker that stores all, and the keys of each batch of each request that the broker has got. */
+function openAppender() {
+  const requests: (readonly string[])[][] = [];
+  const call = async (...[, , , , batches]: readonly [unknown, Deadline, unknown, number, readonly RecordBatch[]]) => {
+    requests.push(batches.map(({ records }) => records.map(({ key }) => key)));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const stored = batches.map(({ partition }) => ({ index: partition, errorCode: 0, baseOffset: 0n }));
+    return { responses: [{ name: 't', partitionResponses: stored }] };
+  };
+  const broker = { call };
+  const store = new BatchStore({ leaderOf: async () => broker } as unknown as Cluster);
+  return { requests, store, appender: new GroupCommit(store, noTransactor, 60_000) };
+}
+const noTransactor = () => ({}) as Transactor;
+
+test('calls that come while a request is in flight share the next one, and those for one partition a batch', async () => {
+  const { requests, appender } = openAppender();
+  const first = appender.append([recordOf('t', 0, 'first')]);
+  await until(() => requests.length === 1);
+  const keys = Array.from({ length: 200 }, (_, n) => `${n}`);
+  await Promise.all([first, ...keys.map((key, n) => appender.append([recordOf('t', n % 4, key)]))]);
+  const ofPartition = (partition: number) => keys.filter((_, n) => n % 4 === partition);
+  expect(requests).toEqual([[['first']], [0, 1, 2, 3].map(ofPartition)]);
+});
+
+test('batches of several producers share a request, and none is joined with another', async () => {
+  const { requests, store } = openAppender();
+  const batches = Array.from({ length: 12 }, (_, n) => {
+    return { ...batchOf(`${n}`), partition: n % 6, producer: { id: BigInt(n), epoch: 0, sequence: 0 } };
+  });
+  await Promise.all(batches.map((batch) => store.store(batch, deadlineIn(60_000))));
+  const keys = batches.map((_, n) => [`${n}`]);
+  expect(requests).toEqual([keys.slice(0, 6), keys.slice(6)]);
+});
+
+test('a batch never grows beyond its bound, and one call is never cut in two', async () => {
+  const { requests, appender } = openAppender();
+  const names = ['a', 'b', 'c', 'd'];
+  const keysOf = (name: string) => [0, 1, 2].map((n) => `${name}${n}`);
+  const call = (name: string) => appender.append(keysOf(name).map((key) => recordOf('t', 0, key, 'x'.repeat(80_000))));
+  await Promise.all(names.map(call));
+  expect(requests).toEqual(names.map((name) => [keysOf(name)]));
+  const tooLarge = recordOf('t', 0, 'k', 'x'.repeat(450_000));
+  await expect(appender.append([tooLarge])).rejects.toBeInstanceOf(RecordTooLarge);
+});
+
 test('64 MiB wait for Kafka and no more, and what has failed makes room again', async () => {
   const noLeader = () => Promise.reject(new LogUnavailable('no leader', { mayHaveBeenAppended: false }));
   const cluster = { leaderOf: noLeader, forgetLayout: () => undefined } as unknown as Cluster;
-  const appender = new GroupCommit({ cluster, transactions: cluster, transactionalId: 't' }, { timeoutMs: 300 });
+  const appender = new GroupCommit(new BatchStore(cluster), noTransactor, 300);
   const record = { topic: 't', partition: 0, key: '', value: Buffer.alloc(800_000), headers: {} };
   const countRefused = async () => {
     const calls = await Promise.allSettled(Array.from({ length: 90 }, () => appender.append([record])));

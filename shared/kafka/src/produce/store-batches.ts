@@ -21,8 +21,6 @@ import { encodeBatch, type RecordBatch } from './encode-batch.js';
 export const BATCH_BYTES_MAX = 900_000;
 /** A request takes no further batch from here on. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
-const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 
 /** The records of one call, from an attempt to store them until its outcome is known. */
 interface Parcel {
@@ -63,7 +61,6 @@ export class BatchStore {
   readonly #options: StoreOptions;
   readonly #queues = new Map<Broker, Parcel[]>();
   #sentAtMs = Number.NEGATIVE_INFINITY;
-  readonly counts = { requests: 0, batches: 0 };
 
   constructor(cluster: Cluster, options: StoreOptions = {}) {
     this.#cluster = cluster;
@@ -80,35 +77,27 @@ export class BatchStore {
     const attempt = async () => {
       try {
         const leader = await this.#cluster.leaderOf(topic, partition, deadline);
-        // Half of the time left, so that a broker that hangs leaves time for another try.
-        return await this.#offer(leader, batch, deadline.half(ATTEMPT_MS_MIN));
+        return await this.#offer(leader, batch, deadline.half());
       } catch (error) {
         const isOpen = error instanceof LogUnavailable && error.mayHaveBeenAppended;
-        mayBeStored ||= isOpen || isRefused(error, outcomeUnknown);
+        mayBeStored ||= isOpen || isRefused(error, ...outcomeUnknown);
         this.#cluster.forgetLayout(topic);
         throw error;
       }
     };
     try {
-      return await retryUntil(deadline, RETRY_PAUSE_MS, attempt, isTransient);
+      return await retryUntil(deadline, attempt, isTransient);
     } catch (error) {
       const { message } = error as Error;
-      if (isRefused(error, tooLarge)) throw new RecordTooLarge(`${message}, too large`);
+      if (isRefused(error, ...tooLarge)) throw new RecordTooLarge(`${message}, too large`);
       throw new LogUnavailable(message, { mayHaveBeenAppended: mayBeStored, cause: error });
     }
   }
 
   #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
     const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
-    const parcel: Parcel = {
-      batch,
-      deadline,
-      answer,
-      refuse,
-      isAlone: batch.producer.id >= 0n,
-      isSent: false,
-      isGivenUp: false,
-    };
+    const isAlone = batch.producer !== undefined;
+    const parcel: Parcel = { batch, deadline, answer, refuse, isAlone, isSent: false, isGivenUp: false };
     const queue = this.#queues.get(broker);
     if (queue === undefined) void this.#serve(broker, [parcel]);
     else queue.push(parcel);
@@ -134,14 +123,13 @@ export class BatchStore {
   }
 
   async #send(broker: Broker, batches: readonly Parcels[], queue: Parcel[]): Promise<void> {
-    this.counts.requests += 1;
-    this.counts.batches += batches.length;
     const parcels = batches.flat();
     for (const parcel of parcels) parcel.isSent = true;
     const soonest = parcels.map(({ deadline }) => deadline).reduce((one, other) => one.sooner(other));
     const timeoutMs = Math.max(1, Math.floor(soonest.leftMs()));
+    const joined = batches.map((sent) => ({ ...sent[0].batch, records: sent.flatMap(({ batch }) => batch.records) }));
     try {
-      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, batches.map(join));
+      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, joined);
       const { responses } = await asked.catch(asResponse<produceV9.ProduceResponse>);
       for (const sent of batches) {
         const { topic, partition } = sent[0].batch;
@@ -188,17 +176,10 @@ function takeBatch(first: Parcel, others: readonly Parcel[]): Parcels {
   return [first, ...(behind < 0 ? others : others.slice(0, behind))];
 }
 
-function join(parcels: Parcels): RecordBatch {
-  const [{ batch }, ...others] = parcels;
-  if (others.length === 0) return batch;
-  const records = parcels.flatMap((parcel) => parcel.batch.records);
-  return { ...batch, records, bytes: parcels.reduce((sum, parcel) => sum + parcel.batch.bytes, 0) };
-}
-
 /** Answers the parcels of a batch; those that are too large together go back to the queue, each for its own batch. */
 function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | undefined, queue: Parcel[]): void {
   const reason = outcome === undefined ? 'UNKNOWN_SERVER_ERROR' : nameOfCode(outcome.errorCode);
-  const isTooLargeTogether = parcels.length > 1 && tooLarge.has(reason);
+  const isTooLargeTogether = parcels.length > 1 && tooLarge.includes(reason);
   let offset = outcome?.baseOffset ?? 0n;
   for (const parcel of parcels) {
     const { batch, answer, refuse } = parcel;
@@ -209,15 +190,12 @@ function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | 
   }
 }
 
-/** The library's Produce request takes messages and encodes them anew; this one takes batches. */
+/** The batches of the library's Produce request have one producer; these may have several. */
 function createProduceRequest(
   transactionalId: string | undefined,
   timeoutMs: number,
   batches: readonly RecordBatch[],
 ): Writer {
-  const isTransactional = transactionalId !== undefined;
-  // The wall clock stamps the records, as in every Kafka client; nothing here decides by it.
-  const nowMs = Date.now();
   const byTopic = [...Map.groupBy(batches, ({ topic }) => topic)];
   return Writer.create()
     .appendString(transactionalId)
@@ -225,7 +203,7 @@ function createProduceRequest(
     .appendInt32(timeoutMs)
     .appendArray(byTopic, (topics, [topic, ofTopic]) => {
       topics.appendString(topic).appendArray(ofTopic, (partitions, batch) => {
-        partitions.appendInt32(batch.partition).appendBytes(encodeBatch(batch, isTransactional, nowMs));
+        partitions.appendInt32(batch.partition).appendBytes(encodeBatch(batch, transactionalId));
       });
     })
     .appendTaggedFields();

@@ -5,28 +5,17 @@ import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
-import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encode-batch.js';
-import { BatchStore, placeOf } from './store-batches.js';
+import { bytesOf, type ProducerId, type RecordBatch } from './encode-batch.js';
+import { BATCH_BYTES_MAX, BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
-const LATER_MS = 50;
-const ATTEMPT_MS_MIN = 500;
+/** The broker aborts a transaction that is open for so long, or for `timeoutMs` where that is longer. */
 const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
-/** Bound on one record batch; a transaction has none. */
-const BATCH_BYTES_MAX = 600_000;
 /** A coordinator forgets an id, and with it whom to fence, after a week without a request; batches do not ask it. */
 const HELD_MS_MAX = 24 * 3_600_000;
 /** The last epoch of a producer id. Nothing is published under it: the producer id that follows would not fence it. */
 const EPOCH_MAX = 32_766;
 const SEQUENCE_MODULUS = 2 ** 31;
-
-const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
-/** No transaction of the holder is open: none was begun, its commit was accepted, or the broker has forgotten the id. */
-const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
-const concurrent: ReadonlySet<string> = new Set(['CONCURRENT_TRANSACTIONS']);
-
-/** The broker aborts a transaction that is open for `transactionTimeoutMs`: 10000 or `timeoutMs`, whichever is longer. */
-type Options = FencedPublisherOptions & { readonly transactionTimeoutMs?: number };
 
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish. A
@@ -48,7 +37,7 @@ type Options = FencedPublisherOptions & { readonly transactionTimeoutMs?: number
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
-  readonly #options: Required<Options>;
+  readonly #options: Required<FencedPublisherOptions>;
   readonly #transactional: BatchStore;
   readonly #batches: BatchStore;
   #held: ProducerId | undefined;
@@ -67,11 +56,9 @@ export class Transactor implements FencedPublisher {
   #isClosed = false;
 
   /** @param batches stores what is in no transaction: batches of several publishers share its requests */
-  constructor(cluster: Cluster, options: Options, batches = new BatchStore(cluster)) {
+  constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
-    const { timeoutMs = 5_000 } = options;
-    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
-    this.#options = { timeoutMs, transactionTimeoutMs, ownPartitions: [], ...options };
+    this.#options = { timeoutMs: 5_000, ownPartitions: [], ...options };
     this.#transactional = new BatchStore(cluster, { transactionalId: options.transactionalId });
     this.#batches = batches;
   }
@@ -174,8 +161,9 @@ export class Transactor implements FencedPublisher {
    * be it a successor. It is left out where the last such request had no answer.
    */
   async #takeId(deadline: Deadline): Promise<ProducerId> {
-    const { transactionalId, transactionTimeoutMs } = this.#options;
-    const { id, epoch } = this.#held ?? NO_PRODUCER.producer;
+    const { transactionalId, timeoutMs } = this.#options;
+    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
+    const { id, epoch } = this.#held ?? { id: -1n, epoch: -1 };
     if (this.#held !== undefined && !this.#isEpochUncertain) await this.#end(this.#held, false, deadline);
     return this.#atCoordinator(deadline, async (broker, attempt) => {
       try {
@@ -223,7 +211,8 @@ export class Transactor implements FencedPublisher {
       try {
         await broker.call(endTxnV3.api, attempt, transactionalId, id, epoch, isCommit);
       } catch (error) {
-        if (isCommit || !isRefused(error, nothingToAbort)) throw error;
+        // Nothing is to be aborted where none was begun, its commit was accepted, or the broker has forgotten the id.
+        if (isCommit || !isRefused(error, 'INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING')) throw error;
       }
     });
   }
@@ -241,10 +230,11 @@ export class Transactor implements FencedPublisher {
       Array.from(byPlace, async ([place, ofPlace]) => {
         const [{ topic, partition }] = ofPlace as [LogRecord];
         for (const chunk of cut(ofPlace)) {
-          const firstSequence = this.#sequences.get(place) ?? 0;
-          const first = await store.store({ topic, partition, ...chunk, producer, firstSequence }, deadline);
+          const sequence = this.#sequences.get(place) ?? 0;
+          const batch = { topic, partition, ...chunk, producer: { ...producer, sequence } };
+          const first = await store.store(batch, deadline);
           for (const [n, record] of chunk.records.entries()) at.set(record, { partition, offset: first + BigInt(n) });
-          this.#sequences.set(place, (firstSequence + chunk.records.length) % SEQUENCE_MODULUS);
+          this.#sequences.set(place, (sequence + chunk.records.length) % SEQUENCE_MODULUS);
         }
       }),
     );
@@ -260,21 +250,23 @@ export class Transactor implements FencedPublisher {
     const { transactionalId } = this.#options;
     const attempt = async () => {
       const broker = await cluster.coordinatorOf('TRANSACTION', transactionalId, deadline);
-      // Half of the time left, so that a broker that hangs leaves time for another try.
-      const once = () => ask(broker, deadline.half(ATTEMPT_MS_MIN));
-      return retryUntil(deadline, SOON_MS, once, (error) => isRefused(error, concurrent)).catch((error: unknown) => {
-        cluster.forgetCoordinator(transactionalId);
-        throw error;
-      });
+      const once = () => ask(broker, deadline.half());
+      return retryUntil(deadline, once, (error) => isRefused(error, 'CONCURRENT_TRANSACTIONS'), SOON_MS).catch(
+        (error: unknown) => {
+          cluster.forgetCoordinator(transactionalId);
+          throw error;
+        },
+      );
     };
-    return retryUntil(deadline, LATER_MS, attempt, isTransient);
+    return retryUntil(deadline, attempt, isTransient);
   }
 
   #translate(error: unknown): Error {
     const { transactionalId } = this.#options;
     if (error instanceof RecordTooLarge || error instanceof PublisherFenced) return error;
     const { message } = error as Error;
-    if (isRefused(error instanceof LogUnavailable ? error.cause : error, fenced)) {
+    const refusal = error instanceof LogUnavailable ? error.cause : error;
+    if (isRefused(refusal, 'INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED')) {
       const explained = `${transactionalId} is held by another publisher now: ${message}`;
       this.#fencedBy = new PublisherFenced(explained, { cause: error });
       return this.#fencedBy;

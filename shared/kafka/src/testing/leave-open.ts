@@ -1,45 +1,40 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger } from '@makerbook/telemetry';
+import { addPartitionsToTxnV3, initProducerIdV4 } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
-import { unavailable } from '../failures.js';
+import { deadlineIn, retryUntil } from '../cluster/deadline.js';
 import type { LogRecord } from '../log.js';
-import { Transactor } from '../produce/transactions.js';
+import { bytesOf } from '../produce/encode-batch.js';
+import { BatchStore } from '../produce/store-batches.js';
 
-const TIMEOUT_MS = 3_000;
-const PAUSE_MS = 50;
+const TIMEOUT_MS = 60_000;
 const TRANSACTION_TIMEOUT_MS = 600_000;
-
-/** The real one, except that the leaders of one partition number are looked for until there is no time left. */
-class HalfCluster extends Cluster {
-  missing = -1;
-
-  override async leaderOf(...[topic, partition, deadline]: Parameters<Cluster['leaderOf']>) {
-    if (partition !== this.missing) return super.leaderOf(topic, partition, deadline);
-    while (!deadline.passed()) await pause(PAUSE_MS);
-    throw unavailable('no leader');
-  }
-}
 
 /**
  * For tests: stores a record in a transaction that nobody ends, as a writer does that is killed in the middle of it. Whoever
  * takes the id over aborts it.
- * @param partitions of the topic, more than one
  */
 export async function leaveTransactionOpen(
   brokers: readonly string[],
   transactionalId: string,
   record: LogRecord,
-  partitions: number,
 ): Promise<void> {
-  const cluster = new HalfCluster({ brokers, clientId: 'leaves-open', logger: silentLogger });
-  cluster.missing = (record.partition + 1) % partitions;
-  const options = { transactionalId, timeoutMs: TIMEOUT_MS, transactionTimeoutMs: TRANSACTION_TIMEOUT_MS };
+  const cluster = new Cluster({ brokers, clientId: 'leaves-open', logger: silentLogger });
+  const { topic, partition } = record;
+  const deadline = deadlineIn(TIMEOUT_MS);
   try {
-    await new Transactor(cluster, options).publish([record, { ...record, partition: cluster.missing }]);
-  } catch {
-    return;
+    const { producerId, producerEpoch } = await retryUntil(deadline, async () => {
+      const coordinator = await cluster.coordinatorOf('TRANSACTION', transactionalId, deadline);
+      const { api } = initProducerIdV4;
+      const taken = await coordinator.call(api, deadline, transactionalId, TRANSACTION_TIMEOUT_MS, -1n, -1);
+      const topics = [{ name: topic, partitions: [partition] }];
+      const transaction = { transactionalId, ...taken, verifyOnly: false, topics };
+      await coordinator.call(addPartitionsToTxnV3.api, deadline, [transaction]);
+      return taken;
+    });
+    const producer = { id: producerId, epoch: producerEpoch, sequence: 0 };
+    const batch = { topic, partition, records: [record], bytes: bytesOf(record), producer };
+    await new BatchStore(cluster, { transactionalId }).store(batch, deadline);
   } finally {
     cluster.close();
   }
-  throw new Error('the transaction was not left open');
 }

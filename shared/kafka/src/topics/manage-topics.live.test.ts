@@ -25,7 +25,7 @@ describe('topics', () => {
     ]);
     await expect(wrong).rejects.toBeInstanceOf(TopicMismatch);
     await expect(wrong).rejects.toThrow(
-      `topic ${name}-none is missing; topic ${name} has 3 partitions, expected 48 (PARTITIONS)`,
+      `topic ${name} has 3 partitions, expected 48 (PARTITIONS); topic ${name}-none is missing`,
     );
   });
 

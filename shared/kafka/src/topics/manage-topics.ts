@@ -6,14 +6,14 @@ import {
   incrementalAlterConfigsV1,
   type metadataV9,
 } from '@platformatic/kafka';
+import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { asResponse, assertAccepted, isTransient, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { asResponse, isTransient, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
 
 const TIMEOUT_MS = 15_000;
-const RETRY_PAUSE_MS = 50;
 const REPLICAS_FOR_TWO_IN_SYNC = 3;
 
 /** Settings that promises of the design rest on: a service refuses to start where one differs. */
@@ -33,16 +33,15 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const deadline = deadlineIn(TIMEOUT_MS);
   const before = await findTopics(cluster, specs, deadline);
   const missing = specs.filter(({ name }) => !before.has(name));
-  const created = missing.length === 0 ? new Set<string>() : await create(cluster, missing, deadline);
-  const found = await retryUntil(deadline, RETRY_PAUSE_MS, async () => {
+  if (missing.length > 0) await create(cluster, missing, deadline);
+  const found = await retryUntil(deadline, async () => {
     const seen = await findTopics(cluster, specs, deadline);
     if (seen.size < specs.length) throw unavailable('topics were created but are not seen yet');
     return seen;
   });
   const differences = await compare(cluster, specs, found, deadline);
-  return specs.map(({ name }, index) => {
-    if (created.has(name)) return { name, outcome: 'created', differences: [] };
-    return { name, outcome: 'existed', differences: differences[index] ?? [] };
+  return specs.map(({ name }) => {
+    return { name, outcome: before.has(name) ? 'existed' : 'created', differences: differences.get(name) ?? [] };
   });
 }
 
@@ -50,11 +49,10 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
 export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const found = await findTopics(cluster, specs, deadline);
-  const missing = specs.filter(({ name }) => !found.has(name)).map(({ name }) => `topic ${name} is missing`);
-  const existing = specs.filter(({ name }) => found.has(name));
-  const differences = await compare(cluster, existing, found, deadline, (setting) => settingsReliedOn.has(setting));
-  const differing = existing.flatMap(({ name }, index) => differences[index]?.map((one) => `topic ${name} has ${one}`));
-  const problems = [...missing, ...differing];
+  const differences = await compare(cluster, specs, found, deadline, (setting) => settingsReliedOn.has(setting));
+  const problems = specs.flatMap(
+    ({ name }) => differences.get(name)?.map((one) => `topic ${name} has ${one}`) ?? [`topic ${name} is missing`],
+  );
   if (problems.length === 0) return;
   throw new TopicMismatch(
     `${problems.join('; ')}. Create missing topics with \`node services/operator/dist/main.js topics\`. The ` +
@@ -68,13 +66,8 @@ export async function alterTopic(cluster: Cluster, topic: string, config: TopicS
   const configOperation = IncrementalAlterConfigOperationTypes.SET;
   const configs = Object.entries(config).map(([name, value]) => ({ name, value, configOperation }));
   const resources = [{ resourceType: ConfigResourceTypes.TOPIC, resourceName: topic, configs }];
-  const alter = async () => {
-    const broker = await cluster.anyBroker(deadline);
-    const { responses } = await broker.call(incrementalAlterConfigsV1.api, deadline, resources, false);
-    for (const { errorCode } of responses) assertAccepted(`altering topic ${topic}`, errorCode);
-  };
   try {
-    await retryUntil(deadline, RETRY_PAUSE_MS, alter, isTransient);
+    await ask(cluster, deadline, (broker) => broker.call(incrementalAlterConfigsV1.api, deadline, resources, false));
   } catch (error) {
     throw unavailable((error as Error).message, error);
   }
@@ -99,9 +92,8 @@ async function findTopics(
   return new Map(existing.map((topic) => [topic.name, topic]));
 }
 
-/** Names of those that were created here, and not by another process at the same time. */
-async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<Set<string>> {
-  const broker = await cluster.anyBroker(deadline);
+/** Another process may create them at the same time. */
+async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<void> {
   const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
     name,
     numPartitions: partitions,
@@ -109,14 +101,20 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
     assignments: [],
     configs: Object.entries(pinned(config, replicationFactor)).map(([key, value]) => ({ name: key, value })),
   }));
-  const asked = broker.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
-  const answer = await asked.catch(asResponse<createTopicsV7.CreateTopicsResponse>);
+  const answer = await ask(cluster, deadline, (broker) => {
+    const asked = broker.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
+    return asked.catch(asResponse<createTopicsV7.CreateTopicsResponse>);
+  });
   for (const { name, errorCode, errorMessage } of answer.topics) {
     const reason = nameOfCode(errorCode);
     if (errorCode === NO_ERROR || reason === 'TOPIC_ALREADY_EXISTS') continue;
     throw new KafkaRefused(`creating topic ${name} (${errorMessage})`, reason);
   }
-  return new Set(answer.topics.flatMap(({ name, errorCode }) => (errorCode === NO_ERROR ? [name] : [])));
+}
+
+/** Asks some broker, and again while another one may answer: one may not know a topic yet. */
+function ask<T>(cluster: Cluster, deadline: Deadline, call: (broker: Broker) => Promise<T>): Promise<T> {
+  return retryUntil(deadline, async () => call(await cluster.anyBroker(deadline)), isTransient);
 }
 
 /** The settings of a topic, with those that this package adds where the spec has none. */
@@ -125,28 +123,22 @@ function pinned(config: TopicSpec['config'], replicas: number | undefined): Read
   return { 'compression.type': 'producer', ...inSync, ...config };
 }
 
-/** For each spec what differs: partitions, and the settings that are wanted. */
+/** For each topic found what differs from its spec: partitions, and the settings that are wanted. */
 async function compare(
   cluster: Cluster,
   specs: readonly TopicSpec[],
   found: ReadonlyMap<string, ActualTopic>,
   deadline: Deadline,
   isWanted: (setting: string) => boolean = () => true,
-): Promise<readonly (readonly string[])[]> {
-  if (specs.length === 0) return [];
-  const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
-  const { results } = await retryUntil(
-    deadline,
-    RETRY_PAUSE_MS,
-    async () => {
-      const broker = await cluster.anyBroker(deadline);
-      return broker.call(describeConfigsV4.api, deadline, resources, false, false);
-    },
-    // A broker may not know a topic yet.
-    isTransient,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const resources = [...found.keys()].map((name) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
+  if (resources.length === 0) return new Map();
+  const { results } = await ask(cluster, deadline, (broker) =>
+    broker.call(describeConfigsV4.api, deadline, resources, false, false),
   );
-  return specs.map(({ name, partitions, config }) => {
-    const actual = found.get(name)?.partitions ?? [];
+  const compared = specs.flatMap(({ name, partitions, config }) => {
+    const actual = found.get(name)?.partitions;
+    if (actual === undefined) return [];
     const replicas = Math.min(...actual.map(({ replicaNodes }) => replicaNodes.length));
     const counts =
       actual.length === partitions ? [] : [`${actual.length} partitions, expected ${partitions} (PARTITIONS)`];
@@ -156,6 +148,7 @@ async function compare(
       const isMet = key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
       return isMet || !isWanted(key) ? [] : [`${key}=${value ?? '(not set)'}, expected ${expected}`];
     });
-    return [...counts, ...differing];
+    return [[name, [...counts, ...differing]] as const];
   });
+  return new Map(compared);
 }

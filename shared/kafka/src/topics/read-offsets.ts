@@ -1,7 +1,8 @@
 import { FetchIsolationLevels, ListOffsetTimestamps, listOffsetsV6 } from '@platformatic/kafka';
 import { type Cluster, NO_NODE } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn } from '../cluster/deadline.js';
-import { retryRead } from './read-batches.js';
+import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
+import { KafkaRefused } from '../cluster/error-codes.js';
+import { LogUnavailable, unavailable } from '../failures.js';
 
 const ATTEMPT_MS_MAX = 2_000;
 const { READ_UNCOMMITTED } = FetchIsolationLevels;
@@ -19,28 +20,31 @@ export function readOffsets(
   timeoutMs: number,
 ): Promise<readonly bigint[]> {
   const deadline = deadlineIn(timeoutMs);
-  return retryRead(cluster, topic, deadline, () => readOnce(cluster, topic, timestamp, deadline));
+  return retryRead(cluster, topic, deadline, async () => {
+    const layout = await cluster.layoutOf(topic, deadline);
+    const offsets = new Array<bigint>(layout.length).fill(0n);
+    const byLeader = Map.groupBy(layout.keys(), (partition) => layout[partition] ?? NO_NODE);
+    await Promise.all(
+      Array.from(byLeader, async ([leader, led]) => {
+        const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }));
+        const topics = [{ name: topic, partitions }];
+        const attempt = deadline.sooner(deadlineIn(ATTEMPT_MS_MAX));
+        const answer = await cluster.broker(leader).call(listOffsetsV6.api, attempt, -1, READ_UNCOMMITTED, topics);
+        for (const { partitionIndex, offset } of answer.topics.flatMap((listed) => listed.partitions)) {
+          offsets[partitionIndex] = offset;
+        }
+      }),
+    );
+    return offsets;
+  });
 }
 
-async function readOnce(
-  cluster: Cluster,
-  topic: string,
-  timestamp: bigint,
-  deadline: Deadline,
-): Promise<readonly bigint[]> {
-  const layout = await cluster.layoutOf(topic, deadline);
-  const offsets = new Array<bigint>(layout.length).fill(0n);
-  const byLeader = Map.groupBy(layout.keys(), (partition) => layout[partition] ?? NO_NODE);
-  await Promise.all(
-    Array.from(byLeader, async ([leader, led]) => {
-      const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }));
-      const topics = [{ name: topic, partitions }];
-      const attempt = deadline.sooner(deadlineIn(ATTEMPT_MS_MAX));
-      const answer = await cluster.broker(leader).call(listOffsetsV6.api, attempt, -1, READ_UNCOMMITTED, topics);
-      for (const { partitionIndex, offset } of answer.topics.flatMap((listed) => listed.partitions)) {
-        offsets[partitionIndex] = offset;
-      }
-    }),
-  );
-  return offsets;
+/** Reads, and tries again until the deadline while Kafka refuses or does not answer. Throws LogUnavailable. */
+export function retryRead<T>(cluster: Cluster, topic: string, deadline: Deadline, read: () => Promise<T>): Promise<T> {
+  const attempt = () =>
+    read().catch((error: unknown) => {
+      cluster.forgetLayout(topic);
+      throw error instanceof KafkaRefused ? unavailable(error.message, error) : error;
+    });
+  return retryUntil(deadline, attempt, (error) => error instanceof LogUnavailable);
 }
