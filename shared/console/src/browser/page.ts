@@ -47,8 +47,8 @@ addEventListener('hashchange', () => {
   scrollTo(0, 0);
 });
 followBook();
-drawOn();
-void readState();
+void repeat(draw, DRAW_MS);
+void repeat(readState, STATE_MS);
 
 function followBook(): void {
   const reader = readOverHttp({ baseUrl: location.origin, key });
@@ -72,7 +72,6 @@ function followBook(): void {
 }
 
 async function readState(): Promise<void> {
-  setTimeout(() => requestAnimationFrame(readState), STATE_MS);
   const answer = await page.ask('/console/state').catch(() => undefined);
   if (!answer?.ok) return;
   page.state = (await answer.json()) as ConsoleState;
@@ -80,11 +79,16 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Draws in a tenth of the time at most: a large book takes long. A page that is not seen has no frames. */
-function drawOn(): void {
-  const startedAt = performance.now();
-  draw();
-  setTimeout(() => requestAnimationFrame(drawOn), Math.max(DRAW_MS, 9 * (performance.now() - startedAt)));
+/** Does it again and again while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
+async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
+  for (;;) {
+    const startedAt = performance.now();
+    await work();
+    const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    // A page that is not seen has no frames.
+    await new Promise(requestAnimationFrame);
+  }
 }
 
 function draw(): void {
