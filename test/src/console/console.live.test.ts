@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
 import { parseUnits } from 'ethers';
 import type { Page } from 'playwright-core';
-import { canOpenBrowser, findFaults, openBrowser, sizes } from '../kit/open-browser.js';
+import { canOpenBrowser, findFaults, noteComplaints, openBrowser, sizes } from '../kit/open-browser.js';
 import { openChain, openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
 import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 
@@ -23,11 +23,7 @@ async function openPage(options: Parameters<typeof browser.newContext>[0] = {}):
   await context.addInitScript(`sessionStorage.setItem('makerbook.reader-key', '${KEY}')`);
   const page = await context.newPage();
   page.setDefaultTimeout(SEEN_MS_MAX);
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(`${stack.addresses.baseUrl}/`)) complaints.push(`it asked ${request.url()}`);
-  });
+  noteComplaints(page, stack.addresses.baseUrl, complaints);
   await page.goto(`${stack.addresses.baseUrl}/console`);
   await page.getByText(/^✓ all \d+ fresh/).waitFor();
   return page;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Wallet } from 'ethers';
 import type { Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.js';
-import { findFaults, openBrowser, sizes } from '../kit/open-browser.js';
+import { findFaults, noteComplaints, openBrowser, sizes } from '../kit/open-browser.js';
 import type { WholeStack } from './open-whole.js';
 import { answerAsWallet, type WalletCall } from './read-documents.js';
 
@@ -20,9 +20,9 @@ export function testPages(whole: () => WholeStack): void {
   async function openPage(path: string, options: Parameters<typeof browser.newContext>[0] = {}): Promise<Page> {
     const page = await (await browser.newContext({ viewport: sizes.wide, ...options })).newPage();
     page.setDefaultTimeout(SEEN_MS_MAX);
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-    await page.goto(`${whole().stack.addresses.baseUrl}${path}`);
+    const { baseUrl } = whole().stack.addresses;
+    noteComplaints(page, baseUrl, complaints);
+    await page.goto(`${baseUrl}${path}`);
     return page;
   }
 

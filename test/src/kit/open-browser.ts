@@ -38,6 +38,15 @@ export async function findFaults(page: Page): Promise<string[]> {
   });
 }
 
+/** Notes what goes wrong on a page, and what it asks of others than its own service. */
+export function noteComplaints(page: Page, baseUrl: string, complaints: string[]): void {
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${baseUrl}/`)) complaints.push(`it asked ${request.url()}`);
+  });
+}
+
 /** A headless Chromium. */
 export async function openBrowser(): Promise<Pick<Browser, 'newContext'> & { stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-chromium-'));
