@@ -58,18 +58,14 @@ class Quote {
 
   /** @param backups percent of the amount that the spare orders cover */
   Quote(List<Offer> offers, BigInteger wantedIn, BigInteger wantedOut, long backups) {
-    var isReached = false;
     var spare = BigInteger.ZERO;
     for (var offer : offers) {
-      if (!isReached) {
-        var making = wantedOut != null ? offer.most.min(wantedOut.subtract(amountOut)) : within(offer, wantedIn.subtract(amountIn));
-        isReached = making.compareTo(offer.most) < 0;
-        if (making.signum() > 0) {
-          fills.add(new Fill(offer, making));
-          amountIn = amountIn.add(offer.cost(making));
-          amountOut = amountOut.add(making);
-          continue;
-        }
+      var making = wantedOut != null ? offer.most.min(wantedOut.subtract(amountOut)) : within(offer, wantedIn.subtract(amountIn));
+      if (making.signum() > 0) {
+        fills.add(new Fill(offer, making));
+        amountIn = amountIn.add(offer.cost(making));
+        amountOut = amountOut.add(making);
+        continue;
       }
       if (spare.multiply(BigInteger.valueOf(100)).compareTo(amountOut.multiply(BigInteger.valueOf(backups))) >= 0) break;
       spares.add(new Fill(offer, offer.most));

@@ -50,18 +50,16 @@ def ladder(offers):
 
 def quote(offers, amount_in=None, amount_out=None, backups=0):
     """Fills and spare orders as (entry, making, taking). backups: percent of the amount that the spare orders cover."""
-    fills, spares, paid, got, spare, is_reached = [], [], 0, 0, 0, False
+    fills, spares, paid, got, spare = [], [], 0, 0, 0
     for entry, most in offers:
-        if not is_reached:
-            if amount_out is not None:
-                making = min(most, amount_out - got)
-            else:
-                making = most if taking(entry, most) <= amount_in - paid else (amount_in - paid) // price(entry)
-            is_reached = making < most
-            if making > 0:
-                fills.append((entry, making, taking(entry, making)))
-                paid, got = paid + taking(entry, making), got + making
-                continue
+        if amount_out is not None:
+            making = min(most, amount_out - got)
+        else:
+            making = most if taking(entry, most) <= amount_in - paid else (amount_in - paid) // price(entry)
+        if making > 0:
+            fills.append((entry, making, taking(entry, making)))
+            paid, got = paid + taking(entry, making), got + making
+            continue
         if spare * 100 >= got * backups:
             break
         spares.append((entry, most, taking(entry, most)))

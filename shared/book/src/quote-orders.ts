@@ -78,18 +78,15 @@ export function quote(
 ): Quote {
   const { backups = 0, gasPerOrder = GAS_PER_ORDER } = options;
   const [fills, spares]: [Fill[], Fill[]] = [[], []];
-  let [amountIn, amountOut, spare, isReached] = [0n, 0n, 0n, false];
+  let [amountIn, amountOut, spare] = [0n, 0n, 0n];
   for (const each of orders.executable(pair, options)) {
-    if (!isReached) {
-      const makingAmount = amountWithin(each, asked, amountIn, amountOut);
-      isReached = makingAmount < each.makingAmount;
-      if (makingAmount > 0n) {
-        const fill = fillOf(each, makingAmount);
-        fills.push(fill);
-        amountIn += fill.takingAmount;
-        amountOut += makingAmount;
-        continue;
-      }
+    const makingAmount = amountWithin(each, asked, amountIn, amountOut);
+    if (makingAmount > 0n) {
+      const fill = fillOf(each, makingAmount);
+      fills.push(fill);
+      amountIn += fill.takingAmount;
+      amountOut += makingAmount;
+      continue;
     }
     if (spare * 100n >= amountOut * BigInt(backups)) break;
     spares.push(fillOf(each, each.makingAmount));
