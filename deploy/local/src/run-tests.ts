@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,11 +11,21 @@ const UNUSED_TRIES = 50;
 const UNUSED_WAIT_MS = 200;
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
-const USAGE = `npm test [-- <word> …]
+const USAGE = `npm test [-- <word> …] [-t <title>] [--unit]
   formatting and lint, unit tests, live tests against real parts and the whole stack
-  word: only tests whose path contains one of the words, and no formatting and lint
+  word: only tests whose path contains one of the words (shared/domain, decide.test.ts), and no formatting and lint
+  -t: only tests whose title contains it
+  --unit: no live tests
   The last line is \`tests: N passed, N failed\`. Exits with 0 only when nothing failed and something ran.`;
-const { positionals: patterns } = readWords(USAGE, {});
+const { values, positionals: words } = readWords(USAGE, {
+  title: { type: 'string', short: 't' },
+  unit: { type: 'boolean', default: false },
+});
+/** Words and title, as Jest takes them. Sources are named, and their emitted files are run. */
+const chosen = [
+  ...(values.title === undefined ? [] : ['-t', values.title]),
+  ...(words.length === 0 ? [] : ['--', ...words.map(emittedPath)]),
+];
 let child: ReturnType<typeof spawn> | undefined;
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -26,9 +36,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
-const isClean = patterns.length > 0 || (await check());
+removeOrphans();
+const isClean = chosen.length > 0 || (await check());
 const results: Counts[] = [];
-for (const step of steps(patterns)) {
+for (const step of steps()) {
   if (isStopping) break;
   report(step.title);
   results.push(await runJest(step.args));
@@ -40,17 +51,31 @@ if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 
-function steps(patterns: readonly string[]): { title: string; args: string[] }[] {
-  if (patterns.length > 0)
-    return [{ title: `tests: ${patterns.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...patterns] }];
-  return [
-    { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] },
-    {
-      title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack',
-      // They wait as much as they compute.
-      args: ['--selectProjects', 'live', '--maxWorkers=4'],
-    },
-  ];
+function steps(): { title: string; args: string[] }[] {
+  if (chosen.length > 0) {
+    const projects = values.unit ? ['unit'] : ['unit', 'live'];
+    return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, args: ['--selectProjects', ...projects, ...chosen] }];
+  }
+  const unit = { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] };
+  const live = {
+    title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack',
+    // They wait as much as they compute.
+    args: ['--selectProjects', 'live', '--maxWorkers=4'],
+  };
+  return values.unit ? [unit] : [unit, live];
+}
+
+function emittedPath(word: string): string {
+  return word.replace(/(^|\/)src(?=\/|$)/, '$1dist').replace(/\.ts$/, '.js');
+}
+
+/** Jest would still run the emitted file of a test whose source is gone. */
+function removeOrphans(): void {
+  const emitted = globSync('*/{,*/}dist/**/*.test.js', { cwd: ROOT, exclude: (name) => name.endsWith('node_modules') });
+  for (const file of emitted) {
+    const source = file.replace(/(^|\/)dist\//, '$1src/').replace(/\.js$/, '.ts');
+    if (!existsSync(join(ROOT, source))) rmSync(join(ROOT, file));
+  }
 }
 
 async function check(): Promise<boolean> {
