@@ -29,7 +29,9 @@ const sources: Source[] = workspaces.flatMap((workspace) =>
     const text = readFileSync(file, 'utf8');
     const path = relative(root, file).split(sep).join('/');
     const isTest = /\.test\.ts$|\/testing\/|(^|\/)test\//.test(path) || /^(examples|test)\b/.test(workspace);
-    const imports = [...text.matchAll(/\b(?:from\s|import\s|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+    const imports = [...text.matchAll(/\b(?:from\s|import\s|import\()\s*['"]([^'"]+)['"]/g)].map(
+      (match) => match[1] ?? '',
+    );
     return { path, workspace, isTest, text, imports };
   }),
 );
