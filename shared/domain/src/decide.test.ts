@@ -3,7 +3,7 @@ import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, checkTimeliness } from './decide.js';
 import { bookEntryOf, makerViewOf } from './describe.js';
 import { type Admission, type OpenOrder, unknownMaker } from './maker.js';
-import type { Order } from './order.js';
+import { type Order, orderToBody } from './order.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const usd: Hex = `0x${'b2'.repeat(20)}`;
@@ -46,11 +46,16 @@ describe('placing orders', () => {
 
 describe('describing an order', () => {
   test('a book entry says what remains, until when, and by which funds', () => {
-    expect(bookEntryOf(open, funding, causes, position, { routingGraceSeconds: 60 })).toMatchObject({
+    expect(bookEntryOf(open, funding, causes, position, { routingGraceSeconds: 60 })).toEqual({
+      type: 'BookEntry',
+      orderHash: open.orderHash,
+      order: orderToBody(good),
+      signature: open.signature,
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
       remainingMakingAmount: '0x28',
       routableUntil: 940,
+      acceptedAtMs: 1,
       funding: { balance: '0x7', allowance: '0x8', block: 3 },
       causes,
       position,
