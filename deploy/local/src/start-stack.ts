@@ -7,7 +7,7 @@ import { readStackEnvironment, type StackSettings } from './stack-env.js';
 readOptions(
   `npm start
   starts Makerbook with all that it needs, until Ctrl-C. Settings come from the environment: PORT, MAKERBOOK_DATA and those of
-  deploy/README.md`,
+  deploy/local/README.md`,
   {},
 );
 const startedAtMs = performance.now();

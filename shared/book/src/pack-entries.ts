@@ -1,7 +1,7 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** Each field, so that the build breaks if one is left out. */
+/** Each field, so that the build breaks if one is left out. Name optional ones as the others: `field: entry.field`. */
 type Whole<Type> = { readonly [Name in keyof Required<Type>]: unknown };
 type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
 
