@@ -306,6 +306,21 @@ describe('a maker that is released from quarantine', () => {
       'OrderChanged 11 ACTIVE 100 OBSERVED',
     ]);
   });
+
+  test('has those withheld whose cap was exceeded meanwhile, until its window ends', () => {
+    const fold = startFold(unknownMaker(maker));
+    const book = () => [...fold.draft.orders.values()].flatMap(({ inBook, orderHash }) => (inBook ? orderHash : []));
+    const cap = { token: usd, amount: quantity(50n), windowSeconds: 10, issuedAtMs: start * 1000 };
+    const other = [submitted(second, { making: eur }), observed({ token: eur, orders: [[second, 0n]] })];
+    foldFacts(fold, [...funded, ...other, { type: 'FillCapSet', maker, ...cap, cause }]);
+    fold.draft.quarantine(fold.nextOffset);
+    foldFacts(fold, [observed({ at: 2, orders: [[first, 60n]] }), mined(2)]);
+    expect(book()).toEqual([]);
+    fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
+    expect(book()).toEqual([second]);
+    foldFacts(fold, [mined(12)]);
+    expect(book()).toEqual([first, second]);
+  });
 });
 
 describe('a fact that breaks an invariant', () => {
