@@ -8,7 +8,7 @@ import { type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@ma
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import { verifyTypedData } from 'ethers';
+import { recoverAddress, verifyTypedData } from 'ethers';
 import { ingressSettings } from './env.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import type { Outside } from './parts.js';
@@ -22,12 +22,14 @@ import {
   signCancellation,
   signExit,
   signOrder,
+  testDomain,
   tokenA,
 } from './testing/sign-test-orders.js';
 import { serviceKey, serviceSigner } from './testing/sign-test-quotes.js';
-import { testDomain } from './testing/start-test-ingress.js';
 
 const [maker, other, stranger, key] = [newWallet(), newWallet(), newWallet(), newWallet()];
+/** The contract of a maker, as which `owner` signs. */
+const [contract, owner] = [`0x${'c0'.repeat(20)}`, newWallet()];
 const environment = {
   KAFKA_BROKERS: 'none:1',
   DATABASE_URL: 'postgres://none',
@@ -47,7 +49,7 @@ const noPostgres = { place: away, findOrders: away, markCancelling: away, markAl
 /** The routes on a store that answers as it is told to, and a log that counts. */
 function openRoutes(
   store: Partial<PlacementStore> = {},
-  { lagSeconds = 0, own, isLogAway, acks, isBehind, ...makers }: Given = {},
+  { lagSeconds = 0, own, isLogAway, acks, isBehind, askWallets, ...makers }: Given = {},
 ) {
   const clock = { nowMs: Date.now() };
   const seen = { appended: 0, losses: 0 };
@@ -66,7 +68,8 @@ function openRoutes(
     makers: {
       isCaughtUp: () => true,
       isCancelOnly: () => false,
-      admissionOf: (address: Hex) => ([maker, other].map(lower).includes(address) ? 'ADMITTED' : 'UNKNOWN'),
+      admissionOf: (address: Hex) =>
+        [lower(maker), lower(other), contract].includes(address) ? 'ADMITTED' : 'UNKNOWN',
       limitsOf: () => ({}),
       nonceOf: () => 0n,
       cancelKeysOf: (address: Hex) => (address === lower(maker) ? [lower(key)] : []),
@@ -75,6 +78,7 @@ function openRoutes(
     store: { forgetNotes: async () => undefined, ...store },
     rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => isBehind !== true },
     acks,
+    askWallets,
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
     pause: async (ms: number) => {
@@ -99,6 +103,7 @@ function openRoutes(
   return { clock, seen, post };
 }
 type Given = Partial<Makers> & {
+  readonly askWallets?: Outside['askWallets'];
   readonly lagSeconds?: number;
   /** Settings of its own. */
   readonly own?: Record<string, string>;
@@ -364,6 +369,76 @@ describe('what a maker says of all its orders', () => {
       expect(await ask(what, key)).toBe(byKey);
       expect(await ask(what, stranger)).toBe('invalid_signature');
     }
+  });
+});
+
+describe('a contract wallet', () => {
+  const store: Partial<PlacementStore> = {
+    place: async () => placed,
+    findOrders: async (hashes) => hashes.map(() => foundOf({ order: { maker: contract, salt: '0x5' } } as SignedOrder)),
+    markCancelling: async () => marked,
+    markAll: async () => ({ ...marked, orderHashes: [] }),
+  };
+  const terms = {
+    cancelAll: { untilMs: Date.now() },
+    heartbeat: { cancelAt: 0 },
+    cancelKeys: { keys: [key.address] },
+  };
+  const lengthened = <T extends { signature: string }>(item: T) => {
+    return { ...item, signature: `${item.signature}0badbeef` };
+  };
+  const sign = async () => lengthened(await signOrder(owner, { maker: contract, salt: '0x5' }));
+
+  function open(given = store) {
+    const chain = { isAway: false };
+    /** The contract accepts what its owner has signed, and does not look at the bytes behind that. */
+    const askWallets: Outside['askWallets'] = async (questions) => {
+      if (chain.isAway) return undefined;
+      return questions.map(({ wallet, digests: [digest = ''], signature }) => {
+        const isOwners = recoverAddress(digest, signature.slice(0, 132)) === owner.address;
+        return wallet === contract && isOwners ? undefined : 'it does not accept it';
+      });
+    };
+    const { post } = openRoutes(given, { askWallets, cancelKeysOf: () => [lower(key)] });
+    const outcomeOf = async (path: string, body: unknown) => {
+      const reply = await post(path, body);
+      return isRefusal(reply) ? reply.code : 'taken';
+    };
+    const say = async (what: keyof typeof terms, signer = owner) =>
+      outcomeOf(paths[what], await signExit(what, owner, { maker: contract, ...terms[what] }, signer));
+    return { chain, post, outcomeOf, say };
+  }
+
+  test('takes all back, sends heartbeats and names keys, which cancel for it without the chain', async () => {
+    const { chain, outcomeOf, say } = open();
+    for (const what of ['cancelAll', 'heartbeat', 'cancelKeys'] as const)
+      expect([await say(what, stranger), await say(what)]).toEqual(['invalid_signature', 'taken']);
+    const order = await sign();
+    const byOwner = lengthened(cancelling(order, owner));
+    expect(await outcomeOf(paths.limitOrders, [order])).toBe('taken');
+    expect(await outcomeOf(paths.cancellations, [byOwner])).toBe('taken');
+    chain.isAway = true;
+    expect(await outcomeOf(paths.cancellations, [byOwner])).toBe('unavailable');
+    expect(await outcomeOf(paths.cancellations, [cancelling(order, key)])).toBe('taken');
+  });
+
+  test('names itself while Postgres is away: cancel-all needs no store, and of a hash it is not known whose it is', async () => {
+    const { post, say } = open(noPostgres);
+    const byHash = { ...lengthened(cancelling(await sign(), owner)), salt: '0x5' };
+    const detail = expect.stringContaining('cancel-all');
+    expect(await post(paths.cancellations, [byHash])).toMatchObject({ code: 'unavailable', detail });
+    expect(await say('cancelAll')).toBe('taken');
+  });
+
+  test('is unavailable while the chain is away; keys are served, and strangers are told so', async () => {
+    const { chain, outcomeOf, say } = open();
+    const [mine, theirs, foreign] = [await sign(), await signOrder(maker), await signOrder(stranger)];
+    chain.isAway = true;
+    expect([await outcomeOf(paths.limitOrders, [mine]), await say('heartbeat')]).toEqual(Array(2).fill('unavailable'));
+    expect(await outcomeOf(paths.limitOrders, [theirs])).toBe('taken');
+    expect(await outcomeOf(paths.limitOrders, [foreign])).toBe('maker_not_whitelisted');
+    chain.isAway = false;
+    expect(await outcomeOf(paths.limitOrders, [mine])).toBe('taken');
   });
 });
 

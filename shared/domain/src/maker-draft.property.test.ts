@@ -263,7 +263,10 @@ describe('for any stream of facts', () => {
         const fills = new Map<Hex, { readonly amount: bigint; readonly seconds: number }[]>();
         for (const fact of events) {
           const before = [...current.draft.orders.values()].filter(({ isObserved }) => isObserved);
-          const removed = foldFacts(current, [fact]).flatMap((one) => (one.kind === 'OrderRemoved' ? one.order : []));
+          const transitions = foldFacts(current, [fact]);
+          const removed = transitions.flatMap((one) => (one.kind === 'OrderRemoved' ? one.order : []));
+          for (const one of transitions)
+            if (one.kind === 'OrderWithheld') expect(one.reason === 'CAPPED').toBe(one.order.cappedUntil > 0);
           if (fact.type === 'FillCapSet' && fact.issuedAtMs > (caps.get(fact.token)?.issuedAtMs ?? -1)) {
             caps.set(fact.token, fact);
             fills.set(fact.token, []);

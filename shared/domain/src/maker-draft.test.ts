@@ -30,8 +30,8 @@ interface Reading {
   balance?: bigint;
   allowance?: bigint;
   token?: Hex;
-  /** The filled amount of an order, or that it is cancelled, or refused by its wallet. */
-  orders?: readonly (readonly [Hex, bigint | 'cancelled' | 'refused'])[];
+  /** The filled amount of an order, or that it is cancelled. */
+  orders?: readonly (readonly [Hex, bigint | 'cancelled'])[];
 }
 
 /** A reading of the maker at a block, by default with funds of 100 and nonce 0. */
@@ -48,7 +48,6 @@ const observed = (reading: Reading = {}): MakerObserved => {
       orderHash,
       filled: typeof state === 'string' ? '0x0' : quantity(state),
       cancelled: state === 'cancelled',
-      ...(state === 'refused' && { refused: true }),
     })),
   };
 };
@@ -121,27 +120,6 @@ function given(...before: MakerEvent[]) {
 
 const funded = [submitted(first), observed({ orders: [[first, 0n]] })];
 
-describe('an order that was accepted', () => {
-  test('becomes ACTIVE with the record that names it, its nonce and its funds', () => {
-    given(submitted(first))
-      .when(observed({ orders: [[first, 0n]] }))
-      .leadsTo(
-        'MakerChanged UNKNOWN 0',
-        'OrderChanged 11 ACTIVE 100 OBSERVED+ALLOWANCE_CHANGED+BALANCE_CHANGED+NONCE_CHANGED',
-      );
-  });
-});
-
-describe('an order that its wallet refuses', () => {
-  const refusing = (at: number, more: Reading = {}) => observed({ at, orders: [[first, 'refused']], ...more });
-
-  test('is VALIDATING whatever its funds are, until a reading names it that is not refused', () => {
-    given(...funded)
-      .when(refusing(2), refusing(3), funds(500n, 500n, 4), observed({ at: 5, balance: 500n, orders: [[first, 0n]] }))
-      .leadsTo('OrderChanged 11 VALIDATING 100 OBSERVED', 'OrderChanged 11 ACTIVE 100 OBSERVED+ALLOWANCE_CHANGED');
-  });
-});
-
 describe('a cancellation before its order', () => {
   test('is remembered, and the order is removed by its own fact and never in the feed', () => {
     given(...funded)
@@ -194,8 +172,6 @@ describe('the version of the list', () => {
   });
 });
 
-describe('the version of the list', () => {});
-
 describe('funds', () => {
   test('too low an allowance comes before too low a balance', () => {
     given(...funded)
@@ -236,17 +212,6 @@ describe('funds', () => {
         'OrderChanged 11 ACTIVE 40 FILLED+ALLOWANCE_CHANGED+BALANCE_CHANGED',
         'OrderChanged 22 ACTIVE 30 FILLED+ALLOWANCE_CHANGED+BALANCE_CHANGED',
       );
-  });
-});
-
-describe('fills', () => {
-  test('lower what remains, and so the funds that are needed', () => {
-    given(...funded, funds(50n, 100n))
-      .when(
-        observed({ at: 5, balance: 50n, orders: [[first, 40n]] }),
-        observed({ at: 6, balance: 50n, orders: [[first, 50n]] }),
-      )
-      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 60 FILLED', 'OrderChanged 11 ACTIVE 50 FILLED');
   });
 });
 
@@ -308,17 +273,7 @@ describe('the clock', () => {
 describe('an operator’s decision', () => {
   const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause };
   const suspended: MakerEvent = { type: 'MakerSuspended', maker, cause };
-  const removed: MakerEvent = { type: 'MakerRemoved', maker, cause };
   const limited = (limits: MakerLimits): MakerEvent => ({ type: 'MakerLimitsSet', maker, limits, cause });
-
-  test('to suspend or to remove the maker takes its orders out of the book, once', () => {
-    given(admitted, ...funded)
-      .when(admitted, suspended, suspended, removed)
-      .leadsTo('MakerChanged SUSPENDED 0', 'OrderWithheld 11 SUSPENDED', 'MakerChanged REMOVED 0');
-    given(admitted, ...funded)
-      .when(removed)
-      .leadsTo('MakerChanged REMOVED 0', 'OrderWithheld 11 SUSPENDED');
-  });
 
   test('about its limits replaces all that it had, and what changes nothing leads to nothing', () => {
     given(admitted, ...funded)
@@ -350,6 +305,21 @@ describe('a maker that is released from quarantine', () => {
     expect(foldFacts(fold, [observed({ at: 2, orders: [[first, 0n]] })]).map(describeTransition)).toEqual([
       'OrderChanged 11 ACTIVE 100 OBSERVED',
     ]);
+  });
+
+  test('has those withheld whose cap was exceeded meanwhile, until its window ends', () => {
+    const fold = startFold(unknownMaker(maker));
+    const book = () => [...fold.draft.orders.values()].flatMap(({ inBook, orderHash }) => (inBook ? orderHash : []));
+    const cap = { token: usd, amount: quantity(50n), windowSeconds: 10, issuedAtMs: start * 1000 };
+    const other = [submitted(second, { making: eur }), observed({ token: eur, orders: [[second, 0n]] })];
+    foldFacts(fold, [...funded, ...other, { type: 'FillCapSet', maker, ...cap, cause }]);
+    fold.draft.quarantine(fold.nextOffset);
+    foldFacts(fold, [observed({ at: 2, orders: [[first, 60n]] }), mined(2)]);
+    expect(book()).toEqual([]);
+    fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
+    expect(book()).toEqual([second]);
+    foldFacts(fold, [mined(12)]);
+    expect(book()).toEqual([first, second]);
   });
 });
 

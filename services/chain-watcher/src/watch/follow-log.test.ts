@@ -47,16 +47,6 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
 }
 const snapshot = { partition: 0, nextOffset: 0n, block: undefined, newestRead: -1, makers: [], quarantined: new Map() };
 
-test('what a maker in quarantine has posted is not in the snapshot: it is read from the log', async () => {
-  const facts = [submittedOf(1, maker), submittedOf(2, maker), submittedOf(3, other)];
-  const log = openLog(
-    1,
-    facts.map((fact) => [0, fact]),
-  );
-  const { orders } = await follow(log, [{ ...snapshot, nextOffset: 3n, quarantined: new Map([[maker, 1n]]) }]);
-  expect(orders()).toEqual([2]);
-});
-
 test('a reading in a partition that is not its maker’s does not count', async () => {
   const own = partitionOf(maker, 2);
   const block = { number: 5, hash: hashOf(5), timestamp: 5 };

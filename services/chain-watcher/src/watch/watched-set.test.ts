@@ -110,13 +110,6 @@ describe('the watched set', () => {
   });
 });
 
-test('a maker whose last order has left is still known', () => {
-  const set = new WatchedSet();
-  set.add(orderOf(1, 1), undefined);
-  set.remove(hashOf(1));
-  expect([set.sizes().makers, set.knows(accountOf(1)), set.knows(accountOf(2))]).toEqual([0, true, false]);
-});
-
 describe('a wallet', () => {
   test('is a maker with an order that no key has signed, whose address may be in the bloom of a block', () => {
     const set = new WatchedSet();
@@ -141,14 +134,6 @@ describe('an order', () => {
     expect(unreadIn(set)).toEqual([hashOf(1), hashOf(3)]);
     set.noteObserved(reading(1, { orders: [named(1)] }));
     expect(unreadIn(set)).toEqual([hashOf(3)]);
-  });
-
-  test('is unread again with all of its maker', () => {
-    const set = new WatchedSet();
-    for (const n of [1, 2, 3]) set.add({ ...orderOf(n), maker: accountOf(n === 2 ? 2 : 1) }, undefined);
-    set.markUnread(accountOf(1), UNREAD);
-    set.markUnread(accountOf(9), UNREAD);
-    expect(unreadIn(set).toSorted()).toEqual([hashOf(1), hashOf(3)]);
   });
 
   test('leaves within a minute of its expiry, and not before', () => {

@@ -12,7 +12,12 @@ import {
 } from '@makerbook/contracts-evm';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { concat, keccak256, TypedDataEncoder, Wallet } from 'ethers';
-import { testDomain } from './start-test-ingress.js';
+
+export const testDomain = {
+  serviceName: 'Test',
+  chainId: 8217,
+  verifyingContract: '0x00000000000000000000000000000000000000aa',
+} as const;
 
 /** An order as a client writes it. */
 interface OrderText {
