@@ -48,6 +48,10 @@ describe('a maker who cancels all', () => {
     expect(openAfter(...orders, cancelled(2, { making: usd, taking: eur }))).toEqual([2, 3]);
   });
 
+  test('takes back what was accepted by then, to the millisecond', () => {
+    expect(openAfter(submitted(1, 2), submitted(2, 2.001), cancelled(2))).toEqual([2]);
+  });
+
   test('is remembered for minutes, and one memory for each pair of tokens', () => {
     const at = (seconds: number) => ({ seconds: START + seconds });
     const first = addCutoff(noExits, { untilMs: ms(1) }, at(1));
