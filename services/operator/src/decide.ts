@@ -71,8 +71,8 @@ function stepsOf(decision: Decision, known: ShownMakers['makers'], options: Deci
   }
   return decision.makers.map((maker): Step => {
     if (decision.do === 'release') {
-      // No feed shows it; the projector logs that the maker is folded again.
-      const effect = ': release written to the log';
+      // No feed shows it.
+      const effect = ': release written to the log; it has worked once projector_quarantined_makers falls';
       return { fact: { type: 'QuarantineLifted', maker, cause }, name: maker, effect, isShown: () => true };
     }
     if (decision.do === 'set') {

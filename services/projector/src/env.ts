@@ -41,7 +41,7 @@ export const projectorSettings = {
     min: 1,
     max: 36_500,
   }),
-  LIVE_SILENCE_MS_MAX: integer('Not alive when no broker answers the consumer loop for this long', 300_000, {
+  LIVE_SILENCE_MS_MAX: integer('Not alive when no fetch ends for this long, answered or not', 300_000, {
     min: 10_000,
   }),
   SHADOW: choice(

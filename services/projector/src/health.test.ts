@@ -6,6 +6,7 @@ const running: ConsumerHealth = {
   state: 'running',
   assigned: [0, 1],
   lastPollAtMs: 1_000_000,
+  lastTurnAtMs: 1_000_000,
   retrying: new Map(),
 };
 const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs => ({
@@ -25,7 +26,7 @@ describe('a projector', () => {
   });
 
   test.each<[string, Signs, object]>([
-    ['no broker has answered for long', signs({}, 1_061_000), { loop: 'no broker has answered for 61 s' }],
+    ['no fetch has ended for long', signs({}, 1_061_000), { loop: 'no fetch has ended for 61 s' }],
     [
       'its claims have not been looked at for long, whatever the looks were answered',
       { ...signs(), claims: { lastLookAtMs: 970_000, waitFor: 'away' } },
@@ -35,6 +36,12 @@ describe('a projector', () => {
     ['its loop has stopped', signs({ state: 'stopped' }), {}],
   ])('is not alive while %s', (_what, given, checks) => {
     expect(judgeLiveness(given, 60_000)).toMatchObject({ isOk: false, checks });
+  });
+
+  test('is alive while Kafka is away', () => {
+    const away = signs({ lastTurnAtMs: 1_060_000 }, 1_061_000);
+    expect(judgeLiveness(away, 60_000).isOk).toBe(true);
+    expect(judgeReadiness(away, 'ok').isOk).toBe(false);
   });
 
   test('is alive while its claims were looked at half a minute ago, and answered with an error', () => {

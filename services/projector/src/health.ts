@@ -24,13 +24,15 @@ const kafkaSilenceMsMax = 15_000;
 /** Each look at the claims has a time limit of a second or two: a loop that is silent for this long hangs. */
 const claimsSilenceMsMax = 30_000;
 
-/** Whether a restart would not help: both loops run, and some broker has answered lately where anything is read. */
+/** Whether a restart would not help: both loops go on, whatever they are answered. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
-  const loop = judgeLoop(signs, silenceMsMax);
-  const lookMs = signs.nowMs - signs.claims.lastLookAtMs;
+  const { nowMs, consumer, claims } = signs;
+  const turnMs = nowMs - consumer.lastTurnAtMs;
+  const lookMs = nowMs - claims.lastLookAtMs;
+  const stuck = turnMs > silenceMsMax ? `no fetch has ended for ${Math.round(turnMs / 1000)} s` : 'ok';
   const looks =
     lookMs > claimsSilenceMsMax ? `the claims have not been looked at for ${Math.round(lookMs / 1000)} s` : 'ok';
-  return healthOf({ loop, claims: looks });
+  return healthOf({ loop: describeEnd(signs) ?? stuck, claims: looks });
 }
 
 /**
@@ -44,15 +46,17 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
     .flatMap(([partition, reason]) => (reason === undefined ? [] : `${partition}: ${reason}`))
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const kafka = judgeLoop(signs, kafkaSilenceMsMax);
+  const silenceMs = signs.nowMs - consumer.lastPollAtMs;
+  const silence = silenceMs > kafkaSilenceMsMax ? `no broker has answered for ${Math.round(silenceMs / 1000)} s` : 'ok';
   const notes = { assigned: `${consumer.assigned.length} partitions`, lag: `${lagMessages} messages` };
-  return { ...healthOf({ kafka, postgres, claims: claims.waitFor ?? 'ok', partitions }), notes };
+  return {
+    ...healthOf({ kafka: describeEnd(signs) ?? silence, postgres, claims: claims.waitFor ?? 'ok', partitions }),
+    notes,
+  };
 }
 
-function judgeLoop({ nowMs, consumer, failure }: Signs, silenceMsMax: number): string {
-  if (consumer.state !== 'running') {
-    return `the consumer loop has ${consumer.state}${failure === undefined ? '' : `: ${failure}`}`;
-  }
-  const silenceMs = nowMs - consumer.lastPollAtMs;
-  return silenceMs > silenceMsMax ? `no broker has answered for ${Math.round(silenceMs / 1000)} s` : 'ok';
+/** Undefined while the consumer loop runs. */
+function describeEnd({ consumer, failure }: Signs): string | undefined {
+  if (consumer.state === 'running') return undefined;
+  return `the consumer loop has ${consumer.state}${failure === undefined ? '' : `: ${failure}`}`;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { topicNames } from '@makerbook/contracts-events';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
 import {
@@ -20,6 +20,7 @@ import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatch } from './own/trace-batch.js';
 import { Shadow } from './shadow/run-shadow.js';
+import { usedTopics } from './used-topics.js';
 
 /** Hashes are looked for maker by maker. */
 const PRUNE_INTERVAL_MS = 600_000;
@@ -139,7 +140,7 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, onSto
   await verifySchema(postgres);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
   onStop(log.close);
-  await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
+  await log.verifyTopics(usedTopics(settings));
   return { postgres, claims, log };
 }
 

@@ -23,7 +23,7 @@ export async function findOrder(request: ApiRequest, parts: FindOrderParts): Pro
   return answerSigned(request, asked, parts, async (asker) => {
     const found = await parts.readOrder(asker, asked.orderHash, asked.at);
     if (isRefusal(found)) return found;
-    return okJson(JSON.stringify(describeOrder(found)), {
+    return okJson(Buffer.from(JSON.stringify(describeOrder(found))), {
       'Cache-Control': 'private, no-store',
       ...lagHeader(found.lag),
     });

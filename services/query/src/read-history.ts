@@ -40,7 +40,7 @@ export async function readHistory(request: ApiRequest, parts: ReadHistoryParts):
   return answerSigned(request, asked, parts, async (asker) => {
     const page = await parts.readPage(asker, asked.part);
     if (isRefusal(page)) return page;
-    return okJson(JSON.stringify(page.history), {
+    return okJson(Buffer.from(JSON.stringify(page.history)), {
       'Cache-Control': 'private, no-store',
       ...lagHeader(page.lag),
     });

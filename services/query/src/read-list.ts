@@ -48,8 +48,7 @@ export async function readList(
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
   // After a crash of Postgres the rows can be older than they were when their state was read.
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
-  const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
-  const lag = isKnown ? lagOf(state) : undefined;
+  const lag = state === undefined || current === undefined || isOlder ? undefined : lagOf(state);
   const cancelAt = state?.cancelAt ?? 0;
   return {
     body,
@@ -62,9 +61,9 @@ export async function readList(
   };
 }
 
-/** The maker's own writes that the rows do not show. */
-export function lagOf({ unsettled, unfolded }: ListState): number {
-  return unsettled.length + unfolded;
+/** The number of the maker's own writes that the rows do not show; undefined if unknown. */
+export function lagOf({ unsettled, isUnsure }: ListState): number | undefined {
+  return isUnsure ? undefined : unsettled.length;
 }
 
 function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {

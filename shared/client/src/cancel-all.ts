@@ -18,8 +18,8 @@ export interface CancelAllScope {
   /** The token that they want. */
   readonly taking?: string;
   /**
-   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock as far as an answer
-   * has told it. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
+   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock as its answers
+   * have told it. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
    */
   readonly untilMs?: number;
 }
@@ -35,8 +35,8 @@ export interface FillCap {
 interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
   readonly calling: CallOptions;
   readonly now: () => number;
-  /** The clock of the service, as the newest answer has it. */
-  readonly serverNow: () => number;
+  /** The clock of the service, as its answers have told it. */
+  readonly serverNow: () => Promise<number>;
   readonly maker: () => Promise<Address>;
 }
 
@@ -56,7 +56,7 @@ export function createExits({ signing, again, calling, now, serverNow, maker }: 
         ...(making !== undefined && { making: lowerHex(making, 20) }),
         ...(taking !== undefined && { taking: lowerHex(taking, 20) }),
       };
-      const named = { maker: await maker(), ...tokens, untilMs: untilMs ?? serverNow() };
+      const named = { maker: await maker(), ...tokens, untilMs: untilMs ?? (await serverNow()) };
       const message = { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...named };
       const signature = await signing.signMessage(cancelAllRequestTypes, message);
       return send(paths.cancelAll, { ...named, signature });

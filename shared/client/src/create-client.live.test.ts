@@ -92,6 +92,18 @@ describe('the client', () => {
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
   });
 
+  test('cancels all by the greatest time that the service has told, and asks for one where there is none', async () => {
+    const client = clientOf({ now: () => 1_700_000_000_000 });
+    const at = (ms: number) => ({ 'X-Server-Time': String(1_700_000_000_000 + ms) });
+    answers = [ok({}, at(2)), ok({}, at(3)), ok([], at(900)), ok([], at(5)), ok({})];
+    await client.cancelAll();
+    for (let n = 0; n < 2; n += 1) await client.listOrders();
+    await client.cancelAll();
+    expect(asked[0]?.url.pathname).toBe('/v0alpha/limit-orders/info');
+    const untilMs = [1, 4].map((n) => JSON.parse(asked[n]?.body ?? '').untilMs - 1_700_000_000_000);
+    expect(untilMs).toEqual([2, 900]);
+  });
+
   test('signs no order whose expiry is in milliseconds', async () => {
     const amount = { token: `0x${'ab'.repeat(20)}`, amount: 1n };
     const draft = { making: amount, taking: amount, expiresAt: 1_700_000_000_000 };
@@ -234,6 +246,12 @@ describe('with retry', () => {
     asked = [];
     const stored = await clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
     expect(stored).toEqual([{ ...order, status: 'VALIDATING' }]);
+  });
+
+  test('another refusal after an unknown outcome says nothing of the earlier try', async () => {
+    answers = [hangUp, refuse('valid_until_passed')];
+    const error = await failureOf(clientOf(quickly).placeOrders([await signed()]));
+    expect(error).toMatchObject({ code: 'valid_until_passed', status: 400, mayHaveHappened: true });
   });
 
   test('replaces orders by one request, and a duplicate after an unknown outcome counts as stored if asked to', async () => {

@@ -121,15 +121,15 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const { serviceName, chainId } = options;
   const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
   const signing = createRequestSigner(signer, domain, options.onSign);
-  /** How far the clock of the service is ahead of the one here. */
-  let aheadMs = 0;
+  /** The greatest time of the service that an answer has told, and how far it was ahead of the clock here. */
+  const told = { serverTimeMs: 0, aheadMs: 0 };
   const calling = {
     baseUrl: options.baseUrl.replace(/\/+$/, ''),
     timeoutMs,
     fetch: async (...call: Parameters<typeof fetch>) => {
       const response = await (options.fetch ?? fetch)(...call);
       const serverTimeMs = Number(response.headers.get('x-server-time') ?? Number.NaN);
-      if (Number.isFinite(serverTimeMs)) aheadMs = serverTimeMs - now();
+      if (serverTimeMs > told.serverTimeMs) Object.assign(told, { serverTimeMs, aheadMs: serverTimeMs - now() });
       return response;
     },
     onAnswer:
@@ -143,6 +143,11 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const maker = async () => lowerHex(options.maker ?? (await signer.getAddress()), 20);
   const named = options.maker === undefined ? {} : { maker: options.maker };
   const cancel = createCancel({ signing, calling, again });
+  /** Never before the clock of an instance that has answered: an order that it has accepted has that time. */
+  async function serverNow(): Promise<number> {
+    if (told.serverTimeMs === 0) await callService({ method: 'GET', path: paths.info }, calling).catch(() => undefined);
+    return Math.max(told.serverTimeMs, Math.round(now() + told.aheadMs));
+  }
 
   return {
     maker,
@@ -170,7 +175,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
 
     cancelOrdersAndWait: cancel,
 
-    ...createExits({ signing, again, calling, now, serverNow: () => Math.round(now() + aheadMs), maker }),
+    ...createExits({ signing, again, calling, now, serverNow, maker }),
 
     async patchQuote({ data, minOutput }) {
       const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;

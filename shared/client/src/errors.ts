@@ -17,6 +17,8 @@ export interface Failure {
   readonly errors?: readonly FieldProblem[] | undefined;
   readonly index?: number | undefined;
   readonly retryAfterSeconds?: number | undefined;
+  /** Left out: by code and status. */
+  readonly mayHaveHappened?: boolean;
   readonly cause?: unknown;
 }
 
@@ -37,6 +39,8 @@ export class MakerbookError extends Error {
   readonly index: number | undefined;
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
+  /** Whether the service may have done its work although the call failed: by this try or, of a POST of orders, by an earlier one. */
+  readonly mayHaveHappened: boolean;
 
   constructor(failure: Failure) {
     super(`${failure.code}: ${failure.detail}`, { cause: failure.cause });
@@ -48,10 +52,7 @@ export class MakerbookError extends Error {
     this.errors = failure.errors;
     this.index = failure.index;
     this.retryAfterSeconds = failure.retryAfterSeconds;
-  }
-
-  /** Whether the service may have done its work although the call failed. */
-  get mayHaveHappened(): boolean {
-    return this.code === 'unreachable' || this.code === 'unreadable' || this.status >= 500;
+    const isUnknown = this.code === 'unreachable' || this.code === 'unreadable' || this.status >= 500;
+    this.mayHaveHappened = failure.mayHaveHappened ?? isUnknown;
   }
 }

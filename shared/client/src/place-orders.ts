@@ -34,7 +34,9 @@ export function createPlace({ signing, calling, again }: CancelParts) {
         if (!(error instanceof MakerbookError)) throw error;
         if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) return stored();
         mayBeStored ||= error.mayHaveHappened;
-        throw error;
+        if (!mayBeStored || error.mayHaveHappened) throw error;
+        // Other refusals are judged before `duplicate`: they say nothing of an earlier try.
+        throw new MakerbookError({ ...error, mayHaveHappened: true, cause: error });
       }
     });
   }

@@ -3,6 +3,7 @@ import type { Info, OrderHistory } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { callService, readObject } from './call-service.js';
+import type { OrderToCancel } from './cancel-orders.js';
 import { createClient, type MakerbookClient } from './create-client.js';
 import { MakerbookError } from './errors.js';
 import type { SignedOrder } from './sign-requests.js';
@@ -140,7 +141,7 @@ function wholeOf(name: string, text: string): number {
   return Number(text);
 }
 
-/** The list has the salts by which cancellations are signed. */
+/** The list has the salts by which cancellations are signed, unless it lacks an order for now. */
 async function cancel(
   client: MakerbookClient,
   hashes: readonly string[],
@@ -148,10 +149,24 @@ async function cancel(
 ): Promise<void> {
   if (hashes.length === 0) throw new UsageError('which orders?');
   const { records } = await client.listOrders();
-  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order.salt]));
+  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order.salt as string]));
   const lower = hashes.map((hash) => hash.toLowerCase());
-  const known = lower.map((orderHash) => ({ orderHash, salt: open.get(orderHash) ?? '' })).filter(({ salt }) => salt);
+  const known: OrderToCancel[] = [];
+  for (const orderHash of lower) {
+    const salt = open.get(orderHash) ?? (await findSalt(client, orderHash));
+    if (salt !== undefined) known.push({ orderHash, salt });
+  }
   const cancelled = known.length === 0 ? [] : await client.cancelOrders(known);
   const statuses = new Map(cancelled.map(({ orderHash, status }) => [orderHash as string, status]));
   for (const orderHash of lower) print({ orderHash, status: statuses.get(orderHash) ?? 'NOT_FOUND' });
+}
+
+/** Undefined where the service knows no such order of the maker. */
+async function findSalt(client: MakerbookClient, orderHash: string): Promise<string | undefined> {
+  try {
+    return (await client.findOrder(orderHash)).order.salt;
+  } catch (error) {
+    if (error instanceof MakerbookError && ['not_found', 'gone'].includes(error.code)) return undefined;
+    throw error;
+  }
 }

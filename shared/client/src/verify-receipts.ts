@@ -1,6 +1,7 @@
 import {
   cancelAllRequestTypes,
   cancelKeysRequestTypes,
+  fillCapRequestTypes,
   heartbeatRequestTypes,
   receiptTypes,
   type TypedField,
@@ -18,7 +19,7 @@ export interface Receipt {
   readonly placed: readonly Hex[];
   /** Hashes of the orders that were cancelled. */
   readonly cancelled: readonly Hex[];
-  /** The digest of the CancelAllRequest, HeartbeatRequest or CancelKeysRequest. */
+  /** The digest of the CancelAllRequest, HeartbeatRequest, CancelKeysRequest or FillCapRequest. */
   readonly messages: readonly Hex[];
   /** `<partition>:<offset>`, one for each partition, as `X-Log-Position` has it. */
   readonly position: string;
@@ -68,6 +69,7 @@ function digestsOf(told: object, domain: Domain): Hex[] {
     return [digestOf(cancelAllRequestTypes, { making: ZERO_ADDRESS, taking: ZERO_ADDRESS, ...told })];
   }
   if ('cancelAt' in told) return [digestOf(heartbeatRequestTypes, told)];
+  if ('windowSeconds' in told) return [digestOf(fillCapRequestTypes, told)];
   return 'keys' in told ? [digestOf(cancelKeysRequestTypes, told)] : [];
 }
 

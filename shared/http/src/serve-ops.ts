@@ -42,7 +42,13 @@ export async function serveOps(
     },
     { host: HOST, port: OPS_PORT, ...bounds },
   );
-  const stopObserving = observeReadiness(ops.ready);
+  const stopObserving = observeReadiness(async () => {
+    try {
+      return await ops.ready();
+    } catch {
+      return healthOf({ health: 'cannot be told' });
+    }
+  });
   return {
     port,
     stop: () => {

@@ -4,7 +4,7 @@ import type { ListState } from './read-lists.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
 const stateOf = (version: bigint, unsettled: readonly string[] = []): ListState => {
-  return { version, unsettled, unfolded: 0, isUnsure: false, cancelAt: 0 };
+  return { version, unsettled, isUnsure: false, cancelAt: 0 };
 };
 
 /** Timers by hand: `pass` does what is due, and lets what follows from it happen. */

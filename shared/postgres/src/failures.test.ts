@@ -7,6 +7,7 @@ test.each([
   ['53300', 'too many connections', PostgresUnavailable],
   ['40001', 'a serialization failure', PostgresUnavailable],
   ['57P01', 'a server that stops', PostgresUnavailable],
+  ['28P01', 'a password that is being changed', PostgresUnavailable],
   ['23514', 'a broken check', InvariantBroken],
   ['22003', 'a number out of range', InvariantBroken],
   ['42501', 'a missing right', PostgresRefused],

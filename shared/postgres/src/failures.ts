@@ -18,6 +18,7 @@ export class PostgresRefused extends Error {
 /** A class (2 characters) or a code (5) of SQLSTATE after which the same statement may succeed. */
 const retryableStates = [
   '08', // connection
+  '28', // the login is refused: its password is being changed
   '40', // serialization failure, deadlock
   '53', // out of connections, memory or disk
   '57', // shutting down, starting up, cancelled by a timeout

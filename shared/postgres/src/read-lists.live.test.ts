@@ -9,7 +9,7 @@ const other: Hex = `0x${'b2'.repeat(20)}`;
 const postgres = await openTestDatabase();
 afterAll(() => postgres.close());
 beforeEach(async () => {
-  await postgres.query('truncate makers, orders, hashes, in_flight, cancelling');
+  await postgres.query('truncate makers, orders, in_flight, cancelling');
   await postgres.query('update trust set is_trusted = false, started_at = pg_postmaster_start_time()');
 });
 
@@ -28,13 +28,6 @@ const place = (whose: Hex, n: number, untilMs = 5) =>
   insertRow(postgres, 'in_flight', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
 const cancel = (whose: Hex, n: number, untilMs = 5) =>
   insertRow(postgres, 'cancelling', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
-const remember = (whose: Hex, n: number, state: 'ACCEPTED' | 'UNFOLDED') =>
-  insertRow(postgres, 'hashes', {
-    order_hash: hashOf(n),
-    maker: whose,
-    state,
-    salt: state === 'UNFOLDED' ? '0x1' : null,
-  });
 const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
@@ -59,11 +52,13 @@ describe('the state of a list', () => {
     expect((await readListState(postgres, other)).unsettled).not.toContain(first);
   });
 
-  test('counts what is in the log and not folded', async () => {
-    for (const n of [1, 2]) await remember(maker, n, 'UNFOLDED');
-    await remember(maker, 3, 'ACCEPTED');
-    await remember(other, 4, 'UNFOLDED');
-    expect(await readListState(postgres, maker)).toMatchObject({ unfolded: 2, unsettled: [] });
+  test('is unsure while the maker is in quarantine', async () => {
+    await trust(true);
+    const quarantine = { quarantined_offset: 3, quarantine_reason: 'a bug', quarantine_clock: '{}' };
+    await insertRow(postgres, 'makers', { maker, list_version: 2n, ...quarantine });
+    await addMaker(other, 2n);
+    expect((await readListState(postgres, maker)).isUnsure).toBe(true);
+    expect((await readListState(postgres, other)).isUnsure).toBe(false);
   });
 
   test('is unsure until ingress trusts the server as it was started last', async () => {

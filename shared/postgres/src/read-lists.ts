@@ -8,9 +8,7 @@ export interface ListState {
   readonly version: bigint;
   /** The maker's placements and cancellations that the list does not show yet, each by a key that is used once. */
   readonly unsettled: readonly string[];
-  /** Orders that are in the log and not in the list, because the maker is in quarantine. */
-  readonly unfolded: number;
-  /** Postgres may have lost what was unsettled, and the log is not folded up to there yet. */
+  /** Something may be missing: the maker is in quarantine, or Postgres has lost what was unsettled, and the log is not folded yet. */
   readonly isUnsure: boolean;
   /** When the maker's switch cancels its orders, in seconds since 1970; 0: never. */
   readonly cancelAt: number;
@@ -20,8 +18,8 @@ export interface ListState {
 export async function readListState(postgres: Postgres, maker: Hex): Promise<ListState> {
   const [row] = await postgres.query<StateRow>(readListStateSql, [byteaOf(maker)], 'read list state');
   if (row === undefined) throw new Error('a select without a from has one row');
-  const { version, unsettled, unfolded, is_unsure: isUnsure, cancel_at } = row;
-  return { version, unsettled, unfolded: Number(unfolded), isUnsure, cancelAt: Number(cancel_at) };
+  const { version, unsettled, is_unsure: isUnsure, cancel_at } = row;
+  return { version, unsettled, isUnsure, cancelAt: Number(cancel_at) };
 }
 
 const readListStateSql = `
@@ -30,14 +28,12 @@ const readListStateSql = `
       select 'placed:' || encode(order_hash, 'hex') || until_ms from in_flight where maker = $1
       union all
       select 'cancelled:' || encode(order_hash, 'hex') || until_ms from cancelling where maker = $1) as unsettled,
-    (select count(*) from hashes where maker = $1 and state = 'UNFOLDED') as unfolded,
-    not exists (select from trusted) as is_unsure
+    m.quarantined_offset is not null or not exists (select from trusted) as is_unsure
   from (select) as one left join makers m on m.maker = $1`;
 
 interface StateRow {
   readonly version: bigint;
   readonly unsettled: string[];
-  readonly unfolded: bigint;
   readonly is_unsure: boolean;
   readonly cancel_at: bigint;
 }

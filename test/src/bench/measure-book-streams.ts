@@ -7,6 +7,7 @@ import { type Figure, state } from './report.js';
 const STREAMS = 1_000;
 const SETTLE_MS = 5_000;
 const MEASURE_MS = 20_000;
+const END_BYTES = 10_000;
 
 /**
  * What streams of the book take of one process of feed: memory of each, and CPU for each record that each is sent, beside what the
@@ -19,8 +20,7 @@ export async function measureBookStreams(feed: {
   const base = `http://127.0.0.1:${feed.port}/v0alpha/book`;
   const pssMb = readPssMb(feed.pid);
   const without = await measureCpu(feed.pid, () => 0);
-  const snapshot = await (await fetch(`${base}/snapshot`)).text();
-  const { cursor } = JSON.parse(snapshot.trimEnd().split('\n').at(-1) ?? '') as { cursor: string };
+  const cursor = await readCursor(`${base}/snapshot`);
   let records = 0;
   const open: ClientRequest[] = [];
   for (let n = 0; n < STREAMS; n += 1) {
@@ -48,6 +48,15 @@ export async function measureBookStreams(feed: {
     state(`CPU for each record and stream, ${rate} records per s to ${name}`, 'µs', us),
     state(`CPU of feed, ${rate} records per s to ${name}`, 'ms per s', within.us / MEASURE_MS),
   ];
+}
+
+/** The cursor at the end of a snapshot, which may be too long for one string. */
+async function readCursor(url: string): Promise<string> {
+  const { body } = await fetch(url);
+  let end = Buffer.alloc(0);
+  for await (const chunk of body ?? []) end = Buffer.concat([end, chunk]).subarray(-END_BYTES);
+  const { cursor } = JSON.parse(String(end).trimEnd().split('\n').at(-1) ?? '') as { cursor: string };
+  return cursor;
 }
 
 async function measureCpu(pid: number, recordsOf: () => number): Promise<{ us: number; records: number }> {

@@ -146,11 +146,11 @@ async function decideInto(store: PlacementStore) {
 /** All that can be asked of the rows. */
 async function readAll(rows: ReadModel) {
   const lists = makers.map(async (maker) => {
-    const { version, unsettled, unfolded, isUnsure, cancelAt } = await rows.readListState(maker);
+    const { version, unsettled, isUnsure, cancelAt } = await rows.readListState(maker);
     const { records } = await rows.readMakerList(maker);
     const changes = await Promise.all([0n, 20n, 60n].map((since) => rows.readListChanges(maker, since)));
     const changed = changes.map((each) => each && { ...each, removed: [...each.removed].sort() });
-    return { version, unsettled: unsettled.length, unfolded, isUnsure, cancelAt, records, changed };
+    return { version, unsettled: unsettled.length, isUnsure, cancelAt, records, changed };
   });
   const [clock] = (await rows.readPartitionClocks()).filter((each) => each.partition === partition);
   const asked = { partition, makers, from: 20n, to: 90n };

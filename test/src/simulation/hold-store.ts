@@ -112,10 +112,7 @@ export class StoreInMemory {
               ...placed.map(({ orderHash, untilMs }) => `placed:${orderHash}${untilMs}`),
               ...cancelled.map(({ orderHash, untilMs }) => `cancelled:${orderHash}${untilMs}`),
             ],
-            unfolded: all.flatMap(({ hashes }) =>
-              [...hashes.values()].filter((row) => isOwn(row) && row.state === 'UNFOLDED'),
-            ).length,
-            isUnsure: !this.#placements.isTrusted,
+            isUnsure: isQuarantined(all, maker) || !this.#placements.isTrusted,
             cancelAt: cancelAtOf(all, maker),
           };
         }),
@@ -242,6 +239,10 @@ function newsOf(tables: Tables, { partition, makers, from, to, entriesMax }: New
   const quarantined = makers.filter((maker) => (tables.makers.get(maker)?.quarantinedOffset ?? null) !== null);
   const { nextOffset } = tables.projection;
   return { entries: found.slice(0, entriesMax), isCut: found.length > entriesMax, quarantined, nextOffset };
+}
+
+function isQuarantined(tables: readonly Tables[], maker: Hex): boolean {
+  return tables.some(({ makers }) => (makers.get(maker)?.quarantinedOffset ?? null) !== null);
 }
 
 function cancelAtOf(tables: readonly Tables[], maker: Hex): number {

@@ -338,6 +338,7 @@ function makeReceipts() {
       examples.cancelKeysAnswer,
       messageOf('CancelKeysRequest', keyFields, examples.cancelKeysAnswer),
     ),
+    make('of a fill cap', examples.fillCapAnswer, messageOf('FillCapRequest', capFields, examples.fillCapAnswer)),
     make('over another position', examples.placed, { placed, position: '3:1376' }, false),
     make('over one of two orders', examples.placed, { placed: [first] }, false),
     make('over orders in another order', examples.placed, { placed: placed.toReversed() }, false),

@@ -1,8 +1,8 @@
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
 import { endWithUsage, kafkaConnection, postgresConnection, readOptions, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { rebuildSettings } from '../env.js';
+import { usedTopics } from '../used-topics.js';
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 
 const USAGE = `verify    compares the running read model and the book with a replay of the log
@@ -15,7 +15,7 @@ async function run(): Promise<number> {
   const logger = createLogger('rebuild', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-rebuild', logger });
   try {
-    await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
+    await log.verifyTopics(usedTopics(settings));
     const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)({
       database: postgresConnection(settings),
       log,

@@ -97,6 +97,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
       state: this.#state,
       assigned: [...this.#owned.keys()].sort((one, other) => one - other),
       lastPollAtMs: isReading ? this.#fetcher.lastPollAtMs() : performance.now(),
+      lastTurnAtMs: this.#fetcher.lastTurnAtMs(),
       retrying: this.#mapOwned(({ retrying }) => retrying),
     };
   };

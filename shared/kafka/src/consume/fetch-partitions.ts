@@ -59,6 +59,7 @@ export class Fetcher {
   readonly #polls = new Map<number, Promise<void>>();
   readonly #closing = new AbortController();
   #lastPollAtMs = Number.NEGATIVE_INFINITY;
+  #lastTurnAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: FetcherOptions) {
     this.#options = options;
@@ -67,7 +68,7 @@ export class Fetcher {
   start(partition: number, from: bigint): void {
     const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
     this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
-    this.#lastPollAtMs = performance.now();
+    this.#lastPollAtMs = this.#lastTurnAtMs = performance.now();
     // Those that are started together share the first poll.
     queueMicrotask(() => this.#poll());
   }
@@ -83,9 +84,15 @@ export class Fetcher {
     return this.#readings.get(partition)?.highWatermark;
   }
 
-  /** When a broker last answered a fetch, or a partition was started. */
+  /** When a broker last gave a partition that was asked for, or a partition was started. */
   lastPollAtMs(): number {
     return this.#lastPollAtMs;
+  }
+
+  /** When a poll last ended, answered or not; now, where all handlers are behind and nothing is polled. */
+  lastTurnAtMs(): number {
+    const isFull = [...this.#readings.values()].every(({ aheadBytes }) => aheadBytes >= AHEAD_BYTES);
+    return isFull ? performance.now() : this.#lastTurnAtMs;
   }
 
   async close(): Promise<void> {
@@ -106,6 +113,7 @@ export class Fetcher {
       if (this.#polls.has(leader) || ready.length === 0) continue;
       const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
       const poll = this.#pollLeader(leader, ready, waitMs).finally(() => {
+        this.#lastTurnAtMs = performance.now();
         this.#polls.delete(leader);
         this.#poll();
       });
@@ -123,8 +131,8 @@ export class Fetcher {
       }
       const partitions = ready.map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
-      this.#lastPollAtMs = performance.now();
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
+      if (accepted.some(({ status }) => status === 'fulfilled')) this.#lastPollAtMs = performance.now();
       const failed = accepted.find((outcome) => outcome.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
       const pauseMs = this.#options.pauseMs?.() ?? 0;

@@ -304,14 +304,20 @@ class AnswerJudge {
     return hasMore || BigInt(nextCursor) >= from ? [] : [`the history ends at ${nextCursor}, before ${from}`];
   }
 
-  /** The list is that of a position, and of one behind every write that was answered to the maker before. */
+  /**
+   * The list is that of a position, and of one behind every write that was answered to the maker before. The list of a quarantine is
+   * that of each later position, too: so what was cancelled before is not in it either.
+   */
   #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
     const { reply, at, atMs } = answer;
     const partition = partitionOf(maker, this.#parts.replays.length);
     const rows = this.#parts.replays[partition]?.rows;
-    const from = reply.headers?.['X-Read-Lag'] === undefined ? this.#behindWrites(maker, sentAtMs) : 0n;
+    const isWhole = reply.headers?.['X-Read-Lag'] === undefined;
+    const from = isWhole ? this.#behindWrites(maker, sentAtMs) : 0n;
     const is = String(reply.body);
+    const shown = this.#endedBefore(maker, sentAtMs).find(([hash]) => isWhole && is.includes(hash));
+    if (shown !== undefined) return [`the list shows ${this.#name(shown[0])}, which was cancelled before`];
     const tried = new Set<string | undefined>();
     for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
       const expected = rows?.get(offset)?.makers.get(maker);
@@ -327,6 +333,29 @@ class AnswerJudge {
 
   /** The position behind the facts of the maker that had been answered with 200 by then. */
   #behindWrites(maker: Address, atMs: number): bigint {
+    const isWritten = this.#writtenBefore(maker, atMs);
+    const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
+    // A cancellation that repeats another, or comes after the order's end, changes nothing.
+    const ended = this.#endedBefore(maker, atMs).flatMap(([hash, told]) => {
+      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
+      return first ?? [];
+    });
+    return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
+  }
+
+  /** The orders whose cancellation had been answered by then. One that Postgres has not marked, because it did not answer, is left out. */
+  #endedBefore(maker: Address, atMs: number): (readonly [Hex, readonly LoggedFact[]])[] {
+    const isWritten = this.#writtenBefore(maker, atMs);
+    return [...this.#cancelled, ...this.#cutOff].filter(([hash, told]) => {
+      const markedAtMs = this.#parts.markedAtMs.get(hash);
+      return told.some(isWritten) && markedAtMs !== undefined && markedAtMs <= atMs;
+    });
+  }
+
+  /** Whether a fact of the maker had been answered with 200 by then. */
+  #writtenBefore(maker: Address, atMs: number): (told: LoggedFact) => boolean {
     const answered = this.#parts.visits.filter(
       ({ kind, maker: whose, answer }) =>
         ['POST', 'DELETE', 'REPLACE', 'ALL'].includes(kind) &&
@@ -336,19 +365,7 @@ class AnswerJudge {
         !isRefusal(answer.reply),
     );
     const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
-    const isWritten = ({ fact }: LoggedFact) => 'maker' in fact && fact.maker === maker && numbers.has(requestOf(fact));
-    const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
-    // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
-    // then, because it did not answer, is not counted.
-    const ended = [...this.#cancelled, ...this.#cutOff].flatMap(([hash, told]) => {
-      const markedAtMs = this.#parts.markedAtMs.get(hash);
-      if (!told.some(isWritten) || markedAtMs === undefined || markedAtMs > atMs) return [];
-      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
-        a < b ? -1 : 1,
-      );
-      return first ?? [];
-    });
-    return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
+    return ({ fact }) => 'maker' in fact && fact.maker === maker && numbers.has(requestOf(fact));
   }
 
   #openings(hash: Hex): bigint[] {
