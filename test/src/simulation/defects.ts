@@ -31,6 +31,7 @@ export const defects: readonly Defect[] = [
     },
   },
   { name: 'an order that has left stays in a list in memory', plant: breakPromise(StoreInMemory, 'hidesRemovals') },
+  { name: 'a list hides that its maker is in quarantine', plant: breakPromise(StoreInMemory, 'hidesQuarantine') },
   { name: 'a pending row is removed too early', plant: breakPromise(RowsInMemory, 'forgetsTooEarly') },
   {
     name: 'an order that comes after its maker has cancelled all is open',

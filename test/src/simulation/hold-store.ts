@@ -32,6 +32,8 @@ const LOST_MS_MAX = 1_000;
 export class StoreInMemory {
   /** A planted defect: the changes of a list do not tell which orders have left. */
   static hidesRemovals = false;
+  /** Likewise: a list does not say that its maker is in quarantine. */
+  static hidesQuarantine = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #placements: PlacementsInMemory;
   readonly #nowMs: () => number;
@@ -112,7 +114,7 @@ export class StoreInMemory {
               ...placed.map(({ orderHash, untilMs }) => `placed:${orderHash}${untilMs}`),
               ...cancelled.map(({ orderHash, untilMs }) => `cancelled:${orderHash}${untilMs}`),
             ],
-            isUnsure: isQuarantined(all, maker) || !this.#placements.isTrusted,
+            isUnsure: (isQuarantined(all, maker) && !StoreInMemory.hidesQuarantine) || !this.#placements.isTrusted,
             cancelAt: cancelAtOf(all, maker),
           };
         }),
