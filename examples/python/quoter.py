@@ -39,20 +39,27 @@ def sign(message, salt=None, **structs):
     return "0x" + bytes(Account.sign_typed_data(KEY, domain, types, message).signature).hex()
 
 
-def send(method, url, body=None):
-    """Sends until the outcome is known. @returns the answer, or the problem"""
+def send_once(method, url, body=None):
+    """@returns the answer, or the problem; None if the outcome is not known"""
     data = None if body is None else json.dumps(body).encode()
-    while True:
-        try:
-            with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
-                return json.load(answer)
-        except HTTPError as error:
-            problem = json.load(error) if error.headers.get_content_type() == "application/problem+json" else {}
-            if problem and not problem["retryable"]:
-                return problem
-            time.sleep(max(0.5, int(error.headers.get("Retry-After", 0))))
-        except (OSError, HTTPException):  # refused, broken off, too late
-            time.sleep(0.5)
+    try:
+        with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+            return None if "X-Read-Lag" in answer.headers else json.load(answer)  # a list that lacks something says so
+    except HTTPError as error:
+        problem = json.load(error) if error.headers.get_content_type() == "application/problem+json" else {}
+        if problem and not problem["retryable"]:
+            return problem
+        time.sleep(max(0.5, int(error.headers.get("Retry-After", 0))))
+    except (OSError, HTTPException):  # refused, broken off, too late
+        time.sleep(0.5)
+    return None
+
+
+def send(method, url, body=None):
+    """Sends the same until there is an answer."""
+    while (answer := send_once(method, url, body)) is None:
+        pass
+    return answer
 
 
 def new_order(nonce, price):
@@ -69,9 +76,10 @@ def cancellation(record):
 
 
 def list_orders():
+    """Signed anew in each try: a salt is taken once, and `issuedAt` for 30 seconds."""
     message, salt = {"issuedAt": int(time.time()) - 1}, "0x" + secrets.token_hex(32)  # a second back: clocks differ
     query = message | {"salt": salt, "signature": sign(message, salt, GetLimitOrdersRequest="uint256 issuedAt")}
-    return send("GET", f"{ORDERS_URL}?{urlencode(query)}")
+    return send_once("GET", f"{ORDERS_URL}?{urlencode(query)}")
 
 
 def beat():
@@ -88,15 +96,18 @@ ask = [{"to": STACK["limitOrderProtocol"], "data": "0x70ae92d2" + MAKER[2:].rjus
 nonce = send("POST", STACK["rpcUrl"], {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": ask})["result"]
 threading.Thread(target=beat, daemon=True).start()
 for move in range(10**9):
-    records = list_orders()  # also what an earlier run has left
-    gone = records if isinstance(records, list) else []
+    gone = list_orders()  # also what an earlier run has left
+    if not isinstance(gone, list):  # not known: new orders would stand beside the old ones
+        print((gone or {}).get("code", "no list"), flush=True)
+        time.sleep(1)
+        continue
     placed = [new_order(nonce, (400 + n) * 10**12 + move) for n in range(QUOTES)]
     if gone:
         # All or nothing. `not_found`: one of them is filled or cancelled, and the next list lacks it.
         answer = send("POST", f"{ORDERS_URL}/replacements", {"cancel": [cancellation(one) for one in gone], "place": placed})
     else:
         answer = send("POST", ORDERS_URL, placed)
-    # They were signed just now: a duplicate says that an earlier try has stored them.
+    # They were signed just now: a duplicate says that an earlier try has stored them. After another refusal the next list tells.
     code = answer.get("code", "moved") if isinstance(answer, dict) else "moved"
     print("moved" if code == "duplicate" else code, len(gone), flush=True)
     time.sleep(1)

@@ -47,16 +47,19 @@ const limits = z
     cancelWaitSeconds: count.meta({ description: 'How long a cancelling request may wait by `Prefer: wait`' }),
     orderBudget: budget.meta({ description: "A maker's orders" }),
     cancelBudget: budget.meta({ description: "A maker's cancellations" }),
-    listBudget: budget.meta({ description: "A maker's lists" }),
+    listBudget: budget.meta({ description: "A maker's signed GETs" }),
     clientRequests: z
       .object({
         windowSeconds: count.describe('Length of the window'),
-        place: count.describe('POSTs of orders'),
-        cancel: count.describe('DELETEs and POSTs of cancellations'),
+        place: count.describe('POSTs of orders and of replacements'),
+        cancel: count.describe('DELETEs, and POSTs of cancellations, cancel-all, heartbeat, cancel-keys and fill-cap'),
         list: count.describe('GETs, of lists and of all else'),
         patch: count.describe('PATCHes'),
       })
-      .meta({ description: 'Requests of one client address in one window; each 8 KiB of one count as one more' }),
+      .meta({
+        description:
+          'Requests of one client address in one window, at each instance; each 8 KiB of one count as one more',
+      }),
     requestTtlSeconds: count.meta({ description: 'How old the `issuedAt` of a list request may be' }),
     clockSkewSeconds: count.meta({ description: 'How far `issuedAt` may be ahead of the clock of the service' }),
     bodyBytesMax: count.meta({ description: 'Bytes of the body of one request' }),
@@ -92,7 +95,10 @@ export const info = z
         timestamp: unixSeconds,
       })
       .nullable()
-      .meta({ description: 'The newest block by which orders were judged; null before the first' }),
+      .meta({
+        description:
+          'The newest block by which orders were judged; null before the first, and while the database is away',
+      }),
   })
   .meta({ id: 'Info' });
 

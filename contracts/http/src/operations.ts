@@ -176,7 +176,7 @@ export const errorsOfAnyRequest = {
 
 const internal = {
   cause: 'A fault in the service.',
-  remedy: 'Send the request again, a list newly signed. If it repeats, tell the operator its id.',
+  remedy: 'Send the request again, a GET newly signed. If it repeats, tell the operator its id.',
 };
 const unasked = 'a contract wallet cannot be asked';
 const stopped = 'the service stops or is overloaded';
@@ -211,7 +211,7 @@ const place: Operation = {
   tag: 'Limit orders',
   summary: 'Place signed orders, all or none',
   description:
-    '200 means that every order is stored and cannot be lost. Each error names in `index` the first item that failed, and nothing was stored. Orders begin as `VALIDATING`.',
+    '200 means that every order is stored and cannot be lost. A refusal of an order names it in `index`, and nothing is stored. After 500 or 503 the outcome is unknown. Orders begin as `VALIDATING`.',
   headers: placeHeaders,
   body: { type: 'application/json', schema: placementInputs, example: examples.placements },
   answer: {
@@ -230,16 +230,17 @@ const place: Operation = {
     },
     too_many_orders: {
       cause:
-        "More than `ordersPerPost` orders, more than the maker's full budget, or more than `openOrdersPerMaker` open ones.",
-      remedy: 'Split the request, or cancel orders first.',
+        "More than `ordersPerPost` orders, more than the maker's full budget, more than `openOrdersPerMaker` open ones, or more than `rememberedHashesPerMaker` hashes to remember.",
+      remedy:
+        'Split the request, or cancel orders first. Of remembered hashes: use shorter expiries, or a higher nonce (`cancelAllOrders`).',
     },
     unsupported_permitted_taker: {
       cause: '`permittedTaker` is not the zero address.',
       remedy: 'Sign the order with the zero address.',
     },
     valid_until_passed: {
-      cause: '`Valid-Until` had passed when the orders were judged or about to be stored.',
-      remedy: 'Price the orders anew: nothing was stored.',
+      cause: '`Valid-Until` had passed when the orders were judged.',
+      remedy: 'This request stored nothing; an earlier try may have: GET …/{orderHash} reports on it. Price anew.',
     },
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
     invalid_signature: notTheMaker,
@@ -254,13 +255,14 @@ const place: Operation = {
       remedy: 'Sign with the current nonce; post again what is still wanted.',
     },
     duplicate: {
-      cause: 'The hash is twice in the request, or was accepted before.',
+      cause: 'The hash is twice in the request, was accepted before, or was cancelled.',
       remedy:
         'After an unknown outcome it was stored, and GET …/{orderHash} reports on it. Else sign with another salt.',
     },
     unavailable: {
-      cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, or ${stopped}.`,
-      remedy: 'Send the same request again: `duplicate` then says that the first was stored.',
+      cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, the maker is in quarantine, or ${stopped}.`,
+      remedy:
+        'Send the same request again. 200 or `duplicate`: it is stored. Any other refusal says nothing of the first try: ask GET …/{orderHash}, or cancel the orders.',
     },
     internal,
   },
@@ -361,7 +363,7 @@ const findOrder: Operation = {
   tag: 'Limit orders',
   summary: 'What became of one order',
   description:
-    "The maker is who signed the request. Any order of the maker that was ever accepted: its status or how it ended, what is left and what was filled of it, and its timeline, each entry with its place in the log and its cause. An order that POST has answered is found at once. It is charged to the maker's budget of lists.",
+    "The maker is who signed the request. Any order of the maker that was ever accepted: its status or how it ended, what is left and what was filled of it, and its timeline, each entry with its place in the log and its cause. An order that POST has answered is found, or 503 while it is on its way. It is charged to the maker's budget of lists.",
   params: orderParams,
   query: orderQuery,
   answer: {
@@ -382,8 +384,8 @@ const findOrder: Operation = {
       remedy: 'Compare the hash, and the signer: orders of other makers are not found.',
     },
     gone: {
-      cause: 'The order was accepted, and its history is not kept any more.',
-      remedy: 'Ask the operator, who has the log.',
+      cause: 'The order was accepted, and its history is not kept any more. It can still be open.',
+      remedy: 'List the open orders, or ask the operator, who has the log.',
     },
     rate_limited: makerLimited,
     unavailable: {
@@ -401,7 +403,7 @@ const readHistory: Operation = {
   tag: 'Limit orders',
   summary: "What happened to the signer's orders",
   description:
-    "Every fill, and every change of an order, oldest first, in pages: by it a maker keeps its books. Fills are those that the contract logged, each once, also of orders that are no longer open here. What an answered request did is there at once. It is charged to the maker's budget of lists.",
+    "Every fill, and every change of an order, oldest first, in pages: by it a maker keeps its books. Fills are those that the contract logged, each once, also of orders that are no longer open here. What an answered request did is there, unless `X-Read-Lag` says otherwise. It is charged to the maker's budget of lists.",
   query: historyQuery,
   answer: {
     type: 'application/json',
@@ -557,7 +559,8 @@ const exitErrors: ErrorCases = {
   rate_limited: makerLimited,
   unavailable: {
     cause: `The log did not confirm, the whitelist is still being read, ${unasked}, or ${stopped}.`,
-    remedy: 'Send the same request again until it is answered: repeating is harmless.',
+    remedy:
+      'Send the same request again while its times are allowed (a heartbeat until `cancelAt`): repeating is harmless.',
   },
   internal,
 };

@@ -63,7 +63,9 @@ export const cancellationInput = z
     signature: signatureInput.describe("The maker's signature over `OrderCancellationRequest`, in hex"),
     salt: quantityInput
       .optional()
-      .describe("The salt of the signed domain: the order's own. With it the order is cancelled in any outage"),
+      .describe(
+        "The salt of the signed domain: the order's own. With it a cancellation by the maker's own key works in any outage but Kafka's",
+      ),
   })
   .meta({ id: 'CancellationInput' });
 

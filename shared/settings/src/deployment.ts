@@ -154,7 +154,7 @@ export const limitSettings = {
     { min: 1 },
   ),
   CANCEL_REQUESTS_MAX: integer(
-    'DELETEs and POSTs …/cancellations of one client address in a window, counted likewise',
+    'Cancelling requests, heartbeats, cancel-keys and fill-caps of one client address in a window, counted likewise',
     12_000,
     { min: 1 },
   ),
