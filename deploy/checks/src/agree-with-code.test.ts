@@ -64,6 +64,25 @@ describe('Kafka', () => {
     expect(writers(names.book)).toEqual(['kafka-projector']);
     expect(writers(names.makers)).toEqual(['kafka-projector']);
     expect(writers(names.acks)).toEqual(['kafka-router']);
+    expect(writers(names.parked)).toEqual(['kafka-projector', 'kafka-operator'].sort());
+  });
+
+  // A topic that a user may not describe is missing to it, and the service does not start.
+  test.each([
+    ['ingress', [names.makers, names.makerEvents, names.acks]],
+    ['query', [names.makers, names.makerEvents]],
+    ['feed', [names.book]],
+    ['chain-watcher', [names.makerEvents, names.book]],
+    ['projector', [names.makerEvents, names.book, names.makers, names.parked]],
+    ['operator', Object.values(names)],
+  ])('%s may describe every topic that it verifies', (service, verified) => {
+    const user = ofKind('KafkaUser').find(({ metadata }) => metadata.name === `kafka-${service}`);
+    if (user === undefined) throw new Error(`there is no user kafka-${service}`);
+    const described = aclsOf(user).filter(({ operations }) =>
+      ['Describe', 'DescribeConfigs'].every((operation) => operations.includes(operation)),
+    );
+    const topics = described.filter(({ resource }) => resource.type === 'topic').map(({ resource }) => resource.name);
+    expect(topics).toEqual(expect.arrayContaining(verified));
   });
 
   test('the lag that scales the projector is that of its own group', () => {

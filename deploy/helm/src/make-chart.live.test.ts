@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -125,6 +125,12 @@ describeChart('the chart', () => {
     const sums = (manifests: readonly Manifest[]) =>
       /"checksum\/settings":"[^"]+"/.exec(JSON.stringify(manifests))?.[0];
     expect(sums(made)).not.toBe(sums(render('production')));
+  });
+
+  test('rules ask about the namespace of the release', () => {
+    const rules = readFileSync(join(chart, 'templates/production/prometheusrule-causes.yaml'), 'utf8');
+    const namespaces = [...rules.matchAll(/namespace=\\?"([^"\\]+)/g)].map(([, name]) => name);
+    expect(new Set(namespaces)).toEqual(new Set(['{{ .Release.Namespace }}']));
   });
 
   test('without autoscalers and monitors there are none, and the replicas are those of the values', () => {

@@ -124,5 +124,7 @@ function templateName(
     const [found] = Object.entries(namespaces).find(([, namespace]) => namespace === value) ?? [];
     if (found !== undefined) return writer.inline(`.Values.namespaces.${found}`);
   }
-  return value.replaceAll('.makerbook.svc', () => `.${writer.inline('.Release.Namespace')}.svc`);
+  return value
+    .replaceAll('.makerbook.svc', () => `.${writer.inline('.Release.Namespace')}.svc`)
+    .replaceAll('namespace="makerbook"', () => `namespace="${writer.inline('.Release.Namespace')}"`);
 }

@@ -29,7 +29,7 @@ await producer?.connect();
 
 const book = new Book();
 // kafkajs reads in groups alone: a new one at each start begins with the first record, and keeps no offsets.
-const consumer = kafka.consumer({ groupId: `example-router-${randomUUID()}`, readUncommitted: false });
+const consumer = kafka.consumer({ groupId: `router-example-${randomUUID()}`, readUncommitted: false });
 let isJoined = false;
 consumer.on(consumer.events.GROUP_JOIN, () => {
   // It would read from the beginning again.

@@ -47,7 +47,10 @@ export const kafkaSettings = {
   KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
   PARTITIONS: integer('Partitions of every topic. Never change it: a maker must not move', 12, { min: 1, max: 1024 }),
-  TOPIC_PREFIX: text('Prefix of every topic, group and transactional id', ''),
+  TOPIC_PREFIX: text(
+    'Prefix of every topic and group, and of the transactional ids of chain-watcher and projector',
+    '',
+  ),
 };
 
 export const postgresSettings = {

@@ -3,8 +3,18 @@ import { scrapeMetrics } from './scrape-metrics.js';
 export const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'];
 
 /** Of Prometheus, of the rules themselves, and of Kubernetes. */
-const ofOthers =
-  /^(up|ALERTS|slo:.+|kubelet_volume_stats_(available|capacity)_bytes|kube_cronjob_status_last_successful_time)$/;
+const ofOthers = new Set([
+  'up',
+  'ALERTS',
+  'kubelet_volume_stats_available_bytes',
+  'kubelet_volume_stats_capacity_bytes',
+  'kube_cronjob_created',
+  'kube_cronjob_status_last_successful_time',
+  'kube_deployment_status_replicas_unavailable',
+  'kube_pod_status_phase',
+  'kube_pod_status_ready',
+]);
+const isOfOthers = (name: string) => ofOthers.has(name) || name.startsWith('slo:');
 
 /** What a scrape says about each metric, by service; those that several services have are under `shared`. */
 export const described = await scrapeMetrics(services);
@@ -25,5 +35,5 @@ export function readSharedMetrics(): string[] {
 export function findUnknown(names: Iterable<string>): string[] {
   const known = new Set([...readMetrics().values(), readSharedMetrics()].flat());
   const base = (name: string) => name.replace(/_(bucket|count|sum)$/, '');
-  return [...names].filter((name) => !known.has(name) && !known.has(base(name)) && !ofOthers.test(name));
+  return [...names].filter((name) => !known.has(name) && !known.has(base(name)) && !isOfOthers(name));
 }

@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { readText } from './read-manifests.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-functions-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Stands in for kubectl and its cluster: the pod has no log at first, with WAITS never, and the Job ends as SUCCEEDED says. */
+const kubectl = `#!/bin/sh
+case "$*" in
+*' create job '*) printf '{"kind":"Job","from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}]}}}}' "$6" ;;
+'apply -f -') cat >job.json ;;
+*' logs -f job/'*) [ -n "$WAITS" ] && exit 1; [ -e asked ] && echo 'what the command says' || { touch asked; exit 1; } ;;
+*' get pods -l job-name=operator-'*) echo ImagePullBackOff ;;
+*' get pods -l app.kubernetes.io/name=query -o name') printf 'pod/query-a\\npod/query-b\\n' ;;
+*' exec pod/query-'*' -- node -e fetch('*) echo "$4 is ready" ;;
+*' logs -l app.kubernetes.io/name=query --ignore-errors --tail=-1 --since=10m') cat lines ;;
+*' wait '*) ;;
+*' get job '*) printf %s "$SUCCEEDED" ;;
+*) exit 9 ;;
+esac
+`;
+writeFileSync(join(folder, 'kubectl'), kubectl, { mode: 0o755 });
+writeFileSync(join(folder, 'sleep'), '#!/bin/sh\n', { mode: 0o755 });
+const [, functions = ''] = /```\n(release\(\).+?)```/s.exec(readText('deploy/runbooks/README.md')) ?? [];
+
+function run(command: string, variables: Record<string, string> = {}) {
+  const env = { PATH: `${folder}:${process.env['PATH']}`, ...variables };
+  return spawnSync('sh', ['-c', `${functions}\n${command}`], { cwd: folder, env, encoding: 'utf8' });
+}
+
+function operator(words: string, succeeded: string, { image, waits }: { image?: string; waits?: boolean } = {}) {
+  rmSync(join(folder, 'asked'), { force: true });
+  const { status, stdout } = run(`operator ${words}`, {
+    SUCCEEDED: succeeded,
+    WAITS: waits ? 'on' : '',
+    ...(image !== undefined && { IMAGE: image }),
+  });
+  const job = JSON.parse(readFileSync(join(folder, 'job.json'), 'utf8')) as {
+    from: string;
+    spec: { template: { spec: { containers: { args: string[]; image: string }[] } } };
+  };
+  return { status, stdout, from: job.from, ...job.spec.template.spec.containers[0] };
+}
+
+const hasJq = spawnSync('jq', ['--version']).error === undefined;
+if (!hasJq) console.warn("SKIPPED: the check of the runbooks' shell functions. It needs jq on the PATH.");
+const describeFunction = hasJq ? describe : describe.skip;
+
+describeFunction('the shell functions of the runbooks', () => {
+  test.each([
+    [
+      "makers suspend 0x1 --reason 'key reported'",
+      'operator',
+      ['makers', 'suspend', '0x1', '--reason', 'key reported'],
+    ],
+    ['verify', 'replay', ['verify']],
+    ['rebuild', 'replay', ['rebuild']],
+    ['log verify /archive', 'log-archive', ['log', 'verify', '/archive']],
+  ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
+    const { from, image, ...ran } = operator(words, '1');
+    expect(image).toBe('as released');
+    expect(ran).toEqual({ status: 0, stdout: expect.stringContaining('what the command says'), args });
+    expect(from).toBe(`--from=cronjob/${cronJob}`);
+  });
+
+  test('IMAGE has it run another release', () => {
+    expect(operator('verify', '1', { image: 'next' })).toMatchObject({ image: 'next', args: ['verify'] });
+  });
+
+  test('shows the pod where it does not start, and ends with 1', () => {
+    const { status, stdout } = operator('makers list', '', { waits: true });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(/ImagePullBackOff\n$/) });
+  });
+
+  test('ends with 1 where the command was refused', () => {
+    expect(operator('makers list', '').status).toBe(1);
+  });
+
+  test('readyz asks each pod of a service', () => {
+    expect(run('readyz query')).toMatchObject({ status: 0, stdout: 'pod/query-a is ready\npod/query-b is ready\n' });
+  });
+
+  test('logs leaves out what only informs, and keeps what is no line of the logger', () => {
+    const lines = ['{"level":"info","msg":"a"}', '{"level":"error","msg":"b"}', 'FATAL ERROR: heap out of memory'];
+    writeFileSync(join(folder, 'lines'), `${lines.join('\n')}\n`);
+    const { status, stdout } = run('logs query --since=10m');
+    expect({ status, stdout }).toEqual({ status: 0, stdout: `${lines[1]}\n"${lines[2]}"\n` });
+  });
+});
