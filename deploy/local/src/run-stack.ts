@@ -108,9 +108,9 @@ async function start(
   { environment, own, folder, report, signal, closing }: Start,
 ): Promise<Stack> {
   closing.push(lockFolder(folder).release);
-  const port = settings.PORT === 0 ? await findFreePort() : settings.PORT;
-  if (!(await isPortFree(port, undefined)) || !(await isPortFree(port, '127.0.0.1'))) {
-    throw new PartError('gateway', `port ${port} is in use: stop what listens there, or choose another with PORT=…`);
+  const { PORT: asked } = settings;
+  if (asked !== 0 && (!(await isPortFree(asked, undefined)) || !(await isPortFree(asked, LOOPBACK)))) {
+    throw new PartError('gateway', `port ${asked} is in use: stop what listens there, or choose another with PORT=…`);
   }
   await awaitLeftovers(folder);
   removeStackFiles(folder);
@@ -163,6 +163,8 @@ async function start(
   const admission = isOwnChain ? admitMaker(EXAMPLE_MAKER, env, signal) : undefined;
   await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
+  // Found now, for another stack could take it while the parts start.
+  const port = asked === 0 ? await findFreePort() : asked;
   const gatewayEnv = { ...env, HOST: settings.HOST, PORT: String(port), MAKERBOOK_DATA: isOwnChain ? folder : '' };
   const gateway = await startGateway(port, services, logs, gatewayEnv, supervision);
   stopInReverse(gateway);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
 import type { ArchivePlace } from './archive-log.js';
@@ -10,6 +11,8 @@ const APPEND_BYTES = 500_000;
 /** Records that are appended together lie closer in time. */
 const APPEND_SPAN_MS = 86_400_000;
 const RECORD_BYTES = 200;
+/** Brokers take a setting over some time after it is accepted. */
+const SETTLE_MS = 2_000;
 
 /**
  * Appends an archive to an empty log, each record at its offset and with its time. Where the log had control records it gets as
@@ -50,6 +53,9 @@ async function setTime(log: Log, spec: TopicSpec, time: string): Promise<void> {
   await log.alterTopic(spec.name, { 'message.timestamp.type': time }).catch((error: Error) => {
     throw new Error(`set message.timestamp.type of ${spec.name} to ${time}, and run this again: ${error.message}`);
   });
+  // A broker that does not have the setting yet would stamp records with its own time.
+  do await pause(SETTLE_MS);
+  while (!(await isSet()));
 }
 
 interface Restore {
