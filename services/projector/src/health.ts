@@ -27,12 +27,9 @@ const claimsSilenceMsMax = 30_000;
 /** Whether a restart would not help: both loops go on, whatever they are answered. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { nowMs, consumer, claims } = signs;
-  const turnMs = nowMs - consumer.lastTurnAtMs;
-  const lookMs = nowMs - claims.lastLookAtMs;
-  const stuck = turnMs > silenceMsMax ? `no fetch has ended for ${Math.round(turnMs / 1000)} s` : 'ok';
-  const looks =
-    lookMs > claimsSilenceMsMax ? `the claims have not been looked at for ${Math.round(lookMs / 1000)} s` : 'ok';
-  return healthOf({ loop: describeEnd(signs) ?? stuck, claims: looks });
+  const loop = describeSilence('no fetch has ended', nowMs - consumer.lastTurnAtMs, silenceMsMax);
+  const looks = describeSilence('the claims have not been looked at', nowMs - claims.lastLookAtMs, claimsSilenceMsMax);
+  return healthOf({ loop: describeEnd(signs) ?? loop, claims: looks });
 }
 
 /**
@@ -46,13 +43,16 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
     .flatMap(([partition, reason]) => (reason === undefined ? [] : `${partition}: ${reason}`))
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const silenceMs = signs.nowMs - consumer.lastPollAtMs;
-  const silence = silenceMs > kafkaSilenceMsMax ? `no broker has answered for ${Math.round(silenceMs / 1000)} s` : 'ok';
+  const silence = describeSilence('no broker has answered', signs.nowMs - consumer.lastPollAtMs, kafkaSilenceMsMax);
   const notes = { assigned: `${consumer.assigned.length} partitions`, lag: `${lagMessages} messages` };
   return {
     ...healthOf({ kafka: describeEnd(signs) ?? silence, postgres, claims: claims.waitFor ?? 'ok', partitions }),
     notes,
   };
+}
+
+function describeSilence(what: string, ms: number, msMax: number): string {
+  return ms > msMax ? `${what} for ${Math.round(ms / 1000)} s` : 'ok';
 }
 
 /** Undefined while the consumer loop runs. */

@@ -186,7 +186,7 @@ export interface ConsumerHealth {
   readonly assigned: readonly number[];
   /** When the brokers last answered a fetch or a partition was started, by `performance.now()`; now, where nothing is read. */
   readonly lastPollAtMs: number;
-  /** When a fetch last ended, answered or not; now, while nothing is to be fetched. */
+  /** When a fetch last began: the one before it had ended, answered or not. Now, while nothing is to be fetched. */
   readonly lastTurnAtMs: number;
   /** Partitions whose position is not known yet, or whose batch is being retried; with the reason. */
   readonly retrying: ReadonlyMap<number, string>;

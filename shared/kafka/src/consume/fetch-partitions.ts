@@ -68,7 +68,7 @@ export class Fetcher {
   start(partition: number, from: bigint): void {
     const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
     this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
-    this.#lastPollAtMs = this.#lastTurnAtMs = performance.now();
+    this.#lastPollAtMs = performance.now();
     // Those that are started together share the first poll.
     queueMicrotask(() => this.#poll());
   }
@@ -89,7 +89,7 @@ export class Fetcher {
     return this.#lastPollAtMs;
   }
 
-  /** When a poll last ended, answered or not; now, where all handlers are behind and nothing is polled. */
+  /** When a poll last began: the one before it had ended, answered or not. Now, where all handlers are behind and nothing is polled. */
   lastTurnAtMs(): number {
     const isFull = [...this.#readings.values()].every(({ aheadBytes }) => aheadBytes >= AHEAD_BYTES);
     return isFull ? performance.now() : this.#lastTurnAtMs;
@@ -112,8 +112,8 @@ export class Fetcher {
       const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
       if (this.#polls.has(leader) || ready.length === 0) continue;
       const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
+      this.#lastTurnAtMs = performance.now();
       const poll = this.#pollLeader(leader, ready, waitMs).finally(() => {
-        this.#lastTurnAtMs = performance.now();
         this.#polls.delete(leader);
         this.#poll();
       });
