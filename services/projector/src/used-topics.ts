@@ -1,15 +1,12 @@
 import { type TopicSpec, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import type { RebuildSettings } from './env.js';
 
 /** The topics that the projector reads and writes: it has no right to see the others. */
 export function usedTopics({
-  TOPIC_PREFIX: prefix,
-  PARTITIONS: partitions,
-}: {
-  readonly TOPIC_PREFIX: string;
-  readonly PARTITIONS: number;
-}): TopicSpec[] {
-  const { makerEvents, book, makers, parked } = topicNames(prefix);
-  return topicSpecs(topicNames(prefix), partitions).filter(({ name }) =>
-    [makerEvents, book, makers, parked].includes(name),
-  );
+  TOPIC_PREFIX,
+  PARTITIONS,
+}: Pick<RebuildSettings, 'TOPIC_PREFIX' | 'PARTITIONS'>): TopicSpec[] {
+  const names = topicNames(TOPIC_PREFIX);
+  const used = [names.makerEvents, names.book, names.makers, names.parked];
+  return topicSpecs(names, PARTITIONS).filter(({ name }) => used.includes(name));
 }

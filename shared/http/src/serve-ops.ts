@@ -32,23 +32,24 @@ export async function serveOps(
   { HOST, OPS_PORT }: Pick<SettingsOf<typeof opsSettings>, 'HOST' | 'OPS_PORT'>,
   ops: Ops,
 ): Promise<OpenServer> {
+  const ready = async () => {
+    try {
+      return await ops.ready();
+    } catch (error) {
+      return describeFailure(error);
+    }
+  };
   const { port, stop } = await openServer(
     async (request, response) => {
       try {
-        await answer(request, response, ops);
+        await answer(request, response, { ...ops, ready });
       } catch (error) {
-        write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
+        write(response, describeFailure(error));
       }
     },
     { host: HOST, port: OPS_PORT, ...bounds },
   );
-  const stopObserving = observeReadiness(async () => {
-    try {
-      return await ops.ready();
-    } catch {
-      return healthOf({ health: 'cannot be told' });
-    }
-  });
+  const stopObserving = observeReadiness(ready);
   return {
     port,
     stop: () => {
@@ -61,6 +62,10 @@ export async function serveOps(
 /** Health from named checks; each is `ok` or names what is missing. */
 export function healthOf(checks: Readonly<Record<string, string>>): Health {
   return { isOk: Object.values(checks).every((check) => check === 'ok'), checks };
+}
+
+function describeFailure(error: unknown): Health {
+  return healthOf({ health: error instanceof Error ? error.message : String(error) });
 }
 
 /** Shows the answer of `/readyz` at each scrape. */

@@ -316,7 +316,7 @@ class AnswerJudge {
     const isWhole = reply.headers?.['X-Read-Lag'] === undefined;
     const from = isWhole ? this.#behindWrites(maker, sentAtMs) : 0n;
     const is = String(reply.body);
-    const shown = this.#endedBefore(maker, sentAtMs).find(([hash]) => isWhole && is.includes(hash));
+    const shown = isWhole ? this.#endedBefore(maker, sentAtMs).find(([hash]) => is.includes(hash)) : undefined;
     if (shown !== undefined) return [`the list shows ${this.#name(shown[0])}, which was cancelled before`];
     const tried = new Set<string | undefined>();
     for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
