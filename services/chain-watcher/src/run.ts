@@ -89,7 +89,7 @@ class RunningWatcher {
     const read = [names.makerEvents, names.book];
     await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
     const reader = this.openReader(node);
-    const { source, polled, stop } = await openSource({
+    const source = await openSource({
       settings,
       node,
       withLogs: reader !== undefined,
@@ -101,7 +101,7 @@ class RunningWatcher {
       onGap: () => meters.gaps.add(1),
       onFatal: (error) => this.fail(error),
     });
-    this.onStop(stop);
+    this.onStop(() => source.stop());
     const work = new Work({
       ...this.reports(),
       log,
@@ -133,7 +133,7 @@ class RunningWatcher {
     meters.observe({
       ...signs,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
-      isSubscribed: () => polled.isSubscribed(),
+      isSubscribed: () => source.isSubscribed(),
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });

@@ -30,7 +30,7 @@ test('a watcher publishes nothing until it has read what the one before it has p
     }),
     settings: { PARTITIONS: 1, TAKEOVER_MS: 1_000 },
     node: { callAll: away, call: away, endpoints: () => [] },
-    source: { headNumber: () => 7, waitForMore: away },
+    source: { headNumber: () => 7 },
     loadOrders: async () => [],
     verifyChain: async () => undefined,
     logger: silentLogger,

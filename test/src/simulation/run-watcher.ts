@@ -1,4 +1,4 @@
-import { pollBlocks, retrying, Work, watchHead } from '@makerbook/chain-watcher/testing';
+import { retrying, TakenBlocks, Work, watchHead } from '@makerbook/chain-watcher/testing';
 import type { Life } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -21,16 +21,16 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const onFatal = (error: Error) => {
     if (!(life.isOver || signal.aborted)) world.onFatal(error);
   };
-  const polled = pollBlocks({
+  const polled = new TakenBlocks({
     node: seen.node,
     withLogs: true,
     pollIntervalMs: 500,
     nowMs,
     wait,
-    silenceMsMax: 3000,
+    nodeSilenceMsMax: 3000,
     onLag: () => undefined,
-    wsUrl: undefined,
-    onSubscriptionBroken: () => undefined,
+    subscribe: undefined,
+    topic: undefined,
   });
   const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   const work = new Work({

@@ -1,58 +1,57 @@
+import { subscribeHeads } from '@makerbook/chain';
 import { connectLog, LogUnavailable } from '@makerbook/kafka';
 import { kafkaConnection } from '@makerbook/settings';
+import type { Logger } from '@makerbook/telemetry';
 import type { WatcherSettings } from '../env.js';
-import { type BlockgroupOptions, Blockgroups } from './follow-blockgroups.js';
-import { type PolledBlocks, type PollOptions, pollBlocks } from './poll-blocks.js';
+import { followBlockgroups } from './follow-blockgroups.js';
+import { HeldBlocks } from './held-blocks.js';
 import type { BlockSource } from './source.js';
+import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.js';
 import { type WatchHeadOptions, watchHead } from './watch-head.js';
 
 export interface SourceOptions
-  extends Pick<PollOptions, 'node' | 'withLogs' | 'nowMs' | 'wait'>,
+  extends Pick<TakeOptions, 'node' | 'withLogs' | 'nowMs' | 'wait'>,
     Pick<WatchHeadOptions, 'signal' | 'onFatal'>,
-    Pick<BlockgroupOptions, 'logger' | 'onGap'> {
+    Pick<TopicOptions, 'onGap'> {
   readonly settings: WatcherSettings;
+  readonly logger: Logger;
   readonly onSubscriptionBroken: () => void;
 }
 
-/** The source that the settings name: JSON-RPC, or the topic of a Kaia node with JSON-RPC behind it. */
-export async function openSource(
-  options: SourceOptions,
-): Promise<{ readonly source: BlockSource; readonly polled: PolledBlocks; readonly stop: () => Promise<void> }> {
-  const { settings, node, withLogs, logger, nowMs, wait, signal } = options;
-  const intervalMs = settings.POLL_INTERVAL_MS;
-  const polled = pollBlocks({
-    node,
-    withLogs,
-    pollIntervalMs: intervalMs,
-    nowMs,
-    wait,
-    silenceMsMax: settings.NODE_SILENCE_MS_MAX,
-    onLag: (lag) => logger.warn(lag, 'a node lags behind another one: it is asked last for some seconds'),
-    wsUrl: settings.RPC_WS_URL === '' ? undefined : settings.RPC_WS_URL,
-    onSubscriptionBroken: (reason) => {
-      options.onSubscriptionBroken();
-      logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
-    },
-  });
-  const { blocks, close } =
-    settings.KAIA_TOPIC === '' ? { blocks: polled, close: undefined } : await openTopic(options, polled);
-  const source = watchHead(blocks, { node, nowMs, wait, signal, intervalMs, onFatal: options.onFatal });
-  const stop = async () => {
-    await source.stop();
-    await close?.();
+/** The source of blocks with all that the settings name: JSON-RPC, a node's announcements, the topic of a Kaia node. */
+export async function openSource(options: SourceOptions): Promise<BlockSource> {
+  const { settings, logger, onSubscriptionBroken } = options;
+  const { RPC_WS_URL: wsUrl, POLL_INTERVAL_MS: intervalMs } = settings;
+  const topic = settings.KAIA_TOPIC === '' ? undefined : await openTopic(options);
+  const onBroken = (reason: string) => {
+    onSubscriptionBroken();
+    logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
   };
-  return { source, polled, stop };
+  const blocks = new TakenBlocks({
+    ...options,
+    pollIntervalMs: intervalMs,
+    nodeSilenceMsMax: settings.NODE_SILENCE_MS_MAX,
+    onLag: (lag) => logger.warn(lag, 'a node lags behind another one: it is asked last for some seconds'),
+    subscribe: wsUrl === '' ? undefined : (onHead) => subscribeHeads({ url: wsUrl, onHead, onBroken }),
+    topic: topic?.options,
+  });
+  const source = watchHead(blocks, { ...options, intervalMs });
+  return {
+    ...source,
+    stop: async () => {
+      await source.stop();
+      await topic?.close();
+    },
+  };
 }
 
 /** The Kafka of the Kaia node may be away, now and later. */
-async function openTopic(
-  { settings, logger, nowMs, wait, onGap }: SourceOptions,
-  gaps: BlockSource,
-): Promise<{ readonly blocks: BlockSource; readonly close: () => Promise<void> }> {
+async function openTopic({ settings, logger, nowMs, onGap }: SourceOptions) {
   const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
+  const topic = settings.KAIA_TOPIC;
   const log = connectLog({ ...kafkaConnection(settings), brokers, clientId: 'chain-watcher', logger });
   try {
-    await log.partitionsOf(settings.KAIA_TOPIC, { timeoutMs: KAIA_ANSWER_MS_MAX });
+    await log.partitionsOf(topic, { timeoutMs: KAIA_ANSWER_MS_MAX });
   } catch (error) {
     if (!(error instanceof LogUnavailable)) {
       await log.close();
@@ -61,19 +60,20 @@ async function openTopic(
     const reason = error.message;
     logger.warn({ reason }, 'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there');
   }
-  const blocks = new Blockgroups({
-    log,
-    topic: settings.KAIA_TOPIC,
-    gaps,
-    logger,
-    nowMs,
-    wait,
+  const held = new HeldBlocks({ blocksMax: KAIA_BLOCKS_MAX, nowMs });
+  const following = followBlockgroups({ log, topic, logger, held });
+  const options: TopicOptions = {
+    name: topic,
+    held,
     gapMsMax: settings.KAIA_GAP_MS_MAX,
     silenceMsMax: settings.KAIA_SILENCE_MS_MAX,
-    blocksMax: KAIA_BLOCKS_MAX,
     onGap,
-  });
-  return { blocks, close: () => log.close() };
+  };
+  const close = async () => {
+    await following.stop();
+    await log.close();
+  };
+  return { options, close };
 }
 
 /** Runs at the start, when nothing is published yet and JSON-RPC has the blocks. */

@@ -11,15 +11,18 @@ export interface SourceBlock {
   readonly endpoint?: string;
 }
 
-/** A source of blocks. Every source gives the same blocks of a chain. */
+/** Gives the blocks of a chain, each from whichever source has it first. */
 export interface BlockSource {
-  /** The block with this number; undefined when it is not there yet. Throws RpcUnavailable, RpcRefused or ChainContradiction. */
+  /**
+   * The block with this number. Undefined when it is not there yet: then the call has waited for news, or for a while.
+   * Throws RpcUnavailable, RpcRefused or ChainContradiction.
+   */
   next(number: number): Promise<SourceBlock | undefined>;
-  /** Resolves when there may be another block, at the latest after the source's poll interval. */
-  waitForMore(): Promise<void>;
-  /** Throws ChainContradiction where it is of another chain than JSON-RPC; before a block shows it, it does nothing. */
-  verify?(): Promise<void>;
-  /** Number of the newest block that the source knows of; undefined before the first. */
+  /** Throws ChainContradiction where the topic is of another chain than JSON-RPC. */
+  verify(): Promise<void>;
+  /** Number of the newest block that any source knows of; undefined before the first. */
   headNumber(): number | undefined;
+  /** True while a node announces its blocks. */
+  isSubscribed(): boolean;
   stop(): Promise<void>;
 }

@@ -30,7 +30,7 @@ export function watchHead(
       // Asks all endpoints, because the preferred one may lag. If none answers, the known head stays.
       const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
       const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
-      await source.verify?.().catch((error) => isRetryable(error) || onFatal(error));
+      await source.verify().catch((error) => isRetryable(error) || onFatal(error));
       if (numbers.length > 0) apart = { number: Math.max(...numbers), atMs: nowMs() };
     }
   };
@@ -43,7 +43,8 @@ export function watchHead(
         askedAtMs = nowMs();
       }
     },
-    waitForMore: () => source.waitForMore(),
+    verify: () => source.verify(),
+    isSubscribed: () => source.isSubscribed(),
     headNumber: () => (apart !== undefined && apart.atMs > askedAtMs ? apart.number : source.headNumber()),
     stop: async () => {
       await source.stop();

@@ -33,7 +33,6 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
     if (block === undefined) {
       Object.assign(position, { phase: 'FOLLOWING', catchUp: undefined });
       followedFrom = undefined;
-      await source.waitForMore();
       continue;
     }
     const gap = (source.headNumber() ?? block.header.number) - before.number;

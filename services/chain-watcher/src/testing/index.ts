@@ -1,4 +1,4 @@
-export { pollBlocks } from '../blocks/poll-blocks.js';
+export { TakenBlocks } from '../blocks/take-blocks.js';
 export { watchHead } from '../blocks/watch-head.js';
 export { Mutex } from '../mutex.js';
 export { retrying } from '../retry.js';

@@ -1,0 +1,69 @@
+import type { SourceBlock } from './source.js';
+
+/** Blocks of a topic that are not taken yet. They come late, repeated and in any order, or never. */
+export class HeldBlocks {
+  /** By number, in the order in which they came. */
+  readonly #blocks = new Map<number, { readonly block: SourceBlock; readonly atMs: number }>();
+  readonly #blocksMax: number;
+  readonly #nowMs: () => number;
+  #due: number | undefined;
+  #first: SourceBlock | undefined;
+  #newest: number | undefined;
+
+  /** Called for each block that is held, with its number. */
+  onBlock: (number: number) => void = () => undefined;
+
+  /** @param blocksMax how many are held; the node is asked for those beyond when they are due */
+  constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => number }) {
+    this.#blocksMax = blocksMax;
+    this.#nowMs = nowMs;
+  }
+
+  /** Holds a block, unless it is not needed any more. */
+  add(block: SourceBlock): void {
+    const { number } = block.header;
+    this.#first ??= block;
+    this.#newest = Math.max(this.#newest ?? number, number);
+    if (this.isPast(number) || this.#blocks.has(number)) return;
+    this.#blocks.set(number, { block, atMs: this.#nowMs() });
+    if (this.#blocks.size > this.#blocksMax) this.#blocks.delete(this.#dispensable());
+    this.onBlock(number);
+  }
+
+  /** The block with this number becomes the due one: earlier ones are dropped. */
+  turnTo(number: number): void {
+    this.#due = number;
+    for (const held of this.#blocks.keys()) if (held < number) this.#blocks.delete(held);
+  }
+
+  get(number: number): SourceBlock | undefined {
+    return this.#blocks.get(number)?.block;
+  }
+
+  /** True where the block is not needed any more. */
+  isPast(number: number): boolean {
+    return this.#due !== undefined && number < this.#due;
+  }
+
+  /** The block that came first of all. */
+  first(): SourceBlock | undefined {
+    return this.#first;
+  }
+
+  /** The number of the newest block that came. */
+  newest(): number | undefined {
+    return this.#newest;
+  }
+
+  /** Since when a later block is there, though the due one is not; undefined while none is. */
+  missingSinceMs(): number | undefined {
+    if (this.#due === undefined || this.#newest === undefined || this.#newest < this.#due) return undefined;
+    const [earliest] = this.#blocks.values();
+    return earliest?.atMs ?? 0;
+  }
+
+  /** Before the first question nobody knows which block is due: the newest are kept. Later those that are due first. */
+  #dispensable(): number {
+    return this.#due === undefined ? Math.min(...this.#blocks.keys()) : Math.max(...this.#blocks.keys());
+  }
+}

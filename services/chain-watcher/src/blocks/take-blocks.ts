@@ -1,0 +1,247 @@
+import {
+  type BlockAndHead,
+  ChainContradiction,
+  type HeadSubscription,
+  type Node,
+  readBlockAndHead,
+  readLogs,
+} from '@makerbook/chain';
+import { isRetryable } from '../retry.js';
+import { triggerTopics } from '../watch/match-logs.js';
+import { type CompareOptions, NodeComparison } from './compare-nodes.js';
+import type { HeldBlocks } from './held-blocks.js';
+import type { BlockSource, SourceBlock } from './source.js';
+
+export interface TakeOptions extends CompareOptions {
+  readonly node: Node;
+  /** False where nothing can be read from the chain: then only headers are asked for. */
+  readonly withLogs: boolean;
+  readonly nowMs: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+  /** How often the node is asked for a block that no other source announces or gives. */
+  readonly pollIntervalMs: number;
+  /** A node that has no new block for so long is compared with the others. */
+  readonly nodeSilenceMsMax: number;
+  /** Subscribes to the blocks that a node announces, by number where it gives one; undefined: none announces them. */
+  readonly subscribe: ((onHead: (number: number | undefined) => void) => HeadSubscription) | undefined;
+  /** Blocks of a topic; undefined: JSON-RPC gives all. */
+  readonly topic: TopicOptions | undefined;
+}
+
+export interface TopicOptions {
+  readonly name: string;
+  readonly held: HeldBlocks;
+  /** How long a block may be missing once a later one is there, before JSON-RPC is asked for it. */
+  readonly gapMsMax: number;
+  /** While the topic gives each block first, JSON-RPC is asked so often whether it is further. */
+  readonly silenceMsMax: number;
+  /** Called for each block that the topic did not give in time. */
+  readonly onGap: () => void;
+}
+
+/** The block that is asked for. */
+interface Due {
+  readonly number: number;
+  readonly sinceMs: number;
+  /** When a node has announced it, or a later one. */
+  announcedAtMs: number | undefined;
+  /** When the node has last answered without it, or failed; and since when it lacks it. */
+  askedAtMs: number | undefined;
+  missingSinceMs: number | undefined;
+  /** What the node has given. */
+  given: SourceBlock | undefined;
+  failure: unknown;
+}
+
+/**
+ * Takes each block from the source that has it first: the topic by itself, the node when it is asked. `turnMs` says when.
+ * A node is asked at once for a block that is announced, at the poll interval while it gives the blocks, and from time to time
+ * while the topic does. An announcement is a hint alone.
+ */
+export class TakenBlocks implements BlockSource {
+  readonly #options: TakeOptions;
+  readonly #comparison: NodeComparison;
+  readonly #subscription: HeadSubscription | undefined;
+  #due: Due = dueFrom(0, 0);
+  #announced = -1;
+  #head: number | undefined;
+  /** True while the topic gives each block before the node does. */
+  #isTopicFirst: boolean;
+  #isTopicVerified = false;
+  #verifying: Promise<void> | undefined;
+  #asking: Promise<void> | undefined;
+  #answeredAtMs: number;
+  #wake: () => void = () => undefined;
+
+  constructor(options: TakeOptions) {
+    const { subscribe, topic, nowMs } = options;
+    this.#options = options;
+    this.#comparison = new NodeComparison(options);
+    this.#isTopicFirst = topic !== undefined;
+    this.#answeredAtMs = nowMs();
+    if (topic !== undefined) topic.held.onBlock = (number) => number === this.#due.number && this.#wake();
+    this.#subscription = subscribe?.((number) => this.#hear(number));
+  }
+
+  async next(number: number): Promise<SourceBlock | undefined> {
+    const { nowMs, wait, pollIntervalMs, topic } = this.#options;
+    if (this.#due.number !== number) {
+      this.#due = dueFrom(number, nowMs());
+      if (this.#announced >= number) this.#due.announcedAtMs = nowMs();
+      topic?.held.turnTo(number);
+    }
+    const held = await this.#take();
+    if (held !== undefined) return held;
+    const news = new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    const turnMs = this.#turnMs() - nowMs();
+    if (turnMs <= 0) this.#asking ??= this.#ask(this.#due);
+    await Promise.race([news, wait(turnMs > 0 && turnMs < pollIntervalMs ? turnMs : pollIntervalMs)]);
+    return this.#take();
+  }
+
+  /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
+  verify(): Promise<void> {
+    this.#verifying ??= this.#compareTopic().finally(() => {
+      this.#verifying = undefined;
+    });
+    return this.#verifying;
+  }
+
+  headNumber(): number | undefined {
+    const newest = this.#options.topic?.held.newest();
+    return newest === undefined ? this.#head : Math.max(newest, this.#head ?? 0);
+  }
+
+  isSubscribed(): boolean {
+    return this.#subscription?.isOpen() ?? false;
+  }
+
+  async stop(): Promise<void> {
+    this.#subscription?.close();
+  }
+
+  #hear(number: number | undefined): void {
+    this.#announced = number ?? this.#announced;
+    // A node that gives no number may mean the due block.
+    if ((number ?? this.#due.number) < this.#due.number || this.#due.announcedAtMs !== undefined) return;
+    this.#due.announcedAtMs = this.#options.nowMs();
+    this.#wake();
+  }
+
+  /** The due block from the topic, else as the node gave it. Throws what the node failed with where nothing else gives blocks. */
+  async #take(): Promise<SourceBlock | undefined> {
+    const { topic, nowMs } = this.#options;
+    const due = this.#due;
+    if (topic?.held.first() !== undefined && !this.#isTopicVerified) await this.verify();
+    const held = topic?.held.get(due.number);
+    if (held !== undefined) {
+      this.#isTopicFirst = true;
+      return held;
+    }
+    if (due.given !== undefined) {
+      const newest = topic?.held.newest() ?? 0;
+      if (newest >= due.number || newest < due.number - 1) topic?.onGap();
+      if (newest < due.number) this.#isTopicFirst = false;
+      return due.given;
+    }
+    const { failure } = due;
+    if (failure === undefined) return undefined;
+    const isWaiting = topic !== undefined && nowMs() - due.sinceMs < topic.silenceMsMax;
+    if (isWaiting && isRetryable(failure)) return undefined;
+    // Whoever tries again asks at once.
+    Object.assign(due, { failure: undefined, askedAtMs: undefined });
+    throw failure;
+  }
+
+  /** When the node is to be asked for the due block. */
+  #turnMs(): number {
+    const { nowMs, pollIntervalMs, topic } = this.#options;
+    const { sinceMs, announcedAtMs, askedAtMs } = this.#due;
+    if (announcedAtMs !== undefined && (askedAtMs === undefined || askedAtMs < announcedAtMs)) return announcedAtMs;
+    if (askedAtMs !== undefined) {
+      const isExpected = announcedAtMs !== undefined && nowMs() - announcedAtMs < ANNOUNCED_MS_MAX;
+      return askedAtMs + (isExpected ? Math.min(pollIntervalMs, ANNOUNCED_POLL_MS) : pollIntervalMs);
+    }
+    return topic !== undefined && this.#isTopicFirst ? this.#overdueMs(topic) : sinceMs;
+  }
+
+  /** When the topic has had the time to give the due block. */
+  #overdueMs({ held, gapMsMax, silenceMsMax }: TopicOptions): number {
+    const missingMs = held.missingSinceMs();
+    return missingMs === undefined
+      ? Math.max(this.#due.sinceMs, this.#answeredAtMs + silenceMsMax)
+      : missingMs + gapMsMax;
+  }
+
+  async #ask(due: Due): Promise<void> {
+    const { node, nowMs } = this.#options;
+    try {
+      const answer = await readBlockAndHead(node, due.number);
+      this.#head = Math.max(answer.headNumber, answer.block?.number ?? 0);
+      due.given = await this.#blockOf(answer);
+      due.missingSinceMs ??= due.given === undefined ? nowMs() : undefined;
+      due.failure = undefined;
+      if (due.given !== undefined) this.#comparison.noteGiven(answer.endpoint);
+      else if (this.#isDoubtful(due, answer.headNumber)) void this.#compare(due, answer);
+    } catch (failure) {
+      due.failure = failure;
+    }
+    due.askedAtMs = nowMs();
+    this.#answeredAtMs = nowMs();
+    this.#asking = undefined;
+    this.#wake();
+  }
+
+  async #blockOf({ block, logsBloom, endpoint }: BlockAndHead): Promise<SourceBlock | undefined> {
+    const { node, withLogs } = this.#options;
+    if (block === undefined) return undefined;
+    const logs = withLogs ? await readLogs(node, { ...block, logsBloom }, { topics: triggerTopics }) : [];
+    return { header: block, endpoint, logsBloom, logs };
+  }
+
+  /** True if a node with this head, and without the block that is due, may lag behind the others. */
+  #isDoubtful({ number, announcedAtMs, missingSinceMs }: Due, headNumber: number): boolean {
+    const { nowMs, nodeSilenceMsMax } = this.#options;
+    const sinceMs = (atMs: number | undefined) => (atMs === undefined ? 0 : nowMs() - atMs);
+    // The block before was seen, on another node then.
+    if (headNumber < number - 1) return true;
+    return sinceMs(announcedAtMs) >= ANNOUNCED_MS_MAX || sinceMs(missingSinceMs) >= nodeSilenceMsMax;
+  }
+
+  /** Asks again at once where another node has the block. */
+  async #compare(due: Due, answer: BlockAndHead): Promise<void> {
+    if (!(await this.#comparison.lags(due.number, answer))) return;
+    due.askedAtMs = undefined;
+    this.#wake();
+  }
+
+  async #compareTopic(): Promise<void> {
+    const { topic, node } = this.#options;
+    const first = topic?.held.first();
+    if (topic === undefined || first === undefined || this.#isTopicVerified) return;
+    const { number, hash } = first.header;
+    const { block, headNumber } = await readBlockAndHead(node, number);
+    if (block === undefined) {
+      const behind = number - headNumber;
+      if (behind <= AHEAD_BLOCKS_MAX) return;
+      throw new ChainContradiction(`${topic.name} is ${behind} blocks ahead of JSON-RPC: is it of another network?`);
+    }
+    if (block.hash !== hash) {
+      throw new ChainContradiction(`block ${number} is ${hash} in ${topic.name}, but ${block.hash} by JSON-RPC`);
+    }
+    this.#isTopicVerified = true;
+  }
+}
+
+function dueFrom(number: number, sinceMs: number): Due {
+  const nothing = { announcedAtMs: undefined, askedAtMs: undefined, missingSinceMs: undefined };
+  return { number, sinceMs, ...nothing, given: undefined, failure: undefined };
+}
+
+/** A block that is announced may be so long in coming to the node that is asked for it, and is asked for so often. */
+const ANNOUNCED_MS_MAX = 1000;
+const ANNOUNCED_POLL_MS = 100;
+/** A node that answers JSON-RPC may lag behind the one that writes the topic; some 15 minutes. */
+const AHEAD_BLOCKS_MAX = 900;
