@@ -37,6 +37,8 @@ export interface Plan {
   readonly seed: number;
   readonly partitions: number;
   readonly hasFaults: boolean;
+  /** Watchers have topics and announcements beside JSON-RPC. */
+  readonly hasSources?: boolean;
   /** Redis may be missing from the start. */
   readonly hasCache: boolean;
   readonly openOrdersMax: number;
@@ -105,6 +107,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     ...settings,
     batchRecordsMax,
     actions: [...actions, ...planCaps(chance, endMs)].toSorted((a, b) => a.atMs - b.atMs),
+    hasSources: chance.oneIn(2),
     quietAtMs: endMs + 10_000,
   };
 }

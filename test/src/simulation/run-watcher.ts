@@ -1,10 +1,11 @@
-import { retrying, TakenBlocks, Work, watchHead } from '@makerbook/chain-watcher/testing';
+import { type BlockSource, retrying, TakenBlocks, Work, watchHead } from '@makerbook/chain-watcher/testing';
 import type { Life } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { PROTOCOL } from './chain/act-on-chain.js';
 import { answerNode } from './chain/answer-node.js';
 import { drawFaults } from './chain/draw-faults.js';
+import { tellBlocks } from './chain/tell-blocks.js';
 import { connect, TOPICS, type World } from './run-processes.js';
 
 /** A watcher as one process, wired as its `run.ts` wires it. */
@@ -21,7 +22,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const onFatal = (error: Error) => {
     if (!(life.isOver || signal.aborted)) world.onFatal(error);
   };
-  const polled = new TakenBlocks({
+  const taken = new TakenBlocks({
     node: seen.node,
     withLogs: true,
     pollIntervalMs: 500,
@@ -29,8 +30,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     wait,
     nodeSilenceMsMax: 3000,
     onLag: () => undefined,
-    subscribe: undefined,
-    topic: undefined,
+    ...(plan.hasSources ? tellBlocks(draw, chain, life) : { subscribe: undefined, topic: undefined }),
   });
   const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   const work = new Work({
@@ -38,7 +38,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     openPublisher: () => log.createFencedPublisher({ transactionalId: 'chain-watcher' }),
     topics: TOPICS,
     node: seen.node,
-    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
+    source: countTurns(life, watchHead(taken, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 })),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     random: () => faults.random(),
@@ -69,3 +69,22 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   });
   work.run().catch(onFatal);
 }
+
+/** A loop that goes on without waiting would never end: time does not pass. */
+function countTurns(life: Life, source: BlockSource): BlockSource {
+  let atMs = 0;
+  let turns = 0;
+  return {
+    ...source,
+    next: async (number) => {
+      const block = await source.next(number);
+      turns = block === undefined && atMs === life.nowMs() ? turns + 1 : 0;
+      atMs = life.nowMs();
+      if (turns > TURNS_MAX) throw new Error(`the block loop spins at block ${number}`);
+      return block;
+    },
+  };
+}
+
+/** At one moment: an answer, an announcement, and a block that comes. */
+const TURNS_MAX = 10;

@@ -1,4 +1,13 @@
-import { FollowedLog, Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
+import {
+  FollowedLog,
+  HeldBlocks,
+  Mutex,
+  staysWatched,
+  TakenBlocks,
+  Touched,
+  WatchedSet,
+  Work,
+} from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
 import { LogInMemory, type LogView } from '@makerbook/kafka/testing';
@@ -34,6 +43,17 @@ function unwatchedOn(removal: string): Defect['plant'] {
 export const watcherDefects: readonly Defect[] = [
   { name: 'a take-over does not raise the epoch', plant: breakPromise(LogInMemory, 'raisesNoEpoch') },
   { name: 'watchers do not fence each other', plant: unfenced },
+  {
+    name: 'an announcement that nobody takes ends each wait for a block',
+    plant: replaceIn(TakenBlocks, 'next', async (next, source: TakenBlocks, number) => {
+      const block = next(number);
+      return source.headNumber() !== undefined && source.isSubscribed() ? Promise.race([block, undefined]) : block;
+    }),
+  },
+  {
+    name: 'a topic that lacks a block is waited for',
+    plant: replaceIn(HeldBlocks, 'missingSinceMs', () => Number.POSITIVE_INFINITY),
+  },
   {
     name: 'fills of orders that are not watched any more are not told',
     plant: replaceIn(WatchedSet, 'knows', (_knows, set: WatchedSet, maker) => set.findMaker(maker) !== undefined),

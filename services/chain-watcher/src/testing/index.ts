@@ -1,4 +1,6 @@
-export { TakenBlocks } from '../blocks/take-blocks.js';
+export { HeldBlocks } from '../blocks/held-blocks.js';
+export type { BlockSource } from '../blocks/source.js';
+export { TakenBlocks, type TakeOptions } from '../blocks/take-blocks.js';
 export { watchHead } from '../blocks/watch-head.js';
 export { Mutex } from '../mutex.js';
 export { retrying } from '../retry.js';

@@ -19,6 +19,7 @@ export class Chain {
   private readonly blocks: Block[] = [];
   private readonly values = new Map<string, bigint>();
   private logs: Pick<ChainLog, 'address' | 'topics' | 'data'>[] = [];
+  private readonly listeners: ((block: Block) => void)[] = [];
 
   /** Throws before the first block. */
   get head(): Block {
@@ -45,6 +46,11 @@ export class Chain {
     this.values.set(keyOf(call), value);
   }
 
+  /** Has it called with each new block. */
+  onBlock(listen: (block: Block) => void): void {
+    this.listeners.push(listen);
+  }
+
   emit(address: Address, topics: readonly Hex[], data: Hex = '0x'): void {
     this.logs.push({ address, topics, data });
   }
@@ -66,6 +72,7 @@ export class Chain {
     const block: Block = { header, logs, values: new Map(this.values) };
     this.logs = [];
     this.blocks.push(block);
+    for (const listen of this.listeners) listen(block);
     return block;
   }
 }
