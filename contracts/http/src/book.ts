@@ -26,16 +26,15 @@ const number = (pattern: RegExp, maximum: number, minimum: number, description: 
     .transform(Number)
     .optional()
     .meta({ type: 'integer', description, minimum, maximum });
-const cursor = z
-  .string()
-  .regex(/^(-|[0-9]{1,15}:[0-9]{1,9})(,(-|[0-9]{1,15}:[0-9]{1,9})){0,1023}$/, {
-    error: 'must be the cursor of a snapshot, or the id of an event',
-  })
-  .optional();
+const cursorOf = (error: string) =>
+  z
+    .string()
+    .regex(/^(-|[0-9]{1,15}:[0-9]{1,9})(,(-|[0-9]{1,15}:[0-9]{1,9})){0,1023}$/, { error })
+    .optional();
 
 /** The query of GET …/book/stream. */
 export const bookStreamQuery = z.object({
-  after: cursor.meta({
+  after: cursorOf('must be the cursor of a snapshot, or the id of an event').meta({
     description: 'The `cursor` of a snapshot, or the id of an event: what came after it is streamed',
     examples: [examples.bookCursor],
   }),
@@ -43,7 +42,9 @@ export const bookStreamQuery = z.object({
 
 /** The headers of GET …/book/stream that mean something. */
 export const bookStreamHeaders = z.object({
-  'Last-Event-ID': cursor.meta({
+  'Last-Event-ID': cursorOf(
+    'must be the id of an event: leave it out and name the cursor of a snapshot as `after`',
+  ).meta({
     description: 'The id of the last event that was received. It counts before `after`, as browsers send both',
   }),
 });

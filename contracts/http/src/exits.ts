@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { addressInput, quantityInput, sentAddress, sentQuantity, signatureInput } from './orders.js';
+import { secondsOrOff, time, timeOrOff } from './times.js';
 
 /** Keys that may cancel for one maker. */
 export const CANCEL_KEYS_MAX = 5;
 
 const maker = addressInput.describe('The maker whose orders it is about');
 const byMakerOrKey = 'by the maker, or by a key that may cancel for it';
-const issuedAtMs = z
-  .int()
-  .nonnegative()
-  .describe('When it was signed, in milliseconds since 1970: the newest one counts, in whichever order they arrive');
+const issuedAtMs = time(
+  'milliseconds',
+  'When it was signed, in milliseconds since 1970; at most `clockSkewSeconds` ahead. The newest one counts',
+);
 const making = 'The token that the orders sell; without it: any';
 const taking = 'The token that they want; without it: any';
 const untilMs = 'Orders that were accepted by then are cancelled, in milliseconds since 1970';
@@ -29,7 +30,7 @@ export const cancelAllInput = z
     maker,
     making: addressInput.optional().describe(making),
     taking: addressInput.optional().describe(taking),
-    untilMs: z.int().nonnegative().describe(untilMs),
+    untilMs: time('milliseconds', untilMs),
     signature: signatureInput.describe(
       `Over \`CancelAllRequest\`, in the domain of orders, ${byMakerOrKey}; the zero address stands for a token that is left out`,
     ),
@@ -40,7 +41,7 @@ export const cancelAllInput = z
 export const heartbeatInput = z
   .strictObject({
     maker,
-    cancelAt: z.int().nonnegative().describe(cancelAt),
+    cancelAt: timeOrOff('seconds', cancelAt),
     issuedAtMs,
     signature: signatureInput.describe(`Over \`HeartbeatRequest\`, in the domain of orders, ${byMakerOrKey}`),
   })
@@ -62,7 +63,7 @@ export const fillCapInput = z
     maker,
     token: addressInput.describe(cap.token),
     amount: quantityInput.describe(cap.amount),
-    windowSeconds: z.int().nonnegative().max(WEEK_SECONDS).describe(cap.windowSeconds),
+    windowSeconds: secondsOrOff(WEEK_SECONDS, cap.windowSeconds),
     issuedAtMs,
     signature: signatureInput.describe('Over `FillCapRequest`, in the domain of orders, by the maker'),
   })

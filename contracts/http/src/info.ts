@@ -61,7 +61,9 @@ const limits = z
           'Requests of one client address in one window, at each instance; each 8 KiB of one count as one more',
       }),
     requestTtlSeconds: count.meta({ description: 'How old the `issuedAt` of a list request may be' }),
-    clockSkewSeconds: count.meta({ description: 'How far `issuedAt` may be ahead of the clock of the service' }),
+    clockSkewSeconds: count.meta({
+      description: 'How far `issuedAt` and `issuedAtMs` may be ahead of the clock of the service',
+    }),
     bodyBytesMax: count.meta({ description: 'Bytes of the body of one request' }),
     headerBytesMax: count.meta({ description: 'Request line and headers together' }),
     gracePeriodSeconds: count.meta({ description: 'An order leaves the feed of the router so long before it expires' }),

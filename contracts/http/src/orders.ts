@@ -19,7 +19,7 @@ export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
  * Hex bytes of a signature as a client may write them. Verification decides whether they are a signature: a
  * wrong length or v is `invalid_signature`, not a shape error.
  */
-export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes');
+export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes, at most 1,024 of them');
 
 /** An order of these types, each field with its meaning; that of `making` and `taking` is said of the order. */
 function orderShape<Q extends z.ZodType, A extends z.ZodType, T extends z.ZodType>(quantity: Q, address: A, amount: T) {

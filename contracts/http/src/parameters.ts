@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { examples } from './examples.js';
 import { happenings } from './order-report.js';
 import { addressInput, orderHashInput, quantityInput, signatureInput } from './orders.js';
+import { timeText } from './times.js';
 
 const list = { style: 'form', explode: false } as const;
 /** A whole number as a query or a header has it: decimal digits. It is published as an integer. */
@@ -69,13 +70,9 @@ export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: tr
     }),
 });
 
+const CURSOR = /^[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/;
 /** Entries of one page of a history. */
 export const HISTORY_PAGE_MAX = 100;
-const timeMs = (description: string) =>
-  digits(/^[0-9]{1,15}$/, 'must be Unix milliseconds')
-    .transform(Number)
-    .optional()
-    .meta({ description, minimum: 0 });
 
 /** The query of GET …/history. */
 export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: true }).extend({
@@ -95,8 +92,8 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
       examples: [['FILLED', 'REMOVED']],
       param: list,
     }),
-  fromMs: timeMs('From the first fact on that was logged then or later: milliseconds since 1970'),
-  toMs: timeMs('Up to the first fact that was logged then or later, without it'),
+  fromMs: timeText('milliseconds', 'From the first fact on that was logged then or later: milliseconds since 1970'),
+  toMs: timeText('milliseconds', 'Up to the first fact that was logged then or later, without it'),
   limit: digits(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${HISTORY_PAGE_MAX}`)
     .transform(Number)
     .refine((value) => value <= HISTORY_PAGE_MAX, { error: `must be at most ${HISTORY_PAGE_MAX}` })
@@ -108,9 +105,7 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
     }),
   cursor: z
     .string()
-    .regex(/^[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/, {
-      error: 'must be the nextCursor of the page before',
-    })
+    .regex(CURSOR, { error: 'must be the nextCursor of the page before' })
     .optional()
     .meta({ description: 'The `nextCursor` of the page before. `fromMs` does nothing beside it' }),
 });
@@ -123,9 +118,14 @@ export const streamQuery = historyQuery.pick({ issuedAt: true, salt: true, maker
   }),
 });
 
+const eventId = z
+  .string()
+  .regex(CURSOR, { error: 'must be the id of an event of this stream: leave it out to begin with a snapshot' })
+  .optional();
+
 /** The headers of GET …/stream that mean something. */
 export const streamHeaders = z.object({
-  'Last-Event-ID': historyQuery.shape.cursor.meta({
+  'Last-Event-ID': eventId.meta({
     description: 'The id of the last event that was received: the stream goes on behind it. `cursor` counts before it',
   }),
 });
@@ -169,7 +169,23 @@ export const cancelQuery = z.object({
 /** The query of POST …/cancellations. */
 export const cancellationsQuery = cancelQuery.pick({ salt: true });
 
-const prefer = z.string().optional();
+/** The greatest `wait` that is taken: what is more is a number of milliseconds. */
+const WAIT_SECONDS_MAX = 60;
+/** The value of each `wait` among preferences, without quotes; empty where it has none. */
+const waitsIn = (prefer: string) =>
+  [...prefer.matchAll(/(?:^|,)\s*wait\s*(?:=\s*"?([^",;]*))?/gi)].map(([, value = '']) => value.trim());
+const prefer = z
+  .custom<string>(
+    (text) =>
+      typeof text === 'string' &&
+      waitsIn(text).every((wait) => /^[0-9]{1,9}$/.test(wait) && Number(wait) <= WAIT_SECONDS_MAX),
+    { error: `must have a whole number of seconds as \`wait\`, from 0 to ${WAIT_SECONDS_MAX}` },
+  )
+  .optional()
+  .meta({
+    type: 'string',
+    'x-preferences': { wait: { type: 'integer', minimum: 0, maximum: WAIT_SECONDS_MAX, 'x-unit': 'seconds' } },
+  });
 
 /** Headers that mean something to requests that cancel. */
 export const cancelHeaders = z.object({
@@ -187,16 +203,10 @@ export const receiptHeaders = z.object({
 
 /** The headers of POST that mean something. */
 export const placeHeaders = receiptHeaders.extend({
-  'Valid-Until': digits(/^[0-9]{1,12}$/, 'must be Unix seconds, given once', [examples.listQuery.issuedAt])
-    .transform(Number)
-    .optional()
-    .meta({
-      description:
-        'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
-      minimum: 0,
-    }),
-  'Valid-Until-Ms': digits(/^[0-9]{1,15}$/, 'must be Unix milliseconds, given once')
-    .transform(Number)
-    .optional()
-    .meta({ description: 'The same in milliseconds. The sooner counts where both are given', minimum: 0 }),
+  'Valid-Until': timeText(
+    'seconds',
+    'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
+    [examples.listQuery.issuedAt],
+  ),
+  'Valid-Until-Ms': timeText('milliseconds', 'The same in milliseconds. The sooner counts where both are given'),
 });

@@ -8,7 +8,7 @@ import {
   ladderQuery,
   QUOTED_ORDERS_MAX,
 } from '@makerbook/contracts-http';
-import { type ApiRequest, isRefusal, okJson, type Reply, readQuery, refuseFields } from '@makerbook/http';
+import { type ApiRequest, isRefusal, okJson, parseAs, type Reply, readQuery, refuseFields } from '@makerbook/http';
 import type { HeldBook } from './hold-book.js';
 
 export interface QuoteParts {
@@ -31,11 +31,11 @@ export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
 
 /** GET …/book/{making}-{taking}. */
 export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMax, nowMs }: QuoteParts): Reply {
-  const path = ladderParams.safeParse(params);
-  if (!path.success) return refuseFields(path.error.issues);
+  const path = parseAs(ladderParams, params);
+  if (isRefusal(path)) return path;
   const asked = readQuery(query, ladderQuery);
   if (isRefusal(asked)) return asked;
-  const pair: Pair = { tokenIn: path.data.taking, tokenOut: path.data.making };
+  const pair: Pair = { tokenIn: path.taking, tokenOut: path.making };
   const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
   const levels = [...first(asked.limit ?? LEVELS, ladder(book.orders, pair, when))].map(describeLevel);
   return answer({ ...pair, ...held(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);

@@ -4,6 +4,7 @@ import { bookStreamHeaders, bookStreamQuery } from '@makerbook/contracts-http';
 import {
   type ApiRequest,
   isRefusal,
+  parseAs,
   type Refusal,
   type Reply,
   readQuery,
@@ -103,9 +104,9 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
 function readCursor({ query, headers }: Pick<ApiRequest, 'query' | 'headers'>, partitions: number): Cursor | Refusal {
   const asked = readQuery(query, bookStreamQuery);
   if (isRefusal(asked)) return asked;
-  const named = bookStreamHeaders.safeParse({ 'Last-Event-ID': headers['last-event-id'] });
-  if (!named.success) return refuseFields(named.error.issues);
-  const text = named.data['Last-Event-ID'] ?? asked.after;
+  const named = parseAs(bookStreamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
+  if (isRefusal(named)) return named;
+  const text = named['Last-Event-ID'] ?? asked.after;
   if (text === undefined)
     return refuseFields([
       { path: ['after'], message: 'is missing: take a snapshot first (GET …/book/snapshot), and name its cursor' },

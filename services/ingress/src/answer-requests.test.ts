@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -86,8 +86,8 @@ function openRoutes(
     },
   };
   const routes = createRoutes(outside as Outside);
-  const post = async (path: string, body: unknown, headers = {}, query = ''): Promise<Reply> => {
-    const route = routes.find((each) => each.method === 'POST' && each.path === path);
+  const send = async (method: string, path: string, body: unknown, headers = {}, query = ''): Promise<Reply> => {
+    const route = routes.find((each) => each.method === method && each.path === path);
     const request: unknown = {
       requestId: 'r',
       receivedAtMs: clock.nowMs,
@@ -100,7 +100,8 @@ function openRoutes(
     if (route === undefined) throw new Error(`nobody answers ${path}`);
     return route.handle(request as ApiRequest);
   };
-  return { clock, seen, post };
+  const post = (path: string, body: unknown, headers = {}, query = '') => send('POST', path, body, headers, query);
+  return { clock, seen, post, send };
 }
 type Given = Partial<Makers> & {
   readonly askWallets?: Outside['askWallets'];
@@ -369,6 +370,65 @@ describe('what a maker says of all its orders', () => {
       expect(await ask(what, key)).toBe(byKey);
       expect(await ask(what, stranger)).toBe('invalid_signature');
     }
+  });
+});
+
+describe('a mistake of a person', () => {
+  const { clock, post, send } = openRoutes({ markAll: async () => ({ ...marked, orderHashes: [] }) });
+  beforeEach(() => {
+    clock.nowMs = Date.now();
+  });
+  const faultOf = (reply: Reply) =>
+    isRefusal(reply) ? `${reply.code}: ${reply.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`)}` : 'taken';
+
+  test('a time of a message in another unit, as a text, or ahead of the clock by more than its skew', async () => {
+    const ahead = (ms: number) => ({ cancelAt: 0, issuedAtMs: Date.now() + ms });
+    const ask = async (terms: object) =>
+      faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, terms)));
+    expect(await ask(ahead(4_000))).toBe('taken');
+    expect(await ask(ahead(7_000))).toMatch(
+      'invalid_request: /issuedAtMs must be in milliseconds since 1970, at most 5 s',
+    );
+    expect(await ask({ cancelAt: Date.now() })).toMatch(/^invalid_request: \/cancelAt .* seconds .* milliseconds$/);
+    expect(await ask({ ...ahead(0), issuedAtMs: Math.floor(Date.now() / 1000) })).toMatch(/milliseconds .* seconds$/);
+    const body = await signExit('heartbeat', maker, { cancelAt: 0 });
+    expect(faultOf(await post(paths.heartbeat, { ...body, cancelAt: 'now' }))).toMatch(
+      /^invalid_request: \/cancelAt must/,
+    );
+  });
+
+  test('a wait in milliseconds, before anything is stored', async () => {
+    const ask = async (wait: string) =>
+      faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }), { prefer: wait }));
+    for (const wrong of ['wait=2000', 'receipt, wait=61', 'wait', 'wait="1.5"', 'WAIT = -1; by=router'])
+      expect(await ask(wrong)).toBe(
+        'invalid_request: /Prefer must have a whole number of seconds as `wait`, from 0 to 60',
+      );
+    for (const right of ['wait=60', 'wait="0"', 'receipt', 'respond-async, x-await=9999', 'wait=2; by=router, receipt'])
+      expect(await ask(right)).toBe('taken');
+  });
+
+  test('a cap that is signed by a key that may cancel', async () => {
+    const terms = { token: tokenA, amount: '0x1', windowSeconds: 60 };
+    const reply = faultOf(await post(paths.fillCap, await signExit('fillCap', maker, terms, key)));
+    expect(reply).toMatch(/^invalid_signature: \/signature .*a key that may cancel.*the maker has to sign this$/);
+  });
+
+  test('a signature that is too long', async () => {
+    const body = { ...(await signExit('heartbeat', maker, { cancelAt: 0 })), signature: `0x${'ab'.repeat(1040)}` };
+    const fault = 'invalid_request: /signature must be hex bytes, at most 1,024 of them';
+    expect(faultOf(await post(paths.heartbeat, body))).toBe(fault);
+  });
+
+  test('lists of a DELETE in its body', async () => {
+    const reply = await send('DELETE', paths.limitOrders, undefined, { 'content-length': '2' });
+    expect(reply).toMatchObject({
+      code: 'invalid_request',
+      detail: expect.stringContaining('…/cancellations takes a body'),
+    });
+    expect(await send('DELETE', paths.limitOrders, undefined)).toMatchObject({
+      detail: expect.not.stringContaining('body'),
+    });
   });
 });
 

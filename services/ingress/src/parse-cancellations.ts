@@ -1,6 +1,6 @@
 import { cancellationInputs, cancellationsQuery, cancelQuery } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
+import { type ApiRequest, hasBody, isRefusal, parseAs, type Refusal, readQuery, refuseFields } from '@makerbook/http';
 import {
   describeSignatureRefusal,
   isSignatureRefusal,
@@ -28,6 +28,7 @@ export interface AskedCancellations {
 }
 
 type Asking = Pick<ApiRequest, 'body' | 'query'>;
+type AskingByQuery = Pick<ApiRequest, 'query' | 'headers'>;
 
 /**
  * Parses the query of a DELETE: two lists of one length, the n-th signature belongs to the n-th hash.
@@ -35,12 +36,15 @@ type Asking = Pick<ApiRequest, 'body' | 'query'>;
  * @param ofWallets contracts may accept signatures of any form
  */
 export function parseCancellationQuery(
-  { query }: Asking,
+  { query, headers }: AskingByQuery,
   hashesMax: number,
   ofWallets = false,
 ): AskedCancellations | Refusal {
   const asked = readQuery(query, cancelQuery, hashesMax);
-  if (isRefusal(asked)) return asked;
+  if (isRefusal(asked)) {
+    const remedy = 'the body is not read: a DELETE has its lists in the query, and POST …/cancellations takes a body';
+    return hasBody({ headers }) ? { ...asked, detail: `${asked.detail}; ${remedy}` } : asked;
+  }
   const { orderHashes, signatures, salt } = asked;
   if (orderHashes.length !== signatures.length) {
     const message = `holds ${signatures.length} signatures for ${orderHashes.length} order hashes`;
@@ -62,10 +66,10 @@ export function parseCancellationBody(
   if (Array.isArray(body) && body.length > hashesMax) {
     return refuseFields([{ path: [], message: `holds more than ${hashesMax} items` }]);
   }
-  const parsed = cancellationInputs.safeParse(body);
-  if (!parsed.success) return refuseFields(parsed.error.issues);
+  const items = parseAs(cancellationInputs, body);
+  if (isRefusal(items)) return items;
   const asked = readQuery(query, cancellationsQuery);
-  return isRefusal(asked) ? asked : readItems(parsed.data, asked.salt, (index) => `/${index}/signature`, ofWallets);
+  return isRefusal(asked) ? asked : readItems(items, asked.salt, (index) => `/${index}/signature`, ofWallets);
 }
 
 function readItems(

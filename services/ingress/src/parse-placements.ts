@@ -2,7 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type PlacementInput, placeHeaders, placementInput } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Order } from '@makerbook/domain';
-import { FIELD_PROBLEMS_MAX, type Issue, type Refusal, refuseFields } from '@makerbook/http';
+import {
+  describeMisfit,
+  FIELD_PROBLEMS_MAX,
+  type Issue,
+  isRefusal,
+  parseAs,
+  type Refusal,
+  refuseFields,
+} from '@makerbook/http';
 
 /** An order as it was posted, parsed; its signature in lowercase hex, not verified. */
 export interface Placement {
@@ -24,7 +32,7 @@ export function parsePlacements(body: unknown, ordersMax: number): readonly Plac
   const placements: Placement[] = [];
   const issues: Issue[] = [];
   for (const [index, item] of body.entries()) {
-    const parsed = placementInput.safeParse(item);
+    const parsed = placementInput.safeParse(item, { error: describeMisfit });
     if (parsed.success) {
       placements.push(toPlacement(parsed.data));
       continue;
@@ -61,9 +69,9 @@ function lowercase(hex: Hex): Hex {
  */
 export function parseValidUntil(headers: IncomingHttpHeaders): number | undefined | Refusal {
   const given = { 'Valid-Until': headers['valid-until'], 'Valid-Until-Ms': headers['valid-until-ms'] };
-  const parsed = placeHeaders.safeParse(given);
-  if (!parsed.success) return refuseFields(parsed.error.issues);
-  const { 'Valid-Until': seconds, 'Valid-Until-Ms': milliseconds } = parsed.data;
+  const parsed = parseAs(placeHeaders, given);
+  if (isRefusal(parsed)) return parsed;
+  const { 'Valid-Until': seconds, 'Valid-Until-Ms': milliseconds } = parsed;
   if (seconds === undefined) return milliseconds;
   return Math.min(seconds * 1000, milliseconds ?? Number.POSITIVE_INFINITY);
 }

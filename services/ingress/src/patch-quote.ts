@@ -10,7 +10,7 @@ import {
 } from '@makerbook/contracts-evm';
 import { quotePatchInput } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { isRefusal, okText, type Refusal, type Reply, refuseFields } from '@makerbook/http';
+import { isRefusal, okText, parseAs, type Refusal, type Reply } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
 
 export interface PatchQuoteParts {
@@ -31,9 +31,8 @@ export interface PatchQuoteParts {
  */
 export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts) {
   return (body: unknown, nowSeconds: number): Reply => {
-    const parsed = quotePatchInput.safeParse(body);
-    if (!parsed.success) return refuseFields(parsed.error.issues);
-    const asked = parsed.data;
+    const asked = parseAs(quotePatchInput, body);
+    if (isRefusal(asked)) return asked;
     if (asked.minOutput === undefined) {
       return { code: 'no_changes', detail: 'there is no `minOutput`: nothing was to be changed' };
     }

@@ -4,6 +4,7 @@ import {
   type ApiRequest,
   isRefusal,
   okJson,
+  parseAs,
   type Refusal,
   type Reply,
   refuseFields,
@@ -55,13 +56,13 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
 }
 
 function parseReplacement({ settings, askWallets }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {
-  const lists = replacementLists.safeParse(body);
-  if (!lists.success) return refuseFields(lists.error.issues);
+  const lists = parseAs(replacementLists, body);
+  if (isRefusal(lists)) return lists;
   const query = new URLSearchParams();
   const { MAX_CANCELS_PER_DELETE: hashesMax } = settings;
-  const cancel = parseCancellationBody({ body: lists.data.cancel, query }, hashesMax, askWallets !== undefined);
+  const cancel = parseCancellationBody({ body: lists.cancel, query }, hashesMax, askWallets !== undefined);
   if (isRefusal(cancel)) return inList('cancel', cancel);
-  const placements = parsePlacements(lists.data.place, settings.MAX_ORDERS_PER_POST);
+  const placements = parsePlacements(lists.place, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return inList('place', placements);
   const other = placements.findIndex(({ order }) => order.maker !== placements[0]?.order.maker);
   if (other >= 0) {

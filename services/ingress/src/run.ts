@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { methodsAt, paths } from '@makerbook/contracts-http';
+import { cancelHeaders, methodsAt, paths } from '@makerbook/contracts-http';
 import {
   type ApiRequest,
   isRefusal,
+  parseAs,
   type Reply,
   type Route,
   serveApi,
@@ -134,9 +135,11 @@ export function createRoutes(outside: Outside): Route[] {
     };
   // Nothing is written to a log whose topics were not checked.
   const writing = (endpoint: Endpoint, answer: (parts: Parts, request: ApiRequest) => Promise<Reply>) =>
-    counted(endpoint, async (request) =>
-      topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet'),
-    );
+    counted(endpoint, async (request) => {
+      const preferred = parseAs(cancelHeaders, { Prefer: request.headers['prefer'] });
+      if (isRefusal(preferred)) return preferred;
+      return topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet');
+    });
   const path = paths.limitOrders;
   return [
     { method: 'POST', path, takesJson: true, handle: writing('place', place) },
@@ -149,7 +152,7 @@ export function createRoutes(outside: Outside): Route[] {
       handle: writing('cancel', cancelBy(parseCancellationBody)),
     },
     { method: 'POST', path: paths.replacements, takesJson: true, handle: writing('replace', replace) },
-    ...[...createExitReaders(domain)].map(
+    ...[...createExitReaders(domain, settings.CLOCK_SKEW_SECONDS * 1000)].map(
       ([exitPath, read]): Route => ({
         method: 'POST',
         path: exitPath,

@@ -15,6 +15,7 @@ import {
   type ApiRequest,
   isRefusal,
   okJson,
+  parseAs,
   type Refusal,
   type Reply,
   rateHeaders,
@@ -47,8 +48,8 @@ export type ReadExit = (body: unknown, nowMs: number) => Exit | Refusal;
 
 /** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
 const CANCEL_ALL_COST = 100;
-/** How far the clock of a maker may be ahead. */
-const AHEAD_MS_MAX = 60_000;
+/** How far ahead a cancellation of all orders may reach: so it takes orders whose POST has no answer yet. */
+const UNTIL_AHEAD_MS_MAX = 60_000;
 
 /** A message that is older is not taken: whoever has seen it could spend the maker's budget with it for ever. */
 const AGE_MS_MAX = 300_000;
@@ -61,14 +62,18 @@ const tokenOf = (address: Address | undefined) =>
 /** What is read of a message that sets something. */
 type Setting = WithoutCause<Exclude<ExitFact, OrdersCancelled>>;
 
-/** The readers of these requests, by their paths, for one domain. */
-export function createExitReaders(domain: SigningDomain): ReadonlyMap<string, ReadExit> {
+/**
+ * The readers of these requests, by their paths, for one domain.
+ * @param skewMsMax how far the clock of a signer may be ahead
+ */
+export function createExitReaders(domain: SigningDomain, skewMsMax: number): ReadonlyMap<string, ReadExit> {
   const hashAll = createStructHasher(domain, cancelAllRequestTypes);
   const cancelAll: ReadExit = (body, nowMs) => {
-    const asked = parse(cancelAllInput, body);
+    const asked = parseAs(cancelAllInput, body);
     if (isRefusal(asked)) return asked;
     const { untilMs, signature } = asked;
-    if (isOutside(untilMs, nowMs)) return refuseTime('untilMs', nowMs);
+    const untimely = refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
+    if (untimely !== undefined) return untimely;
     const maker = lower(asked.maker);
     const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
     const tokens = { ...(making && { making }), ...(taking && { taking }) };
@@ -91,9 +96,10 @@ export function createExitReaders(domain: SigningDomain): ReadonlyMap<string, Re
   ): ReadExit {
     const hash = createStructHasher(domain, types);
     return (body, nowMs) => {
-      const asked = parse(schema, body);
+      const asked = parseAs(schema, body);
       if (isRefusal(asked)) return asked;
-      if (isOutside(asked.issuedAtMs, nowMs)) return refuseTime('issuedAtMs', nowMs);
+      const untimely = refuseTime('issuedAtMs', asked.issuedAtMs, nowMs, skewMsMax);
+      if (untimely !== undefined) return untimely;
       const fact = settingOf(asked, nowMs);
       if (isRefusal(fact)) return fact;
       return { fact, digest: hash(fact), signature: asked.signature, takesKeys, count: 1 };
@@ -102,7 +108,7 @@ export function createExitReaders(domain: SigningDomain): ReadonlyMap<string, Re
 
   const heartbeat = setting(heartbeatInput, heartbeatRequestTypes, true, ({ maker, cancelAt, issuedAtMs }, nowMs) => {
     if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
-      const message = `must be after now (${Math.floor(nowMs / 1000)}), or 0`;
+      const message = `must be after now (${Math.floor(nowMs / 1000)}), in seconds since 1970, or 0`;
       return refuseFields([{ path: ['cancelAt'], message }]);
     }
     return { type: 'SwitchSet', maker: lower(maker), cancelAt, issuedAtMs };
@@ -170,7 +176,7 @@ interface Answered {
 function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): void {
   answered.set(digest, newest);
   for (const [old, { atMs }] of answered) {
-    if (atMs > newest.atMs - AGE_MS_MAX - AHEAD_MS_MAX) break;
+    if (atMs > newest.atMs - AGE_MS_MAX - UNTIL_AHEAD_MS_MAX) break;
     answered.delete(old);
   }
 }
@@ -187,14 +193,14 @@ async function refuseSigner(
     return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
   }
   const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
-  if (signer === maker || (signer !== undefined && takesKeys && makers.cancelKeysOf(maker).includes(signer))) {
-    return undefined;
-  }
+  const isKey = signer !== undefined && makers.cancelKeysOf(maker).includes(signer);
+  if (signer === maker || (isKey && takesKeys)) return undefined;
   const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
   const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question]);
   if (doubt === undefined || isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
-  const detail = `the signature is not ${who}: ${doubt.fault}`;
+  const remedy = isKey ? ', a key that may cancel and move the switch alone: the maker has to sign this' : '';
+  const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 
@@ -216,18 +222,11 @@ async function charge(
   return { code: 'rate_limited', detail, headers };
 }
 
-function parse<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> | Refusal {
-  const parsed = schema.safeParse(body);
-  return parsed.success ? parsed.data : refuseFields(parsed.error.issues);
-}
-
-function isOutside(timeMs: number, nowMs: number): boolean {
-  return timeMs > nowMs + AHEAD_MS_MAX || timeMs < nowMs - AGE_MS_MAX;
-}
-
-function refuseTime(field: string, nowMs: number): Refusal {
+/** Every time of a message by the clock here; `cancelAt` alone lies beyond these bounds. */
+function refuseTime(field: string, timeMs: number, nowMs: number, aheadMsMax: number): Refusal | undefined {
+  if (timeMs <= nowMs + aheadMsMax && timeMs >= nowMs - AGE_MS_MAX) return undefined;
   const message =
-    `must be at most ${AHEAD_MS_MAX / 1000} s ahead of the clock here (${nowMs}) and ` +
-    `${AGE_MS_MAX / 1000} s behind it, in milliseconds`;
+    `must be in milliseconds since 1970, at most ${aheadMsMax / 1000} s ahead of the clock here (${nowMs}) and ` +
+    `${AGE_MS_MAX / 1000} s behind it`;
   return refuseFields([{ path: [field], message }]);
 }

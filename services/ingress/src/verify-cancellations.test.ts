@@ -18,7 +18,7 @@ test('a cancellation signed as common wallets sign it is the maker’s, for its 
   const salt = `0x${'1f'.padStart(64, '0')}`;
   const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
   const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
-  const asked = parseCancellationQuery({ query, body: undefined }, 100);
+  const asked = parseCancellationQuery({ query, headers: {} }, 100);
   if (isRefusal(asked)) throw new Error(asked.detail);
   const [cancellation] = asked.cancellations;
   if (cancellation === undefined) throw new Error('no cancellation');

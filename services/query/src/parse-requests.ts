@@ -9,7 +9,7 @@ import {
   streamQuery,
 } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
+import { type ApiRequest, isRefusal, parseAs, type Refusal, readQuery } from '@makerbook/http';
 import type { HistoryPlace } from '@makerbook/postgres';
 import type { SignedRequest } from './admit-request.js';
 import { type Moment, momentOf } from './find-moment.js';
@@ -40,11 +40,11 @@ export function parseOrderRequest(
   { params, query }: Pick<ApiRequest, 'params' | 'query'>,
   { hashOrderRequest }: Pick<RequestHashers, 'hashOrderRequest'>,
 ): OrderRequest | Refusal {
-  const path = orderParams.safeParse(params);
-  if (!path.success) return refuseFields(path.error.issues);
+  const path = parseAs(orderParams, params);
+  if (isRefusal(path)) return path;
   const asked = readQuery(query, orderQuery);
   if (isRefusal(asked)) return asked;
-  const orderHash = path.data.orderHash.toLowerCase() as Hex;
+  const orderHash = path.orderHash.toLowerCase() as Hex;
   const { issuedAt, signature } = asked;
   const salt = normalSalt(asked.salt);
   const at = asked.at === undefined ? undefined : momentOf(asked.at);
@@ -73,9 +73,9 @@ export function parseStreamRequest(
 ): (SignedRequest & { readonly after: HistoryPlace | undefined }) | Refusal {
   const asked = readQuery(query, streamQuery);
   if (isRefusal(asked)) return asked;
-  const named = streamHeaders.safeParse({ 'Last-Event-ID': headers['last-event-id'] });
-  if (!named.success) return refuseFields(named.error.issues);
-  const { issuedAt, signature, cursor = named.data['Last-Event-ID'] } = asked;
+  const named = parseAs(streamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
+  if (isRefusal(named)) return named;
+  const { issuedAt, signature, cursor = named['Last-Event-ID'] } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashStreamRequest({ issuedAt, salt: hexToBytes(salt) });
   return {

@@ -1,6 +1,7 @@
 export { allowOrigins } from './allow-origins.js';
 export { limitClients } from './limit-clients.js';
 export { type OpenServer, openServer } from './open-server.js';
+export { describeMisfit, parseAs } from './parse-as.js';
 export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';
 export { readQuery } from './read-query.js';

@@ -37,6 +37,6 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
 }
 
 /** True if a request has a body. */
-export function hasBody({ headers }: IncomingMessage): boolean {
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

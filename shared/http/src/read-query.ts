@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeMisfit } from './parse-as.js';
 import { type Issue, refuseFields } from './refuse-fields.js';
 import type { Refusal } from './reply.js';
 
@@ -28,7 +29,7 @@ export function readQuery<S extends z.ZodObject>(
       issues.push({ path: [name], message: `holds more than ${itemsMax} items` });
       continue;
     }
-    const parsed = field.safeParse(isList ? items : text);
+    const parsed = field.safeParse(isList ? items : text, { error: describeMisfit });
     if (parsed.success) values[name] = parsed.data;
     else issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: [name, ...path], message })));
   }

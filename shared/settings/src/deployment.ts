@@ -163,9 +163,13 @@ export const limitSettings = {
   ),
   PATCH_REQUESTS_MAX: integer('PATCHes of one client address in a window, counted likewise', 3000, { min: 1 }),
   REQUEST_TTL_SECONDS: integer('How old a signed GET may be', 30, { min: 1, max: 3600 }),
-  CLOCK_SKEW_SECONDS: integer("How far the `issuedAt` of a signed GET may be ahead of the server's clock", 5, {
-    max: 600,
-  }),
+  CLOCK_SKEW_SECONDS: integer(
+    "How far `issuedAt` of a signed GET, and `issuedAtMs`, may be ahead of the server's clock",
+    5,
+    {
+      max: 600,
+    },
+  ),
 };
 
 /** How services ask contract wallets (EIP-1271) about signatures. */

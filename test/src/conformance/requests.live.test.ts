@@ -3,6 +3,7 @@ import { testHostileRequests } from '../abuse/test-hostile-requests.js';
 import { testEndpoints } from '../fuzz/test-endpoints.js';
 import { type OpenBed, openBed } from './open-bed.js';
 import { testAbsence, testCompleteness, testErrors } from './test-errors.js';
+import { testUnits } from './test-units.js';
 
 let opened: OpenBed | undefined;
 const bed = (): OpenBed => {
@@ -18,6 +19,7 @@ afterAll(() => opened?.stop());
 // One after the other, on one stack.
 describe('the rows of errors', testCompleteness);
 describe('errors', () => testErrors(bed));
+describe('units', () => testUnits(bed));
 describe('hostile requests', () => testHostileRequests(bed));
 describe('fuzz', () => testEndpoints(() => bed().stack));
 describe('a service that is gone', () => testAbsence(bed));
