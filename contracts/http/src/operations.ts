@@ -239,7 +239,7 @@ const place: Operation = {
       remedy: 'Sign the order with the zero address.',
     },
     valid_until_passed: {
-      cause: '`Valid-Until` had passed when the orders were judged.',
+      cause: '`Valid-Until` had passed when the orders were judged, and none of them is known.',
       remedy: 'This request stored nothing; an earlier try may have: GET …/{orderHash} reports on it. Price anew.',
     },
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },

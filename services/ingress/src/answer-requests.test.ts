@@ -3,7 +3,7 @@ import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
-import { LogUnavailable } from '@makerbook/kafka';
+import { type Appender, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -52,12 +52,17 @@ function openRoutes(
   { lagSeconds = 0, own, isLogAway, acks, isBehind, askWallets, ...makers }: Given = {},
 ) {
   const clock = { nowMs: Date.now() };
-  const seen = { appended: 0, losses: 0 };
-  const appender = {
-    append: async (records: readonly unknown[]) => {
+  const seen = { appended: 0, losses: 0, charged: 0 };
+  const ends = new Map<number, bigint>();
+  const appender: Pick<Appender, 'append'> = {
+    append: async (records) => {
       if (isLogAway === true) throw new LogUnavailable('away', { mayHaveBeenAppended: true });
       seen.appended += records.length;
-      return [{ partition: 0, offset: BigInt(seen.appended) }];
+      return records.map(({ partition }) => {
+        const offset = ends.get(partition) ?? 0n;
+        ends.set(partition, offset + 1n);
+        return { partition, offset };
+      });
     },
   };
   const outside: unknown = {
@@ -92,6 +97,9 @@ function openRoutes(
       requestId: 'r',
       receivedAtMs: clock.nowMs,
       client: 'c',
+      charge: async (units: number) => {
+        seen.charged += units;
+      },
       query: new URLSearchParams(query),
       headers,
       body,
@@ -164,7 +172,7 @@ describe('orders', () => {
   });
 
   test('that another request places are waited for, and Valid-Until is judged again then', async () => {
-    const { post, clock } = openRoutes({ place: async () => ({ kind: 'in_flight', index: 0 }) });
+    const { post, clock } = openRoutes({ place: async () => ({ kind: 'in_flight', index: 0 }), findOrders: away });
     const orders = [await signOrder(maker)];
     expect(await post(paths.limitOrders, orders)).toMatchObject({
       code: 'unavailable',
@@ -173,6 +181,72 @@ describe('orders', () => {
     });
     const headers = { 'valid-until-ms': String(clock.nowMs + 50) };
     expect(await post(paths.limitOrders, orders, headers)).toMatchObject({ code: 'valid_until_passed' });
+  });
+
+  test.each([
+    ['are open', { isInFlight: false }, 'duplicate'],
+    ['were accepted before', { state: 'GONE' }, 'duplicate'],
+    ['are still on their way', { isInFlight: true }, 'valid_until_passed'],
+    ['are unknown', { state: 'UNSURE' }, 'valid_until_passed'],
+    ['cannot be looked up', undefined, 'valid_until_passed'],
+  ] as const)('that %s, after Valid-Until, are told so', async (_what, found, code) => {
+    const late = await signOrder(maker);
+    const { post, clock, seen } = openRoutes({
+      place: async () => placed,
+      findOrders: async (hashes, _nowMs, mayNote) => {
+        if (found === undefined || mayNote) return away();
+        return hashes.map((hash) => (hash === hashOf(late) ? { ...foundOf(late), ...found } : { state: 'UNSURE' }));
+      },
+    });
+    const headers = { 'valid-until-ms': String(clock.nowMs - 1) };
+    const reply = await post(paths.limitOrders, [await signOrder(maker), late], headers);
+    const detail = code === 'duplicate' ? /accepted before/ : /^this request stored nothing: .* an earlier one did$/;
+    const index = code === 'duplicate' ? { index: 1 } : {};
+    expect(reply).toMatchObject({ code, detail: expect.stringMatching(detail), ...index });
+    const replacement = { cancel: [cancelling(late)], place: [late] };
+    expect(await post(paths.replacements, replacement, headers)).toMatchObject({ code });
+    expect(seen.appended).toBe(0);
+  });
+
+  test('of several makers are acknowledged with the place of the last one in each partition', async () => {
+    let [first, second] = [newWallet(), newWallet()];
+    const partition = (of: typeof first) => partitionOf(lower(of), settings.PARTITIONS);
+    while (partition(first) === partition(second)) [first, second] = [second, newWallet()];
+    const { post } = openRoutes({ place: async () => placed }, { admissionOf: () => 'ADMITTED' });
+    const orders = await Promise.all([first, second, first, first].map((one) => signOrder(one)));
+    const { headers } = (await post(paths.limitOrders, orders)) as { headers?: Record<string, string> };
+    expect(headers?.['X-Log-Position']).toBe(`${partition(first)}:2, ${partition(second)}:0`);
+  });
+
+  test('that anybody can repeat are charged to the address that sends them, and the others to their maker', async () => {
+    const asked: number[] = [];
+    let outcome: PlaceOutcome = { kind: 'charged', known: 2, remaining: [1] };
+    const { post, seen } = openRoutes({
+      place: async ({ orders, chargeOnly }) => {
+        asked.push(orders.length);
+        return chargeOnly || outcome.kind !== 'charged' ? outcome : placed;
+      },
+    });
+    const late = () => signOrder(maker, { expiresAt: '0x1' });
+    const orders = await Promise.all([late(), signOrder(maker), signOrder(maker), signOrder(maker), late()]);
+    const codeOf = async (...items: unknown[]) => {
+      const reply = await post(paths.limitOrders, items);
+      return isRefusal(reply) ? `${reply.code} ${reply.index}` : 'none';
+    };
+    // Nothing is asked of the maker.
+    expect(await codeOf(await late())).toBe('order_expired 0');
+    expect([asked, seen.charged]).toEqual([[], 1]);
+    // Two of the three that are timely are known.
+    expect(await codeOf(...orders)).toBe('order_expired 0');
+    expect([asked, seen.charged]).toEqual([[3], 5]);
+    outcome = { kind: 'rate_limited', index: 2, retryAfterMs: 10, remaining: [0] };
+    expect(await codeOf(...orders)).toBe('rate_limited 3');
+    outcome = { kind: 'duplicate', index: 1, known: 2, remaining: [1] };
+    expect(await codeOf(...orders.slice(1, 4))).toBe('duplicate 1');
+    expect(seen.charged).toBe(9);
+    const passed = openRoutes({ place: async () => placed }, { nonceOf: () => 1n });
+    expect(await passed.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'order_cancelled' });
+    expect(passed.seen.charged).toBe(1);
   });
 
   test.each([
@@ -196,8 +270,8 @@ describe('orders', () => {
     const { post } = openRoutes({
       place: async ({ chargeOnly, firstRepeatAt }) =>
         chargeOnly
-          ? { kind: 'charged', remaining: [1] }
-          : { kind: 'duplicate', index: firstRepeatAt ?? 0, remaining: [1] },
+          ? { kind: 'charged', known: 0, remaining: [1] }
+          : { kind: 'duplicate', index: firstRepeatAt ?? 0, known: 1, remaining: [1] },
     });
     const again = await signOrder(maker);
     const late = await signOrder(maker, { expiresAt: '0x1' });
@@ -271,7 +345,7 @@ describe('cancellations', () => {
     const items = [salted(own), cancelling(shared, maker, '0xabc')];
     expect(statuses(await post(paths.cancellations, items, {}, 'salt=0xabc'))).toEqual(['CANCELLED', 'CANCELLED']);
     // Postgres may have lost rows.
-    expect(seen).toEqual({ appended: 2, losses: 1 });
+    expect(seen).toMatchObject({ appended: 2, losses: 1 });
   });
 
   test('go on with their salts while Postgres is away, and a signature by a stranger cancels nothing', async () => {
@@ -526,7 +600,7 @@ describe('a receipt', () => {
     [
       paths.limitOrders,
       async () => [(await orders).slice(1), { placed: (await orders).slice(1).map(hashOf) }],
-      '0:2 receipt',
+      '1 receipt',
     ],
     [
       paths.cancellations,
@@ -535,7 +609,7 @@ describe('a receipt', () => {
         const cancelled = [second, first, second].map(hashOf);
         return [[never, second, first, second].map((order) => cancelling(order)), { cancelled }];
       },
-      '0:2 wait=2, receipt',
+      '1 wait=2, receipt',
     ],
     [
       paths.replacements,
@@ -544,18 +618,18 @@ describe('a receipt', () => {
         const stated = { cancelled: [hashOf(first)], placed: [hashOf(never)] };
         return [{ cancel: [cancelling(first)], place: [never] }, stated];
       },
-      '0:2 wait=2, receipt',
+      '1 wait=2, receipt',
     ],
-    [paths.cancelAll, () => exit('cancelAll', { making: tokenA, untilMs: Date.now() }), '0:1 wait=2, receipt'],
-    [paths.heartbeat, () => exit('heartbeat', { cancelAt: 0 }), '0:1 receipt'],
-    [paths.cancelKeys, () => exit('cancelKeys', { keys: [key.address] }), '0:1 receipt'],
+    [paths.cancelAll, () => exit('cancelAll', { making: tokenA, untilMs: Date.now() }), '0 wait=2, receipt'],
+    [paths.heartbeat, () => exit('heartbeat', { cancelAt: 0 }), '0 receipt'],
+    [paths.cancelKeys, () => exit('cancelKeys', { keys: [key.address] }), '0 receipt'],
   ];
 
   test.each(kinds)('of %s names what was stored and where, by the key of the service', async (path, make, at) => {
     const [body, stated] = await make();
     const headers = headersOf(await openRoutes(store, { own }).post(path, body, both)) ?? {};
     const { 'X-Log-Position': position, 'X-Receipt': signature = '', 'Preference-Applied': applied } = headers;
-    expect(`${position} ${applied}`).toBe(at);
+    expect(`${position} ${applied}`).toBe(`${partitionOf(lower(maker), settings.PARTITIONS)}:${at}`);
     const message = { placed: [], cancelled: [], messages: [], position, ...stated };
     const signer = verifyTypedData(typedDataDomain(testDomain), receiptTypes, message, signature);
     expect(signer.toLowerCase()).toBe(serviceSigner);

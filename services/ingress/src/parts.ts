@@ -1,5 +1,7 @@
 import type { AskWallets } from '@makerbook/chain';
 import { topicNames } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Order } from '@makerbook/domain';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
@@ -40,6 +42,7 @@ export interface Parts extends Outside {
   /** Resolves when the next slice of signatures may be verified. */
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
+  readonly hashOrder: (order: Order) => Hex;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;
   /** Undefined where the service gives no receipts. */

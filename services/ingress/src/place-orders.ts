@@ -7,7 +7,6 @@ import {
   checkTerms,
   checkTimeliness,
   type Order,
-  type PlacementRefusal,
   type ProvenOrder,
   placeOrders,
   recordEnd,
@@ -30,6 +29,7 @@ import { appendDecided, IN_FLIGHT_RETRY_SECONDS, release, type Written } from '.
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
+import { type Asked, refuse, refuseLate, refuseOutcome } from './refuse-placements.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
@@ -66,7 +66,7 @@ export async function proveOrders(
 ): Promise<readonly ProvenOrder[] | Refusal> {
   const { metrics, nextSlice } = parts;
   const orders = placements.map(({ order }) => order);
-  const refusal = refuseUnseen(parts, orders, validUntilMs);
+  const refusal = await refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
   const parsedAt = metrics.took('parse', startedAt);
   const proven = await parts.verifyOrders(placements, nextSlice);
@@ -88,29 +88,22 @@ interface Stored {
 /** Lets Postgres decide, and appends: all orders, and the cancellations with them, or nothing. */
 export async function storeOrders(
   parts: Parts,
-  { requestId, receivedAtMs }: ApiRequest,
+  request: ApiRequest,
   proven: readonly ProvenOrder[],
   validUntilMs: number | undefined,
   replaced: Replaced = { facts: [], written: [] },
 ): Promise<Stored | Refusal> {
-  const { makers, metrics, now } = parts;
+  const { metrics, now } = parts;
+  const { requestId } = request;
   const startedAt = performance.now();
   const acceptedAtMs = now();
-  const orders = proven.map(({ order }) => order);
-  // Judged after the rate limit: an untimely request is charged to the budget, and places nothing.
-  const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
-  const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const chargeOnly = untimely !== undefined;
-  const asked: Asked = { ...askFor(parts, proven), receivedAtMs, chargeOnly, firstRepeatAt: repeat?.index };
-  const outcome = await decide(parts, asked, validUntilMs);
+  const outcome = await decideOrRefuse(parts, request, proven, validUntilMs, acceptedAtMs);
   metrics.took('decide', startedAt);
-  if (isRefusal(outcome) || outcome.kind !== 'placed') await release(parts, replaced.written);
-  if (isRefusal(outcome)) return outcome;
-  const headers = describeBudget(asked, outcome);
-  if (outcome.kind !== 'placed') {
-    const refused = refuseOutcome(asked, outcome, untimely, repeat);
-    return { ...refused, headers: { ...headers, ...refused.headers } };
+  if (isRefusal(outcome)) {
+    await release(parts, replaced.written);
+    return outcome;
   }
+  const { headers } = outcome;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const placed = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
   const origin = { requestId, timeMs: acceptedAtMs, written: [...replaced.written, placed] };
@@ -125,15 +118,51 @@ export async function storeOrders(
   return { headers, appended };
 }
 
+interface Placed {
+  readonly untilMs: number;
+  readonly headers: ReplyHeaders;
+}
+
+/**
+ * Lets Postgres decide. Untimely orders are judged after the rate limit. What anybody can repeat, a known or an untimely order,
+ * is charged to the address that sends it, and the others to their makers.
+ */
+async function decideOrRefuse(
+  parts: Parts,
+  { receivedAtMs, charge }: ApiRequest,
+  proven: readonly ProvenOrder[],
+  validUntilMs: number | undefined,
+  nowMs: number,
+): Promise<Placed | Refusal> {
+  const check = (orders: readonly Order[]) => checkTimeliness(orders, Math.floor(nowMs / 1000), parts.makers.nonceOf);
+  const untimely = check(proven.map(({ order }) => order));
+  const judged = [...proven.entries()].filter(([, { order }]) => check([order]) === undefined);
+  await charge(proven.length - judged.length);
+  if (untimely !== undefined && judged.length === 0) return refuse(untimely);
+  const orders = judged.map(([, one]) => one);
+  const repeat = checkRepeats(orders.map(({ orderHash }) => orderHash));
+  const given = { receivedAtMs, chargeOnly: untimely !== undefined, firstRepeatAt: repeat?.index };
+  const asked: Asked = { ...askFor(parts, orders), ...given };
+  const outcome = await decide(parts, asked, validUntilMs);
+  if (isRefusal(outcome)) return outcome;
+  const headers = describeBudget(asked, outcome);
+  if (outcome.kind === 'placed') return { untilMs: outcome.untilMs, headers };
+  if ('known' in outcome) await charge(outcome.known);
+  if (outcome.kind === 'charged' && untimely !== undefined) return { ...refuse(untimely), headers };
+  const { index: at = 0, ...refused } = refuseOutcome(asked, outcome, repeat);
+  return { ...refused, index: judged[at]?.[0] ?? 0, headers: { ...headers, ...refused.headers } };
+}
+
 /** Refuses what needs no signature: a stranger costs a look-up. */
-function refuseUnseen(
-  { settings, makers, rows, now }: Parts,
+async function refuseUnseen(
+  parts: Parts,
   orders: readonly Order[],
   validUntilMs: number | undefined,
-): Refusal | undefined {
+): Promise<Refusal | undefined> {
+  const { settings, makers, rows, now } = parts;
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
-  if (validUntilMs !== undefined && now() > validUntilMs) return validUntilPassed;
+  if (validUntilMs !== undefined && now() > validUntilMs) return refuseLate(parts, orders.map(parts.hashOrder));
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
   if (notAdmitted !== undefined) return refuse(notAdmitted);
@@ -146,30 +175,22 @@ function refuseUnseen(
   return undefined;
 }
 
-const validUntilPassed: Refusal = {
-  code: 'valid_until_passed',
-  detail: 'nothing was stored: by the clock of the service the time that Valid-Until names has passed',
-};
-
-export const ACCEPTED_BEFORE = 'the order was accepted before: a hash is accepted once';
-
-type Asked = Omit<PlaceRequest, 'nowMs' | 'lastsMs'>;
-
 /** Asks Postgres, and once more as long as another request places the same hash. */
 async function decide(parts: Parts, asked: Asked, validUntilMs: number | undefined): Promise<PlaceOutcome | Refusal> {
   const { settings, store, trust, now, pause } = parts;
+  const orderHashes = asked.orders.map(({ orderHash }) => orderHash);
   const deadlineMs = now() + settings.PLACE_WAIT_MS;
   let pollMs = POLL_MS;
   for (;;) {
     const nowMs = now();
-    if (validUntilMs !== undefined && nowMs > validUntilMs) return validUntilPassed;
+    if (validUntilMs !== undefined && nowMs > validUntilMs) return refuseLate(parts, orderHashes);
     if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
       return unavailable('nothing was stored: the request took too long');
     const outcome = await unlessAway(store.place({ ...asked, nowMs, lastsMs: settledMsOf(settings) }));
     if (outcome === undefined) return unavailable('nothing was stored: the store of orders does not answer');
     if (outcome.kind === 'untrusted') trust.noteLoss();
     if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
-      await release(parts, [{ orderHashes: asked.orders.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs }]);
+      await release(parts, [{ orderHashes, untilMs: outcome.untilMs }]);
       return unavailable('nothing was stored: the store of orders took too long');
     }
     if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return outcome;
@@ -218,63 +239,4 @@ function askFor(
     })),
     rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
-}
-
-function refuse({ code, index, pointer, detail }: PlacementRefusal): Refusal {
-  const errors = pointer === undefined ? undefined : [{ pointer: `/${index}${pointer}`, detail }];
-  return { code, detail, index, ...(errors && { errors }) };
-}
-
-function refuseOutcome(
-  { makers, orders, rememberedMax }: Asked,
-  outcome: Exclude<PlaceOutcome, { kind: 'placed' }>,
-  untimely: PlacementRefusal | undefined,
-  repeat: PlacementRefusal | undefined,
-): Refusal {
-  const index = 'index' in outcome ? outcome.index : 0;
-  const maker = makers[orders[index]?.makerIndex ?? 0];
-  if (maker === undefined) throw new Error(`no maker has asked for order ${index}`);
-  const refused = (code: Refusal['code'], detail: string): Refusal => ({ code, detail, index });
-  switch (outcome.kind) {
-    case 'untrusted':
-      return unavailable('nothing was stored: the store of orders has lost rows, and reads them from the log again');
-    case 'quarantined':
-      return unavailable('nothing was stored: the maker is in quarantine until an operator releases it');
-    case 'charged':
-      if (untimely === undefined) throw new Error('orders were charged and not placed');
-      return refuse(untimely);
-    case 'in_flight': {
-      const detail = `order ${index} is being placed or cancelled by another request: send it again`;
-      return { ...unavailable(detail, IN_FLIGHT_RETRY_SECONDS), index };
-    }
-    case 'over_budget': {
-      const detail = `the maker's budget holds ${maker.budget.burst} orders when full: place fewer at once`;
-      return refused('too_many_orders', detail);
-    }
-    case 'rate_limited': {
-      const detail = `the maker's budget of ${maker.budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
-      return refused('rate_limited', detail);
-    }
-    case 'duplicate':
-      if (repeat?.index === index) return refuse(repeat);
-      return refused('duplicate', ACCEPTED_BEFORE);
-    case 'told_unknown': {
-      const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
-      return refused('order_cancelled', detail);
-    }
-    case 'nonce_passed': {
-      const detail = "the maker's nonce is above that of the order: it is cancelled";
-      return refuse({ code: 'order_cancelled', index, pointer: '/order/nonce', detail });
-    }
-    case 'too_many_open': {
-      const detail = `the maker may have ${maker.openOrdersMax} open orders, and has ${outcome.count}: cancel some first`;
-      return refused('too_many_orders', detail);
-    }
-    case 'too_many_remembered': {
-      const detail =
-        `${outcome.count} order hashes of the maker are remembered, at most ${rememberedMax} are: use shorter ` +
-        'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered';
-      return refused('too_many_orders', detail);
-    }
-  }
 }

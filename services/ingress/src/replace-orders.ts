@@ -17,7 +17,8 @@ import { charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
 import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
 import type { Parts } from './parts.js';
-import { ACCEPTED_BEFORE, describeAccepted, proveOrders, storeOrders } from './place-orders.js';
+import { describeAccepted, proveOrders, storeOrders } from './place-orders.js';
+import { refuseAccepted } from './refuse-placements.js';
 
 interface AskedReplacement {
   readonly cancel: AskedCancellations;
@@ -110,9 +111,8 @@ async function refuseRepeat({ store, now }: Parts, proven: readonly ProvenOrder[
       IN_FLIGHT_RETRY_SECONDS,
     );
   }
-  const index = found.findIndex(({ state }) => state === 'FOUND' || state === 'GONE');
-  if (index < 0) return undefined;
-  return inList('place', { code: 'duplicate', detail: ACCEPTED_BEFORE, index });
+  const refusal = refuseAccepted(found);
+  return refusal && inList('place', refusal);
 }
 
 /** Points to the item in its list of the body. */

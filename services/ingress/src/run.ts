@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { bytesToHex, createOrderHasher } from '@makerbook/contracts-evm';
 import { cancelHeaders, methodsAt, paths } from '@makerbook/contracts-http';
 import {
   type ApiRequest,
@@ -114,12 +115,14 @@ export function createRoutes(outside: Outside): Route[] {
   const { settings, log, topics } = outside;
   const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
   const domain = signingDomain(settings);
+  const hasher = createOrderHasher(domain);
   const parts: Parts = {
     ...outside,
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
+    hashOrder: (order) => bytesToHex(hasher.hashOrder(order)),
     verifyOrders: createOrderVerifier(domain, outside.askWallets),
     proveCancellation: createCancellationVerifier(domain),
     signReceipt: createReceiptSigner(settings),

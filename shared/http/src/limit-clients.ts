@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator, MemoryStore, rateLimit } from 'express-rate-limit';
+import type { RequestNotes } from './observe-requests.js';
 import type { Refusal } from './reply.js';
 
 /** The budget of one client address within a window; counted in this process. */
 export interface ClientLimit {
-  /** A request costs one, and one more for each `BYTES_PER_UNIT` that its line and its body have. */
+  /** A request costs one, one more for each `BYTES_PER_UNIT` that its line and its body have, and what its route charges. */
   readonly units: number;
   readonly windowSeconds: number;
 }
@@ -25,8 +26,12 @@ export function limitClients(
   refuse: (request: Request, response: Response, refusal: Refusal) => void,
 ): RequestHandler[] {
   const store = new MemoryStore();
-  async function chargeBytes(request: Request, _response: Response, next: NextFunction): Promise<void> {
-    for (let more = unitsOf(request, bodyBytesMax) - 1; more > 0; more -= 1) await store.increment(addressOf(request));
+  async function chargeBytes(request: Request, response: Response, next: NextFunction): Promise<void> {
+    const charge: RequestNotes['charge'] = async (more) => {
+      for (let left = more; left > 0; left -= 1) await store.increment(addressOf(request));
+    };
+    (response.locals as RequestNotes).charge = charge;
+    await charge(unitsOf(request, bodyBytesMax) - 1);
     next();
   }
   return [

@@ -66,6 +66,13 @@ beforeAll(async () => {
     route('PATCH', '/text', async () => okText('0x00')),
     route('GET', '/limited', async () => slower),
     { ...route('PATCH', '/guarded', async () => okText('done')), clientLimit: { name: 'patches', units: 3 } },
+    {
+      ...route('GET', '/costly', async ({ charge }) => {
+        await charge(2);
+        return okText('done');
+      }),
+      clientLimit: { name: 'costly', units: 4 },
+    },
     route('GET', '/broken', () => Promise.reject(new Error('secret detail'))),
     route('GET', '/large', async () => okJson(large, { ETag: 'W/"1"' })),
     route('GET', '/slow', () => new Promise((resolve) => releases.push(() => resolve(okText('done'))))),
@@ -323,6 +330,13 @@ describe('the HTTP server', () => {
     await expectProblem(refused, 429, 'rate_limited');
     expect((await patchGuarded('10.0.0.8', '{}')).status).toBe(200);
     expect((await fetch(`${base}/slow-not-there`, { headers: { 'x-forwarded-for': '10.0.0.7' } })).status).toBe(404);
+  });
+
+  test('what a route charges for its work is counted for the client that has asked for it', async () => {
+    const ask = async (client: string) =>
+      (await fetch(`${base}/costly`, { headers: { 'x-forwarded-for': client } })).status;
+    expect([await ask('10.0.1.7'), await ask('10.0.1.7'), await ask('10.0.1.7')]).toEqual([200, 200, 429]);
+    expect(await ask('10.0.1.8')).toBe(200);
   });
 
   test('a large request costs more than a small one, and one of unknown length as much as the largest', async () => {

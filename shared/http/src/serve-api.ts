@@ -162,6 +162,7 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
     requestId: notes.requestId,
     receivedAtMs: notes.receivedAtMs,
     client: addressOf(request),
+    charge: notes.charge,
     params: request.params as Record<string, string>,
     query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt)),
     headers: request.headers,

@@ -102,7 +102,7 @@ describe('a request to place orders', () => {
     expect((await Promise.all(mixed)).map(({ kind }) => kind)).toEqual([
       ...['placed', 'placed', 'duplicate', 'placed', 'placed'],
     ]);
-    expect(await remainingOf([maker, other])).toEqual([984, 996]);
+    expect(await remainingOf([maker, other])).toEqual([985, 996]);
   });
 
   test('is limited by what the budget holds, which fills with time', async () => {
@@ -129,10 +129,33 @@ describe('a request to place orders', () => {
   });
 
   test('that fails a later check is charged all the same', async () => {
-    expect(await store.place(requestOf([1], { chargeOnly: true }))).toEqual({ kind: 'charged', remaining: [999] });
-    await openOrder(1);
-    await store.place(requestOf([1]));
+    const charged = await store.place(requestOf([1], { chargeOnly: true }));
+    expect(charged).toEqual({ kind: 'charged', known: 0, remaining: [999] });
+    await store.place(requestOf([1], makerWith({ openOrdersMax: 0 })));
     expect(await store.place(requestOf([2]))).toMatchObject({ kind: 'placed', remaining: [997] });
+  });
+
+  test('is charged for the orders alone that are not known: anybody can repeat the others', async () => {
+    await openOrder(1);
+    await openOrder(2);
+    const small = makerWith({ budget: { ratePerSecond: 1, burst: 3 } });
+    const place = (numbers: readonly number[], more: Partial<PlaceRequest> = {}) =>
+      store.place(requestOf(numbers, { ...small, ...more }));
+    expect(await place([1, 2, 1, 1], { firstRepeatAt: 2 })).toEqual({
+      kind: 'duplicate',
+      index: 0,
+      known: 4,
+      remaining: [3],
+    });
+    expect(await place([1, 3, 2], { chargeOnly: true })).toEqual({ kind: 'charged', known: 2, remaining: [2] });
+    expect(await place([4, 1, 5])).toEqual({ kind: 'duplicate', index: 1, known: 1, remaining: [0] });
+    // The budget is spent.
+    expect(await place([2])).toEqual({ kind: 'duplicate', index: 0, known: 1, remaining: [0] });
+    expect(await place([1, 6, 2])).toMatchObject({ kind: 'rate_limited', index: 1 });
+    expect(await place([1, 6, 7, 8, 9])).toMatchObject({ kind: 'over_budget', index: 4 });
+    await postgres.query('update makers set nonce = 1, nonce_block = 1');
+    await postgres.query('delete from budgets');
+    expect(await place([6])).toMatchObject({ kind: 'nonce_passed', remaining: [3] });
   });
 
   test('is refused beyond the open orders: those in flight count, those being cancelled do not', async () => {

@@ -38,7 +38,7 @@ export interface PlaceRequest {
   readonly orders: readonly OrderToPlace[];
   /** Hashes that a maker may have in memory that are not forgotten yet. */
   readonly rememberedMax: number;
-  /** True when a check that follows the budgets has failed already: the orders are charged, and nothing else happens. */
+  /** True when a check that follows the budgets has failed already: the orders are charged, and not placed. */
   readonly chargeOnly: boolean;
   /** The first item that repeats an earlier hash of the request, if any. */
   readonly firstRepeatAt: number | undefined;
@@ -53,7 +53,8 @@ export interface PlaceRequest {
  * - `in_flight`: another request with the same hash has not ended.
  * - `told_unknown`: a DELETE was told that the hash is unknown, after this request was received.
  * - `nonce_passed`: the maker's nonce on the chain is above the order's. Hashes of such nonces are forgotten.
- * The first three and `rate_limited`, `over_budget` charge nothing.
+ * What anybody can repeat is not charged: orders of known hashes, and `nonce_passed`. The first three and `rate_limited`,
+ * `over_budget` charge nothing.
  */
 export type PlaceOutcome =
   | { readonly kind: 'untrusted' | 'quarantined' }
@@ -64,7 +65,6 @@ export type PlaceOutcome =
       readonly untilMs: number;
       readonly remaining: readonly number[];
     }
-  | { readonly kind: 'charged'; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
       readonly index: number;
@@ -73,7 +73,20 @@ export type PlaceOutcome =
       readonly remaining: readonly number[];
     }
   | {
-      readonly kind: 'over_budget' | 'duplicate' | 'told_unknown' | 'nonce_passed';
+      readonly kind: 'charged';
+      /** How many of the orders have known hashes. */
+      readonly known: number;
+      readonly remaining: readonly number[];
+    }
+  | {
+      readonly kind: 'duplicate';
+      readonly index: number;
+      /** How many of the orders have known hashes; 0 where the request alone has one twice. */
+      readonly known: number;
+      readonly remaining: readonly number[];
+    }
+  | {
+      readonly kind: 'over_budget' | 'told_unknown' | 'nonce_passed';
       readonly index: number;
       readonly remaining: readonly number[];
     }
@@ -270,11 +283,12 @@ function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOu
     case 'placed':
       return { kind, untilMs: Number(figure), remaining };
     case 'charged':
-      return { kind, remaining };
+      return { kind, known: Number(figure), remaining };
     case 'rate_limited':
       return { kind, index, retryAfterMs: Number(figure), remaining };
-    case 'over_budget':
     case 'duplicate':
+      return { kind, index, known: Number(figure), remaining };
+    case 'over_budget':
     case 'told_unknown':
     case 'nonce_passed':
       return { kind, index, remaining };

@@ -29,7 +29,7 @@ describe('migrations', () => {
   });
 
   test('a schema that lacks a migration of this build, or holds another form of one, is not its own, nor migrated', async () => {
-    await expect(verifySchema(postgres)).rejects.toThrow(/lacks 0001-read-model.sql: run `operator migrate`/);
+    await expect(verifySchema(postgres)).rejects.toThrow(/lacks 0001-read-model.sql.*: run `operator migrate`/);
     await migrate({ url });
     await verifySchema(postgres);
     const next = [...readMigrations(), { name: '9999-next.sql', sql: 'select 1' }];

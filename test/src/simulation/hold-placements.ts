@@ -6,6 +6,7 @@ import type {
   MarkOutcome,
   MarkRequest,
   OrderRow,
+  OrderToPlace,
   PlacementStore,
   PlaceOutcome,
   PlaceRequest,
@@ -76,14 +77,18 @@ export class PlacementsInMemory {
     const { makers, orders, receivedAtMs, nowMs, lastsMs } = request;
     if (!this.isTrusted || (this.#trust?.sinceMs ?? 0) >= receivedAtMs) return { kind: 'untrusted' };
     const remaining = makers.map(() => REMAINING);
-    if (request.chargeOnly) return { kind: 'charged', remaining };
+    const known = orders.filter((order) => this.#isKnown(order, makers)).length;
+    if (request.chargeOnly) return { kind: 'charged', known, remaining };
     if (makers.some((one) => this.#isQuarantined(one))) return { kind: 'quarantined' };
-    for (const [index, { orderHash, makerIndex }] of orders.entries()) {
+    for (const [index, order] of orders.entries()) {
+      const { orderHash, makerIndex } = order;
       const maker = makers[makerIndex];
       if (maker === undefined) throw new Error(`there is no maker ${makerIndex}`);
-      const { hashes, inFlight, cancelling } = this.#of(maker.partition).tables;
+      const { inFlight, cancelling } = this.#of(maker.partition).tables;
       const key = hashKeyText({ orderHash, maker: maker.maker });
-      if (hashes.has(key) || request.firstRepeatAt === index) return { kind: 'duplicate', index, remaining };
+      if (this.#isKnown(order, makers) || request.firstRepeatAt === index) {
+        return { kind: 'duplicate', index, known, remaining };
+      }
       if (inFlight.has(key) || cancelling.some((row) => hashKeyText(row) === key)) return { kind: 'in_flight', index };
     }
     const told = orders.findIndex(({ orderHash }) => (this.#notes.get(orderHash) ?? -1) >= receivedAtMs);
@@ -107,6 +112,11 @@ export class PlacementsInMemory {
       }
     }
     return { kind: 'placed', untilMs, remaining };
+  }
+
+  #isKnown({ orderHash, makerIndex }: OrderToPlace, makers: PlaceRequest['makers']): boolean {
+    const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
+    return this.#of(partition).tables.hashes.has(hashKeyText({ orderHash, maker }));
   }
 
   #countOpen(maker: Hex, partition: number, nowMs: number): number {

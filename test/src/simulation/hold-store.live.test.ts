@@ -105,7 +105,8 @@ async function decideInto(store: PlacementStore) {
   for (const each of makers) {
     for (const asked of [[ORDERS], [ORDERS + 1], [ORDERS + 1], [ORDERS + 2, ORDERS + 3], [0], [3]]) {
       const { kind, ...rest } = await place(each, asked, NOW_MS, 8);
-      outcomes.push([kind, 'index' in rest ? rest.index : null, 'count' in rest ? rest.count : null]);
+      const told = { index: null, count: null, known: null, ...rest };
+      outcomes.push([kind, told.index, told.count, told.known]);
     }
     const marks = [
       [ORDERS + 1, true],

@@ -369,6 +369,7 @@ export class Visits {
       requestId: `visit ${number}`,
       receivedAtMs: nowMs(),
       client: maker,
+      charge: async () => undefined,
       params: kind === 'ORDER' ? { orderHash: first?.hash ?? '' } : {},
       query: new URLSearchParams(query),
       headers: {},
