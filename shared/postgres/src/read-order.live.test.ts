@@ -143,6 +143,24 @@ describe('the history of a maker', () => {
     expect([told(both), both.hasMore]).toEqual([['8 01 REMOVED'], true]);
   });
 
+  test.each([
+    ['of a change', 1, 'CHANGED'],
+    ['of a fill', 0, 'FILLED'],
+  ])(
+    'stays behind the last entry %s that was read, if a crash has taken the rows of its fact back',
+    async (_, at, what) => {
+      const { next, entries } = await page({ offset: 4n }, { entriesMax: at + 1 });
+      expect([next.offset, entries.at(-1)?.happened]).toEqual([4n, what]);
+      for (const end of [4, 3]) {
+        await postgres.query('update projections set next_offset = $1 where partition = 3', [end]);
+        expect(await page(next)).toMatchObject({ entries: [], next, hasMore: false });
+      }
+      // The facts are folded again: what was read does not come twice.
+      await postgres.query('update projections set next_offset = 9 where partition = 3');
+      expect(told(await page(next))).toEqual(all.slice(2 + at));
+    },
+  );
+
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {
     const trusted = { entries: [], next: { offset: 8n }, hasMore: false, isUnsure: false };
     await postgres.query('update trust set is_trusted = true, started_at = pg_postmaster_start_time()');

@@ -16,6 +16,7 @@ import {
   type PlacementStore,
   type Postgres,
   type ProjectionStore,
+  placeOfEntry,
   type ReadModel,
   readOpenOrders,
 } from '@makerbook/postgres';
@@ -179,9 +180,24 @@ async function readHistories(rows: ReadModel) {
           pages.push({ ...page, entries: told(page.entries) });
         }
       }
+      pages.push(...(await readBehindEach(rows, maker, before)));
     }
   }
   return { orders, pages };
+}
+
+/** The page behind each place that a cursor can name: behind each entry, and behind one that the rows do not have any more. */
+async function readBehindEach(rows: ReadModel, maker: Hex, before: bigint | undefined) {
+  const asked = { maker, partition, before, happened: happenings };
+  const { entries, next } = await rows.readMakerHistory({ ...asked, after: { offset: 0n }, entriesMax: 1_000 });
+  const places = entries.map(placeOfEntry);
+  const lost = places.slice(-1).flatMap((place) => [0n, 5n].map((more) => ({ ...place, offset: next.offset + more })));
+  return Promise.all(
+    [...places, ...lost, { offset: next.offset + 5n }].map(async (after) => {
+      const page = await rows.readMakerHistory({ ...asked, after, entriesMax: 2 });
+      return { after, next: page.next, places: page.entries.map(placeOfEntry) };
+    }),
+  );
 }
 
 test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {
