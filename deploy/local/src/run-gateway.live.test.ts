@@ -138,6 +138,22 @@ describe('the gateway', () => {
     await closed;
   });
 
+  test.each([
+    ['closes its side', (socket: Socket) => void socket.end()],
+    ['is gone', (socket: Socket) => void socket.destroy()],
+  ])('ends a stream as soon as its client %s, though nothing is sent on it', async (_, leave) => {
+    const arrived = Promise.withResolvers<ServerResponse>();
+    answerIngress = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).write(':\n\n');
+      arrived.resolve(response);
+    };
+    const socket = await openRaw('GET /v0/x HTTP/1.1\r\nHost: x\r\n\r\n');
+    const closed = once(await arrived.promise, 'close');
+    await once(socket, 'data');
+    leave(socket);
+    await closed;
+  });
+
   test('is ready when all services are, and names the one that is not; it asks them once a second', async () => {
     let asked = 0;
     answerIngress = (_request, response) => {

@@ -2,6 +2,7 @@ import { Agent } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   allowOrigins,
+  endWithClient,
   hasBody,
   limitClients,
   openServer,
@@ -109,10 +110,11 @@ function openProxy(agent: Agent, log: (line: string) => void) {
     // A client's own "close" ends its connection to us, and none of ours to the services.
     headers: { connection: 'keep-alive' },
   });
-  proxy.on('proxyRes', (answer) => {
+  proxy.on('proxyRes', (answer, request, response) => {
     // These two are about the connection between gateway and service.
     delete answer.headers['keep-alive'];
     delete answer.headers.connection;
+    if (answer.headers['content-type']?.startsWith('text/event-stream')) endWithClient(request, response);
   });
   return async (
     service: RoutedService,

@@ -20,11 +20,25 @@ function open(...readers: readonly object[]) {
     nowMs: () => here.ms,
     onFault: ({ message }) => here.faults.push(message),
   });
+  const admit = (key?: string) =>
+    admitted.admit({ headers: key === undefined ? {} : { authorization: `Bearer ${key}` }, client: '192.0.2.1' });
   const ask = (key?: string) => {
-    const reply = admitted.admit(key === undefined ? {} : { authorization: `Bearer ${key}` });
+    const reply = admit(key);
     return isRefusal(reply) ? reply.code : reply.name;
   };
-  return { here, admitted, ask };
+  /** Takes a place for a stream, and notes that it is ended. */
+  const take = (key?: string) => {
+    const reader = admit(key);
+    const room = isRefusal(reader) ? reader : reader.takeRoom();
+    const stream = { room, isEnded: false };
+    if (!isRefusal(room))
+      room.enter(() => {
+        stream.isEnded = true;
+        room.leave();
+      });
+    return stream;
+  };
+  return { here, admitted, admit, ask, take };
 }
 
 test('without a file anyone may read, as often as the client address may', () => {
@@ -39,10 +53,10 @@ test('each reader is known by any of its keys, and nobody else is', () => {
 });
 
 test('a budget is its reader’s own, and fills again', () => {
-  const { here, admitted, ask } = open(readerOf('one', 'a'), readerOf('two', 'c'));
+  const { here, admit, ask } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   expect(Array.from({ length: 4 }, () => ask('a'))).toEqual(['one', 'one', 'one', 'rate_limited']);
   expect(ask('c')).toBe('two');
-  expect(admitted.admit({ authorization: 'Bearer a' })).toMatchObject({
+  expect(admit('a')).toMatchObject({
     headers: { 'Retry-After': '1', RateLimit: '"book"; r=0; t=1' },
   });
   here.ms = 500;
@@ -65,21 +79,34 @@ test('a change of the file counts within a second; one that cannot be used does 
 });
 
 test('streams are counted by reader, and over all of them', () => {
-  const { admitted } = open(readerOf('one', 'a'), readerOf('two', 'c'));
-  const take = (key: string) => {
-    const reader = admitted.admit({ authorization: `Bearer ${key}` });
-    if (isRefusal(reader)) throw new Error(reader.detail);
-    const room = reader.takeRoom();
-    if (!isRefusal(room)) room.enter();
-    return room;
-  };
+  const { admitted, take } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   const [first] = [take('a'), take('a')];
-  expect(take('a')).toMatchObject({ code: 'rate_limited' });
+  expect(take('a').room).toMatchObject({ code: 'rate_limited' });
   take('c');
-  expect(take('c')).toMatchObject({ code: 'unavailable' });
-  if (first !== undefined && !isRefusal(first)) first.leave();
+  expect(take('c').room).toMatchObject({ code: 'unavailable' });
+  if (!isRefusal(first.room)) first.room.leave();
   expect(admitted.streams()).toEqual([
     ['one', 1],
     ['two', 1],
   ]);
+});
+
+test('a stream ends within a second of the removal of the key by which its reader was known', () => {
+  const { here, admitted, take } = open(readerOf('one', 'old', 'new'), readerOf('two', 'c'));
+  const streams = ['old', 'new', 'c'].map(take);
+  const isEnded = () => streams.map((stream) => stream.isEnded);
+  const change = (text: string) => {
+    here.text = text;
+    here.ms += 1_000;
+    admitted.renew();
+  };
+  change('{');
+  expect(isEnded()).toEqual([false, false, false]);
+  change(JSON.stringify([readerOf('one', 'new')]));
+  expect(isEnded()).toEqual([true, false, true]);
+  change('');
+  streams.push(take());
+  change(JSON.stringify([readerOf('one', 'new')]));
+  expect(isEnded()).toEqual([true, false, true, true]);
+  expect(Object.fromEntries(admitted.streams())).toEqual({ one: 1, two: 0, anyone: 0 });
 });

@@ -1,6 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
-import { type Refusal, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
+import { type ApiRequest, type Refusal, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import { z } from 'zod';
 
 const reader = z.strictObject({
@@ -31,13 +30,16 @@ interface Spent {
 
 /** A place for one more stream or snapshot: entered once it begins. */
 export interface Room {
-  readonly enter: () => void;
+  /** @param end ends it, once the key by which its reader was known is removed */
+  readonly enter: (end: () => void) => void;
   readonly leave: () => void;
 }
 
 /** A reader who may ask. */
 export interface Admitted {
   readonly name: string;
+  /** The name; where anyone may read, the client's address. */
+  readonly client: string;
   /** Of its budget. */
   readonly headers: ReplyHeaders;
   readonly takeRoom: () => Room | Refusal;
@@ -53,21 +55,25 @@ export interface ReadersOptions {
   readonly onFault: (error: Error) => void;
 }
 
-const FILE_AGE_MS_MAX = 1_000;
+/** How often the file is to be read again. */
+export const FILE_AGE_MS_MAX = 1_000;
 const anyone: Reader = { name: 'anyone', keys: [], requestsPerSecond: Infinity, burst: 1, streamsMax: Infinity };
 
 export type Readers = ReturnType<typeof admitReaders>;
 
 /**
- * Who may read the book, by the operator's file. A change of it counts within a second.
+ * Who may read the book, by the operator's file. A change of it counts for the next request a second later, and for open streams
+ * with the next `renew`.
  * @throws where the file cannot be used at the start
  */
 export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOptions) {
   let text = readFile();
   let readers = parseReaders(text);
   let readAtMs = nowMs();
-  let streams = 0;
+  /** What ends each stream and snapshot, and the digest of its reader's key; undefined where anyone might read. */
+  const open = new Map<() => void, Buffer | undefined>();
   const spent = new Map<string, Spent>();
+  const find = (digest: Buffer | undefined) => (readers === undefined ? anyone : findReader(readers, digest));
 
   function renew(): void {
     if (nowMs() - readAtMs < FILE_AGE_MS_MAX) return;
@@ -80,25 +86,34 @@ export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOp
     } catch (error) {
       onFault(error as Error);
     }
+    for (const [end, digest] of open) if (find(digest) === undefined) end();
   }
 
-  function takeRoom({ name, streamsMax: ownMax }: Reader, own: Spent): Room | Refusal {
+  function takeRoom({ name, streamsMax: ownMax }: Reader, own: Spent, digest: Buffer | undefined): Room | Refusal {
     if (own.streams >= ownMax) {
       const detail = `${name} has ${own.streams} streams and snapshots here: end one first`;
       return { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } };
     }
-    if (streams >= streamsMax) return unavailable(`${streams} streams are open here; try again`);
-    const count = (change: number) => () => {
-      streams += change;
-      own.streams += change;
+    if (open.size >= streamsMax) return unavailable(`${open.size} streams are open here; try again`);
+    let end: () => void = () => undefined;
+    return {
+      enter(ending) {
+        end = ending;
+        open.set(end, digest);
+        own.streams += 1;
+      },
+      leave() {
+        if (open.delete(end)) own.streams -= 1;
+      },
     };
-    return { enter: count(1), leave: count(-1) };
   }
 
   return {
-    admit({ authorization }: IncomingHttpHeaders): Admitted | Refusal {
+    renew,
+    admit({ headers: { authorization }, client }: Pick<ApiRequest, 'headers' | 'client'>): Admitted | Refusal {
       renew();
-      const known = readers === undefined ? anyone : findReader(readers, authorization);
+      const digest = digestOf(authorization);
+      const known = find(digest);
       if (known === undefined) {
         const detail = 'send `Authorization: Bearer` and the key that the operator gave you';
         return { code: 'unauthorized', detail, headers: { 'WWW-Authenticate': 'Bearer' } };
@@ -116,7 +131,9 @@ export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOp
         return { code: 'rate_limited', detail, headers: headersOf(((1 - own.left) / budget.ratePerSecond) * 1000) };
       }
       own.left -= 1;
-      return { name: known.name, headers: headersOf(), takeRoom: () => takeRoom(known, own) };
+      const { name } = known;
+      const takeOne = () => takeRoom(known, own, digest);
+      return { name, client: known === anyone ? client : name, headers: headersOf(), takeRoom: takeOne };
     },
     /** The open streams and snapshots, by reader. */
     streams: (): readonly (readonly [reader: string, streams: number])[] =>
@@ -132,9 +149,12 @@ function parseReaders(text: string): readonly Reader[] | undefined {
   return parsed.data.map((one) => ({ ...one, keys: one.keys.map((key) => Buffer.from(key, 'hex')) }));
 }
 
-function findReader(readers: readonly Reader[], authorization = ''): Reader | undefined {
+function digestOf(authorization = ''): Buffer | undefined {
   const [, key] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
-  if (key === undefined) return undefined;
-  const digest = createHash('sha256').update(key).digest();
+  return key === undefined ? undefined : createHash('sha256').update(key).digest();
+}
+
+function findReader(readers: readonly Reader[], digest: Buffer | undefined): Reader | undefined {
+  if (digest === undefined) return undefined;
   return readers.find(({ keys }) => keys.some((known) => timingSafeEqual(known, digest)));
 }

@@ -18,7 +18,7 @@ import { awaitTopics, connectLog } from '@makerbook/kafka';
 import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import { z } from 'zod';
-import { type Admitted, admitReaders, type Readers } from './admit-readers.js';
+import { type Admitted, admitReaders, FILE_AGE_MS_MAX, type Readers } from './admit-readers.js';
 import type { FeedSettings } from './env.js';
 import { judgeReadiness } from './health.js';
 import { type HeldBook, holdBook } from './hold-book.js';
@@ -55,6 +55,8 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
       nowMs,
       onFault: (error) => logger.error({ reason: error.message }, 'the readers have changed and cannot be used'),
     });
+    const renewing = setInterval(readers.renew, FILE_AGE_MS_MAX).unref();
+    onStop(async () => clearInterval(renewing));
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'feed', logger });
     onStop(log.close);
     const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.book);
@@ -98,7 +100,7 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
     method: 'GET',
     path,
     async handle(request) {
-      const reader = readers.admit(request.headers);
+      const reader = readers.admit(request);
       if (isRefusal(reader)) return reader;
       request.describe({ reader: reader.name });
       if (book.recent() === undefined) return unavailable('the book is still being read; try again');
@@ -111,11 +113,7 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
     },
   });
   return [
-    route(
-      paths.bookSnapshot,
-      'snapshot',
-      (request, { takeRoom }) => refuseParameters(request) ?? snapshot(request, takeRoom),
-    ),
+    route(paths.bookSnapshot, 'snapshot', (request, reader) => refuseParameters(request) ?? snapshot(request, reader)),
     route(paths.bookStream, 'stream', (request, { takeRoom }) => streams.stream(request, takeRoom)),
     route(paths.bookPairs, 'pairs', (request) => refuseParameters(request) ?? readPairs()),
     route(paths.bookQuote, 'quote', (request) => quoteAmount(request, quotes)),
@@ -124,8 +122,8 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
 }
 
 function createConsoleRoutes(settings: FeedSettings, { readers, nowMs }: Pick<Parts, 'readers' | 'nowMs'>): Route[] {
-  const refuse = ({ headers }: ApiRequest) => {
-    const reader = readers.admit(headers);
+  const refuse = (request: ApiRequest) => {
+    const reader = readers.admit(request);
     return isRefusal(reader) ? reader : undefined;
   };
   return createConsole(settings, refuse, nowMs);

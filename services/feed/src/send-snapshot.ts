@@ -4,35 +4,80 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { BookSnapshotEnd } from '@makerbook/contracts-http';
 import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } from '@makerbook/http';
-import type { Room } from './admit-readers.js';
+import type { Admitted } from './admit-readers.js';
 import { formatCursor } from './cursor.js';
 import type { HeldBook } from './hold-book.js';
 
 export interface SnapshotParts {
   readonly book: Pick<HeldBook, 'capture' | 'partitions'>;
-  /** Snapshots of this process at once. */
+  /** Snapshots of this process at once; a reader has half of the places at most. */
   readonly snapshotsMax: number;
   /** A client has got all, or was cut. */
   readonly sent: (isWhole: boolean) => void;
+  /** A client is slow if it takes less than `BYTES_MIN` of records in so long; 5,000 unless given. */
+  readonly slowMs?: number;
 }
 
-/** A client that takes longer is cut: it holds a place among the snapshots at once. */
+/** A snapshot under way. */
+interface Sending {
+  readonly reader: string;
+  /** Bytes of records that the client took in the last whole window, and in this one. */
+  last: number;
+  taken: number;
+  readonly cut: () => void;
+}
+
+/** A client that takes longer is cut. */
 const SECONDS_MAX = 600;
+const SLOW_MS = 5_000;
+/** 256 kB/s: a book of 100,000 orders takes less than `SECONDS_MAX`. */
+const BYTES_MIN = 262_144 * 5;
+const RETRY_SECONDS = 2;
 const PAGE_LINES = 64;
 
-/** GET …/book/snapshot, of all who ask this process. */
-export function sendSnapshots({ book, snapshotsMax, sent }: SnapshotParts) {
-  let underWay = 0;
+/** GET …/book/snapshot, of all who ask this process. If all places are taken, a slow client loses its place to the next one. */
+export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: SnapshotParts) {
+  const underWay = new Set<Sending>();
 
-  async function send(response: ServerResponse, isPacked: boolean): Promise<void> {
-    const source = Readable.from(pagesOf(book), { highWaterMark: 1 });
-    const through = isPacked ? [source, createGzip({ level: 1 }), response] : [source, response];
-    await pipeline(through, { signal: AbortSignal.timeout(SECONDS_MAX * 1000) });
+  function findPlace(reader: string): Refusal | undefined {
+    const own = [...underWay].filter((one) => one.reader === reader).length;
+    if (own >= Math.ceil(snapshotsMax / 2)) {
+      const detail = `${own} snapshots are being sent to you here: read one to its end first`;
+      return { code: 'rate_limited', detail, headers: { 'Retry-After': String(RETRY_SECONDS) } };
+    }
+    if (underWay.size < snapshotsMax) return undefined;
+    const [slowest] = [...underWay].sort((one, other) => one.last - other.last);
+    if (slowest === undefined || slowest.last >= BYTES_MIN)
+      return unavailable(`${underWay.size} snapshots are being sent here; try again`, RETRY_SECONDS);
+    underWay.delete(slowest);
+    slowest.cut();
+    return undefined;
   }
 
-  return async (request: ApiRequest, takeRoom: () => Room | Refusal): Promise<Reply> => {
-    if (underWay >= snapshotsMax) return unavailable(`${underWay} snapshots are being sent here; try again`, 2);
-    const room = takeRoom();
+  async function send(response: ServerResponse, isPacked: boolean, reader: Admitted): Promise<void> {
+    const cutting = new AbortController();
+    // The first window ends before anybody is slow.
+    const sending: Sending = { reader: reader.client, last: BYTES_MIN, taken: 0, cut: () => cutting.abort() };
+    underWay.add(sending);
+    const judging = setInterval(() => {
+      sending.last = sending.taken;
+      sending.taken = 0;
+    }, slowMs).unref();
+    const source = Readable.from(countTaken(pagesOf(book), sending), { highWaterMark: 1 });
+    const through = isPacked ? [source, createGzip({ level: 1 }), response] : [source, response];
+    const signal = AbortSignal.any([AbortSignal.timeout(SECONDS_MAX * 1000), cutting.signal]);
+    try {
+      await pipeline(through, { signal });
+    } finally {
+      clearInterval(judging);
+      underWay.delete(sending);
+    }
+  }
+
+  return async (request: Pick<ApiRequest, 'headers'>, reader: Admitted): Promise<Reply> => {
+    const refusal = findPlace(reader.client);
+    if (refusal !== undefined) return refusal;
+    const room = reader.takeRoom();
     if (isRefusal(room)) return room;
     const isPacked = /\bgzip\b(?!\s*;\s*q=0(\.0*)?(,|$))/.test(String(request.headers['accept-encoding'] ?? ''));
     return {
@@ -46,20 +91,23 @@ export function sendSnapshots({ book, snapshotsMax, sent }: SnapshotParts) {
         ...(isPacked && { 'Content-Encoding': 'gzip' }),
       },
       stream(response) {
-        underWay += 1;
-        room.enter();
-        void send(response, isPacked)
+        room.enter(() => response.destroy());
+        void send(response, isPacked, reader)
           .then(
             () => sent(true),
             () => sent(false),
           )
-          .finally(() => {
-            underWay -= 1;
-            room.leave();
-          });
+          .finally(room.leave);
       },
     };
   };
+}
+
+function* countTaken(pages: Iterable<string>, sending: Sending): Generator<string, void, void> {
+  for (const page of pages) {
+    sending.taken += page.length;
+    yield page;
+  }
 }
 
 /** Each partition as it is when its turn comes; then where the stream goes on from all of them. */

@@ -16,8 +16,8 @@ import { type Cursor, covers, parseCursor } from './cursor.js';
 import type { HeldBook } from './hold-book.js';
 import type { Place, RecentNews } from './keep-recent.js';
 
-/** Why the service ends a stream. `slow`: what the client lacks is not kept any more. */
-export type EndReason = 'slow' | 'stopping';
+/** Why the service ends a stream. `slow`: what the client lacks is not kept any more. `unauthorized`: its reader's key was removed. */
+export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {
   readonly book: Pick<HeldBook, 'recent' | 'partitions'>;
@@ -60,7 +60,7 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
       stream(response) {
         const one = new BookStream(response, recent, cursor, ended);
         open.add(one);
-        room.enter();
+        room.enter(() => one.end('unauthorized'));
         response.once('close', () => {
           open.delete(one);
           room.leave();

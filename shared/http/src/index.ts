@@ -8,7 +8,7 @@ export { readQuery } from './read-query.js';
 export { FIELD_PROBLEMS_MAX, type Issue, refuseFields } from './refuse-fields.js';
 export * from './reply.js';
 export * from './run-service.js';
-export { send } from './send.js';
+export { endWithClient, send } from './send.js';
 export { type Route, requestIdOf, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
 export * from './serve-page.js';

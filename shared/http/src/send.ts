@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
 import type { RequestNotes } from './observe-requests.js';
@@ -45,6 +45,8 @@ export function send(request: Request, response: Response, reply: Reply, { reque
   if (stream !== undefined && request.method !== 'HEAD') {
     response.locals['isStream'] = true;
     response.flushHeaders();
+    endWithClient(request, response);
+    if (response.destroyed) return;
     return stream(response);
   }
   const encoding = isPacked ? encodingFor(request) : undefined;
@@ -56,6 +58,17 @@ export function send(request: Request, response: Response, reply: Reply, { reque
     },
     () => end(response, body),
   );
+}
+
+/**
+ * Cuts a stream once its client has closed its side of the connection. Other answers go to such a client all the same; one that
+ * has no end would keep its place until what is written to the client fails.
+ */
+export function endWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
+  const cut = () => response.destroy();
+  if (socket.readableEnded) return void cut();
+  socket.once('end', cut);
+  response.once('close', () => socket.off('end', cut));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadUntilRefused, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
@@ -458,6 +459,47 @@ test('the request id of a refusal leads to its line in the log; a proxy that is 
     expect.objectContaining({ fields: expect.objectContaining({ requestId, status: 400 }) }),
   );
   await api.stop();
+});
+
+describe('a stream', () => {
+  test.each([
+    ['closes its side', (raw: ReturnType<typeof openRaw>) => void raw.socket.end()],
+    ['is gone', (raw: ReturnType<typeof openRaw>) => void raw.socket.destroy()],
+  ])('ends as soon as its client %s, though nothing is sent on it', async (_, leave) => {
+    const begun = Promise.withResolvers<ServerResponse>();
+    const endless: Reply = { body: '', contentType: 'text/event-stream', stream: begun.resolve };
+    const server = await open({ routes: [route('GET', '/events', async () => endless)] });
+    const raw = openRaw('GET /events HTTP/1.1\r\nHost: x\r\n\r\n', server);
+    const closed = once(await begun.promise, 'close');
+    await until(() => raw.answer.includes('text/event-stream'));
+    leave(raw);
+    await closed;
+    await server.stop();
+  });
+
+  test('does not begin for a client that has left before', async () => {
+    const begun: ServerResponse[] = [];
+    const asked = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<Reply>();
+    const handle = () => {
+      asked.resolve();
+      return answered.promise;
+    };
+    const server = await open({ routes: [route('GET', '/events', handle)] });
+    const raw = openRaw('GET /events HTTP/1.1\r\nHost: x\r\n\r\n', server);
+    await asked.promise;
+    raw.socket.end();
+    // The service hears of it in its own time.
+    await until(async () => {
+      const other = await fetch(`http://127.0.0.1:${server.port}/nothing`);
+      return other.status === 404;
+    });
+    await pause(100);
+    answered.resolve({ body: '', contentType: 'text/event-stream', stream: (response) => void begun.push(response) });
+    await raw.closed;
+    expect(begun).toEqual([]);
+    await server.stop();
+  });
 });
 
 test('stopping under load drops no request: each is answered, or refused at its connection', async () => {
