@@ -225,7 +225,7 @@ const place: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array, a field is missing, unknown or malformed, `Valid-Until` is no number, an amount is zero, or both tokens are the same.',
+        'The body is no JSON array, a field is missing, unknown or malformed, `Valid-Until` is no number, an amount is zero, both tokens are the same, or the taking token is the native coin (the zero address, 0xeeee…eeee).',
       remedy: 'Fix the places that `errors` names.',
     },
     too_many_orders: {

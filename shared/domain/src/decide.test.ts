@@ -22,6 +22,8 @@ describe('placing orders', () => {
   test.each<[string, Partial<Order>, string]>([
     ['nothing to sell', { making: { token: usd, amount: 0n } }, '/order/making/amount'],
     ['nothing to buy', { taking: { token: eur, amount: 0n } }, '/order/taking/amount'],
+    ['the native coin to buy', { taking: { token: ZERO_ADDRESS, amount: 1n } }, '/order/taking/token'],
+    ['its other address', { taking: { token: `0x${'e'.repeat(40)}`, amount: 1n } }, '/order/taking/token'],
   ])('%s is refused, and names item and field', (_name, change, pointer) => {
     expect(checkTerms([good, { ...good, ...change }])).toMatchObject({ code: 'invalid_request', index: 1, pointer });
     expect(checkTerms([good])).toBeUndefined();

@@ -28,7 +28,10 @@ export interface ProvenOrder {
   readonly byWallet: boolean;
 }
 
-/** The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens. */
+/**
+ * The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens, and none of
+ * the addresses that stand for the native coin as the taking token.
+ */
 export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefined {
   return firstRefusal(orders, (order, index) => {
     if (order.permittedTaker !== ZERO_ADDRESS) {
@@ -41,9 +44,16 @@ export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefin
       const detail = 'making and taking must be different tokens';
       return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
     }
+    if (nativeCoin.has(order.taking.token)) {
+      const detail = `${order.taking.token} stands for the native coin, which no order can take: use the wrapped token`;
+      return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
+    }
     return undefined;
   });
 }
+
+/** The addresses by which other protocols name the native coin. */
+const nativeCoin = new Set<Address>([ZERO_ADDRESS, `0x${'e'.repeat(40)}`]);
 
 /** Only an admitted maker places orders. */
 export function checkAdmission(

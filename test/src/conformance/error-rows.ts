@@ -170,6 +170,11 @@ const placing = rowsOf('placeOrders', bodyCases(1, post, '{}'), {
       { index: 1, pointers: ['/1/order/salt', '/1/order/nonce'] },
     ],
     ['a token is sold for itself', signedWith(({ making }) => ({ taking: making })), wrongAt('/order/taking/token')],
+    ...[`0x${'0'.repeat(40)}`, `0x${'Ee'.repeat(20)}`].map((token): Cases[string][number] => [
+      `the taking token is the native coin as ${token}`,
+      signedWith(({ taking }) => ({ taking: { ...taking, token } })),
+      wrongAt('/order/taking/token'),
+    ]),
     [
       'an object has 33 members',
       () => post(JSON.stringify([Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`k${n}`, 0]))])),
@@ -517,6 +522,14 @@ const replacing = [
       ['nothing is to be cancelled', replaceWith({ cancel: [] }), at('/cancel')],
       ['nothing is to be placed', replaceWith({ place: undefined }), at('/place')],
       ['a third list is given', replaceWith({ more: [] }), at('/more')],
+      [
+        'the new order takes the native coin',
+        ({ make, makers: { maker } }) => {
+          const taking = { token: ZeroAddress, amount: '0x1' };
+          return make.replace([make.order(maker)], [make.order(maker, { taking })], maker);
+        },
+        { index: 0, pointers: ['/place/0/order/taking/token'] },
+      ],
     ],
     maker_not_whitelisted: [
       [

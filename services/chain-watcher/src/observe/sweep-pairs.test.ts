@@ -1,0 +1,98 @@
+import { expect, test } from '@jest/globals';
+import { type BlockHeader, balanceOf, type StateCall } from '@makerbook/chain';
+import type { Address } from '@makerbook/contracts-primitives';
+import { Mutex } from '../mutex.js';
+import { nodeOfBlocks } from '../testing/node-of-blocks.js';
+import { WatchedSet } from '../watch/watched-set.js';
+import type { HolderWork } from './holder-work.js';
+import type { MakerReader } from './read-makers.js';
+import { sweepPairs } from './sweep-pairs.js';
+
+const token: Address = `0x${'88'.repeat(20)}`;
+const makers = [1, 2, 3].map((n): Address => `0x${String(n).repeat(40)}`);
+
+/** What a turn of the sweep finds. Without a block, what else changed by the matched one is not in the log yet. */
+interface Turn {
+  readonly block?: number;
+  readonly isMatched?: boolean;
+  readonly suspects?: readonly StateCall[];
+}
+
+/** Sweeps one pair in a turn. @returns the makers that each turn has read */
+async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
+  const { header } = nodeOfBlocks(100);
+  const over = new AbortController();
+  const watched = new WatchedSet();
+  for (const [n, maker] of makers.entries()) {
+    const orderHash = `0x${String(n + 1).repeat(64)}` as const;
+    watched.add({ orderHash, maker, makingToken: token, expiresAtSeconds: 9e9, walletSignature: null }, undefined);
+  }
+  const read: Address[][] = [];
+  let suspects: readonly StateCall[] = [];
+  const position = { phase: 'FOLLOWING', matched: header(1), processed: header(1) };
+  const reader = {
+    protocol: `0x${'99'.repeat(20)}`,
+    onUnreadable: () => undefined,
+    state: {
+      suspects: () => new Map(suspects.entries()),
+      read: async (_: string, calls: readonly StateCall[]) => {
+        const asked = makers.filter((maker) => calls.some(({ data }) => data === balanceOf(token, maker).data));
+        read.at(-1)?.push(...asked);
+        return calls.map(() => 0n);
+      },
+    },
+  };
+  const work = {
+    position,
+    watched,
+    settings: { SWEEP_PAIRS_PER_SECOND: pairsPerSecond },
+    sweep: { endedAtMs: undefined as number | undefined, tookMs: undefined, pairs: 0, facts: 0 },
+    signal: over.signal,
+    partitions: 1,
+    followed: { partitions: [{ position: 0n }], until: async () => undefined },
+    publisher: { publish: async () => new Map(), isBefore: () => true },
+    readingBlocks: { choose: async (at: BlockHeader) => at },
+    mutex: new Mutex(),
+    nowMs: () => read.length,
+    wait: async () => {
+      const turn = turns[read.length];
+      if (turn === undefined) return over.abort();
+      const { block = 1, isMatched = true } = turn;
+      suspects = turn.suspects ?? [];
+      Object.assign(position, { processed: header(block), matched: header(isMatched ? block : block + 1) });
+      read.push([]);
+    },
+    retryFor: () => (once: () => unknown) => once(),
+  };
+  await sweepPairs(work as unknown as HolderWork, reader as unknown as MakerReader);
+  return { read: read.map((some) => some.map((maker) => makers.indexOf(maker) + 1)), sweep: work.sweep };
+}
+
+test('all makers are read in turn, over and over, and each sweep is counted', async () => {
+  const { read, sweep: counted } = await sweep([{}, {}, {}, {}]);
+  expect(read).toEqual([[1], [2], [3], [1]]);
+  expect(counted).toMatchObject({ pairs: 4, endedAtMs: 3 });
+});
+
+test('a step that could not be read is done again before the sweep goes on', async () => {
+  const { read, sweep: counted } = await sweep([{}, { isMatched: false }, { isMatched: false }, {}, {}]);
+  expect(read).toEqual([[1], [], [], [2], [3]]);
+  expect(counted).toMatchObject({ pairs: 3, endedAtMs: 5 });
+});
+
+test('pairs that could not be read are read ten blocks later, and later still where that could not be done', async () => {
+  const suspects = [balanceOf(token, makers[1] ?? token)];
+  const turns = [
+    { block: 1 },
+    { block: 10 },
+    { block: 11, isMatched: false },
+    { block: 12 },
+    { block: 21 },
+    { block: 22 },
+  ];
+  const { read } = await sweep(
+    turns.map((turn) => ({ ...turn, suspects })),
+    0,
+  );
+  expect(read).toEqual([[2], [], [], [2], [], [2]]);
+});
