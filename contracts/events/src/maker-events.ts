@@ -97,12 +97,21 @@ export const fillCapSet = z.object({
 });
 
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
-export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
+export const observedFunds = z.object({
+  token: address,
+  balance: quantity,
+  allowance: quantity,
+  unread: z
+    .literal(true)
+    .optional()
+    .describe(
+      'reading the token costs too much to be done with this block: until a record has the values, orders that sell it are VALIDATING. Both are zero here',
+    ),
+});
 
 /**
  * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
- * by an amount that can never be filled again. A `refused` order cannot be filled, and counts as unread: its wallet may accept it
- * again.
+ * by an amount that can never be filled again. A `refused` order is VALIDATING until a later record names it without that.
  */
 export const observedOrder = z.object({
   orderHash: bytes32,
@@ -111,7 +120,10 @@ export const observedOrder = z.object({
   refused: z
     .literal(true)
     .optional()
-    .describe("the contract at the maker's address does not accept the signature; left out: it does, or a key signed"),
+    .describe(
+      "the order cannot be filled: the contract at the maker's address does not accept the signature, or `noCode`. Left out: it does, or a key signed",
+    ),
+  noCode: z.literal(true).optional().describe('the token that the order takes has no code'),
 });
 
 /** One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it. */
@@ -141,6 +153,12 @@ export const makerObserved = z.object({
     .array(observedFunds)
     .describe('what the maker holds of each token that was read, and what the protocol may transfer'),
   orders: z.array(observedOrder).describe('the state on the chain of each order that was read'),
+  signaturesUnread: z
+    .literal(true)
+    .optional()
+    .describe(
+      "the contract at the maker's address may judge signatures otherwise from this block on, and was not asked yet: its orders are VALIDATING until a record names them",
+    ),
   fills: z
     .array(orderFill)
     .optional()

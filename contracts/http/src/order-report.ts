@@ -55,6 +55,13 @@ const inactiveReason = z
   .optional()
   .describe('There when the status is `INACTIVE`: which funds do not cover the order');
 
+const waitsFor = z
+  .enum(['FUNDS', 'SIGNATURE', 'TAKING_TOKEN'])
+  .optional()
+  .describe(
+    'There when a `VALIDATING` order waits for more than its first reading. `FUNDS`: a token that is expensive to read is read in turn. `SIGNATURE`: the contract at the address of the maker has not accepted the signature since it last had a log. `TAKING_TOKEN`: the taking token has no code, so nobody can pay in it',
+  );
+
 /** What can happen to an order, in the order in which one fact does it. */
 export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
 
@@ -76,6 +83,7 @@ const changeEntry = z
       ),
     status: orderStatus,
     reason: inactiveReason,
+    waitsFor,
     cappedUntil,
     remainingMakingAmount: sentQuantity.describe('What was left of the making amount afterwards'),
     funds: z
@@ -165,6 +173,7 @@ export const orderReport = z
     ...orderRecord,
     status: orderStatus,
     reason: inactiveReason,
+    waitsFor,
     cappedUntil,
     remainingMakingAmount: sentQuantity.describe('What is left of the making amount, or was when the order ended'),
     filledMakingAmount: sentQuantity.describe(

@@ -109,7 +109,7 @@ export class Work {
 
   private addOrders(orders: readonly OpenOrderRow[]): void {
     const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
-    for (const order of orders) this.watched.add(order, order.isObserved ? undefined : unread);
+    for (const order of orders) this.watched.add(order, order.isRead ? undefined : unread);
   }
 
   /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */

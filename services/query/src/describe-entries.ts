@@ -17,12 +17,13 @@ export function describeEntry(entry: HistoryEntry, facts: ReadonlyMap<bigint, Lo
   const at = { position: `${entry.partition}:${entry.logOffset}`, loggedAtMs };
   if (entry.happened !== 'FILLED') {
     const { happened } = entry;
+    const funds = fact.type === 'MakerObserved' ? fact.funds.filter(({ unread }) => !unread) : [];
     return {
       ...at,
       happened,
       ...statusOf(entry),
       remainingMakingAmount: quantity(entry.remaining),
-      ...(fact.type === 'MakerObserved' && fact.funds.length > 0 && { funds: fact.funds }),
+      ...(funds.length > 0 && { funds }),
       cause: causeOf(fact),
     };
   }
@@ -41,10 +42,13 @@ export function statusOf({
   status,
   reason,
   cappedUntil,
-}: OrderChange): Pick<OrderReport, 'status' | 'reason' | 'cappedUntil'> {
+}: OrderChange): Pick<OrderReport, 'status' | 'reason' | 'waitsFor' | 'cappedUntil'> {
   // Postgres holds a reason to what it is the reason of.
   if (happened === 'REMOVED') return { status: reason as OrderReport['status'] };
   const capped = cappedUntil === 0 ? {} : { cappedUntil };
+  if (status === 'VALIDATING' && reason !== null) {
+    return { status, waitsFor: reason as NonNullable<OrderReport['waitsFor']>, ...capped };
+  }
   if (status !== 'INACTIVE') return { status, ...capped };
   return { status, reason: reason as NonNullable<OrderReport['reason']>, ...capped };
 }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { encodeMakerEvent, type MakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
+import {
+  encodeMakerEvent,
+  type MakerEvent,
+  type MakerObserved,
+  type OrderSubmitted,
+} from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -107,6 +112,16 @@ describe('the report of an order', () => {
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
     });
+  });
+
+  test('names what a VALIDATING order waits for, and leaves out funds that were not read', async () => {
+    const waiting = entry({ logOffset: 2n, happened: 'CHANGED', status: 'VALIDATING', reason: 'TAKING_TOKEN' });
+    const read = observed(0) as MakerObserved;
+    const unread = { token: orderHash.slice(0, 42) as Hex, balance: '0x0', allowance: '0x0', unread: true } as const;
+    const told = await reportOf([waiting, { ...read, funds: [unread] }]);
+    expect(told).toMatchObject({ status: 'VALIDATING', waitsFor: 'TAKING_TOKEN' });
+    expect(told.timeline.at(-1)).toMatchObject({ status: 'VALIDATING', waitsFor: 'TAKING_TOKEN' });
+    expect(told.timeline.at(-1)).not.toHaveProperty('funds');
   });
 
   test.each<[reason: string, fact: MakerEvent, filled: string, cause: string]>([

@@ -123,18 +123,18 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
   // If funds, nonce and caps are unchanged, only the named orders can change, so a reading of one order does not cost all.
-  const isForAll = isNonceNews || isCapNews || changedFunds.size > 0;
+  const isForAll = isNonceNews || isCapNews || changedFunds.size > 0 || fact.signaturesUnread;
   for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
-    if (own === undefined && !isCapNews && draft.isJudged(order)) continue;
+    const waitsFor = waitsForAfter(order, own, fact);
+    if (own === undefined && !isCapNews && waitsFor === order.waitsFor && draft.isJudged(order)) continue;
     const funds = changedFunds.get(order.order.making.token) ?? [];
     const isRead = own !== undefined && fact.nonce !== undefined && funded.has(order.order.making.token);
-    // A wallet that refuses may accept later. Until a reading says so, the order is as one that was never read.
-    const isObserved = own?.refused ? false : order.isObserved || isRead;
-    const read = { ...order, isObserved, remaining: remainingOf(order, own) };
+    const isObserved = order.isObserved || isRead;
+    const read = { ...order, isObserved, waitsFor, remaining: remainingOf(order, own) };
     const next = isCapNews ? draft.withCap(read, clock) : read;
     draft.change(next, [
-      ...(isObserved === order.isObserved ? [] : ['OBSERVED' as const]),
+      ...(isObserved === order.isObserved && waitsFor === order.waitsFor ? [] : ['OBSERVED' as const]),
       ...(next.remaining === order.remaining ? [] : ['FILLED' as const]),
       ...funds,
       ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),
@@ -183,6 +183,13 @@ function remainingOf(order: OpenOrder, own: ObservedOrder | undefined): bigint {
   return left >= order.remaining ? order.remaining : left < 0n ? 0n : left;
 }
 
+/** What the order waits for after the reading. */
+function waitsForAfter(order: OpenOrder, own: ObservedOrder | undefined, fact: MakerObserved): OpenOrder['waitsFor'] {
+  if (own?.refused) return own.noCode ? 'TAKING_TOKEN' : 'SIGNATURE';
+  if (own !== undefined) return undefined;
+  return fact.signaturesUnread && order.byWallet && order.isObserved ? 'SIGNATURE' : order.waitsFor;
+}
+
 /** @returns whether the nonce is another one now: orders below it are removed */
 function observeNonce(
   draft: MakerDraft,
@@ -213,15 +220,13 @@ function observeFunds(draft: MakerDraft, { funds, block }: MakerObserved): Reado
   for (const one of funds) {
     const before = draft.funding.get(one.token)?.known;
     if (before !== undefined && before.block > block.number) continue;
-    const after: KnownFunds = {
-      balance: BigInt(one.balance),
-      allowance: BigInt(one.allowance),
-      block: block.number,
-    };
+    const after: KnownFunds | undefined = one.unread
+      ? undefined
+      : { balance: BigInt(one.balance), allowance: BigInt(one.allowance), block: block.number };
     draft.setFunds(one.token, after);
     const causes: BookCause[] = [];
-    if (before?.allowance !== after.allowance) causes.push('ALLOWANCE_CHANGED');
-    if (before?.balance !== after.balance) causes.push('BALANCE_CHANGED');
+    if (before?.allowance !== after?.allowance) causes.push('ALLOWANCE_CHANGED');
+    if (before?.balance !== after?.balance) causes.push('BALANCE_CHANGED');
     if (causes.length > 0) changed.set(one.token, causes);
   }
   return changed;

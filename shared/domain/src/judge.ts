@@ -5,17 +5,19 @@ import { routableUntilSeconds } from './order-times.js';
 
 /**
  * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have
- * been cancelled or filled there before it was posted, and its nonce is the maker's; then by the funds for what is left to
- * fill, allowance first. One that its wallet refuses counts as unread.
+ * been cancelled or filled there before it was posted, its nonce is the maker's, and it waits for nothing; then by the funds
+ * for what is left to fill, allowance first.
  * @param nonce the maker's nonce as read last
  * @param funds of the making token, as read last
  */
 export function judge(
-  order: Pick<OpenOrder, 'order' | 'remaining' | 'isObserved'>,
+  order: Pick<OpenOrder, 'order' | 'remaining' | 'isObserved' | 'waitsFor'>,
   nonce: bigint | undefined,
   funds: KnownFunds | undefined,
 ): OrderStatus {
-  if (!order.isObserved || nonce !== order.order.nonce || funds === undefined) return { status: 'VALIDATING' };
+  if (order.waitsFor !== undefined) return { status: 'VALIDATING', waitsFor: order.waitsFor };
+  if (!order.isObserved || nonce !== order.order.nonce) return { status: 'VALIDATING' };
+  if (funds === undefined) return { status: 'VALIDATING', waitsFor: 'FUNDS' };
   if (funds.allowance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' };
   if (funds.balance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
   return { status: 'ACTIVE' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
 import { judge } from './judge.js';
@@ -30,13 +30,27 @@ const submitted = fc
     acceptedAtMs: fc.integer({ min: 0, max: 150_000 }),
   })
   // A hash names one nonce.
-  .map((terms) => orderSubmitted({ ...terms, maker, nonce: BigInt(hashes.indexOf(terms.orderHash) % 3) }));
+  .map((terms): OrderSubmitted => {
+    const number = hashes.indexOf(terms.orderHash);
+    const fact = orderSubmitted({ ...terms, maker, nonce: BigInt(number % 3) });
+    return number % 2 === 0 ? { ...fact, byWallet: true } : fact;
+  });
 
-const fund = fc.record({ token, balance: amount, allowance: amount });
+const fund = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ token, balance: amount, allowance: amount }) },
+  {
+    weight: 1,
+    arbitrary: token.map((one) => ({ token: one, balance: '0x0', allowance: '0x0', unread: true }) as const),
+  },
+);
 const own = { orderHash: hash, filled: amount, cancelled: fc.constantFrom(false, false, true) };
 const order = fc.oneof(
   { weight: 4, arbitrary: fc.record(own) },
   { weight: 1, arbitrary: fc.record({ ...own, refused: fc.constant(true as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ ...own, refused: fc.constant(true as const), noCode: fc.constant(true as const) }),
+  },
 );
 const observed: fc.Arbitrary<MakerEvent> = fc
   .record({
@@ -44,6 +58,7 @@ const observed: fc.Arbitrary<MakerEvent> = fc
     nonce: fc.option(fc.bigInt({ min: 0n, max: 2n }).map(quantity), { nil: undefined }),
     funds: fc.uniqueArray(fund, { maxLength: 2, selector: (one) => one.token }),
     orders: fc.uniqueArray(order, { maxLength: 3, selector: ({ orderHash }) => orderHash }),
+    signaturesUnread: fc.constantFrom(undefined, undefined, undefined, true as const),
   })
   .map((reading) => ({ type: 'MakerObserved', maker, cause, ...reading }));
 
@@ -210,14 +225,20 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const { transitions } = fold(events);
         const tokenOf = new Map<Hex, Hex>();
+        const byWallet = new Set<Hex>();
         const read = new Set<Hex>();
+        const unread = new Set<Hex>();
         let clock = startOfLog;
         for (const [index, fact] of events.entries()) {
           if (fact.type === 'OrderSubmitted' && !tokenOf.has(fact.orderHash)) {
             tokenOf.set(fact.orderHash, fact.order.making.token);
+            if (fact.byWallet) byWallet.add(fact.orderHash);
           }
-          const before = new Set(read);
+          const isRead = (orderHash: Hex) => read.has(orderHash) && !unread.has(tokenOf.get(orderHash) ?? '0x');
+          const before = new Set([...read].filter(isRead));
           if (fact.type === 'MakerObserved' && fact.block.number >= clock.block) {
+            if (fact.signaturesUnread) for (const orderHash of byWallet) read.delete(orderHash);
+            for (const one of fact.funds) unread[one.unread ? 'add' : 'delete'](one.token);
             for (const { orderHash, refused } of fact.orders) {
               const isFunded = fact.funds.some((funds) => funds.token === tokenOf.get(orderHash));
               if (refused) read.delete(orderHash);
@@ -228,8 +249,9 @@ describe('for any stream of facts', () => {
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
             if (!('order' in transition) || transition.order.state.status === 'VALIDATING') continue;
             // One that is removed has the state of before.
-            const known = transition.kind === 'OrderRemoved' ? new Set([...before, ...read]) : read;
-            expect(known.has(transition.order.orderHash)).toBe(true);
+            const { orderHash } = transition.order;
+            const wasRead = transition.kind === 'OrderRemoved' && before.has(orderHash);
+            expect(wasRead || isRead(orderHash)).toBe(true);
           }
         }
       }),

@@ -1,8 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent, MakerFact, MakerLimits, MakerObserved } from '@makerbook/contracts-events';
+import type {
+  MakerEvent,
+  MakerFact,
+  MakerLimits,
+  MakerObserved,
+  ObservedOrder,
+  OrderSubmitted,
+} from '@makerbook/contracts-events';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { startOfLog } from './log-clock.js';
-import { type Maker, type Transition, unknownMaker } from './maker.js';
+import { type Maker, reasonOf, type Transition, unknownMaker } from './maker.js';
 import { MakerDraft } from './maker-draft.js';
 import { HASH_MEMORY_SECONDS } from './order-times.js';
 import { rememberHashes } from './remember-hashes.js';
@@ -70,6 +77,14 @@ const submitted = (
   return orderSubmitted({ orderHash, maker, making: usd, taking: eur, ...times, ...terms });
 };
 
+/** An order that the maker's contract has accepted. */
+const byWallet = (orderHash: Hex): MakerEvent => ({ ...(submitted(orderHash) as OrderSubmitted), byWallet: true });
+/** A reading that says more of an order, or of all of them. */
+const saying = (own: Partial<ObservedOrder>, all: Partial<MakerObserved> = {}, at = 2): MakerEvent => {
+  const reading = observed({ at, orders: [[first, 0n]] });
+  return { ...reading, orders: reading.orders.map((order) => ({ ...order, ...own })), ...all };
+};
+
 /** A memory in which the order was accepted before. */
 function remembering(orderHash: Hex, nonce = 0n) {
   const hashes = rememberHashes();
@@ -85,8 +100,8 @@ function describeTransition(transition: Transition): string {
   }
   if (transition.kind === 'HashCancelled') return `HashCancelled ${transition.orderHash.slice(2, 4)}`;
   const { state, orderHash, remaining } = transition.order;
-  const reason = state.status === 'INACTIVE' ? ` ${state.reason}` : '';
-  const status = `${state.status}${reason} ${remaining}`;
+  const reason = reasonOf(state);
+  const status = `${state.status}${reason === null ? '' : ` ${reason}`} ${remaining}`;
   const name = `${transition.kind} ${orderHash.slice(2, 4)}`;
   switch (transition.kind) {
     case 'OrderOpened':
@@ -362,5 +377,54 @@ describe('a fact that breaks an invariant', () => {
       expect(() => draft.apply(fact, { offset: 9n, clock }, refuse)).toThrow('refused');
     expect(draft).toMatchObject({ admission: 'UNKNOWN', limits: {} });
     expect(structuredClone({ orders: draft.orders, funding: draft.funding, due: draft.dueAtSeconds })).toEqual(before);
+  });
+});
+
+describe('an order that is VALIDATING again, or still, says what it waits for', () => {
+  const isRead = observed({ orders: [[first, 0n]] });
+  const unread = { ...observed({ at: 2, nonce: null, balance: 0n, allowance: 0n }) };
+  const putOff: MakerEvent = { ...unread, funds: unread.funds.map((funds) => ({ ...funds, unread: true })) };
+
+  test('funds whose reading was put off, until they are read', () => {
+    const known = given(submitted(first), submitted(second, { making: eur, taking: usd }), isRead);
+    known
+      .when(putOff, funds(100n, 100n, 3))
+      .leadsTo(
+        'OrderChanged 11 VALIDATING FUNDS 100 ALLOWANCE_CHANGED+BALANCE_CHANGED',
+        'OrderChanged 11 ACTIVE 100 ALLOWANCE_CHANGED+BALANCE_CHANGED',
+      );
+    given(submitted(first), isRead, putOff).ignores(putOff);
+  });
+
+  test('a new order whose funds were put off is judged once they are read', () => {
+    const { funds: none } = putOff as MakerObserved;
+    given(submitted(first))
+      .when(saying({}, { funds: none }), funds(100n, 7n, 3))
+      .leadsTo(
+        'MakerChanged UNKNOWN 0',
+        'OrderChanged 11 VALIDATING FUNDS 100 OBSERVED+NONCE_CHANGED',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE 100 ALLOWANCE_CHANGED+BALANCE_CHANGED',
+      );
+  });
+
+  test('the signatures of a contract that were not asked for anew, order by order', () => {
+    const changed = { ...observed({ at: 2 }), funds: [], signaturesUnread: true as const };
+    given(byWallet(first), submitted(second), byWallet(third), isRead, saying({}, { orders: [] }))
+      .when(changed, saying({}, {}, 2), saying({ refused: true }, {}, 3), changed)
+      .leadsTo(
+        'OrderChanged 11 VALIDATING SIGNATURE 100 OBSERVED',
+        'OrderChanged 11 ACTIVE 100 OBSERVED',
+        'OrderChanged 11 VALIDATING SIGNATURE 100 OBSERVED',
+      );
+  });
+
+  test('code at the taking token', () => {
+    given(submitted(first))
+      .when(saying({ refused: true, noCode: true }), saying({ refused: true, noCode: true }), saying({}, {}, 3))
+      .leadsTo(
+        'MakerChanged UNKNOWN 0',
+        'OrderChanged 11 VALIDATING TAKING_TOKEN 100 OBSERVED+ALLOWANCE_CHANGED+BALANCE_CHANGED+NONCE_CHANGED',
+        'OrderChanged 11 ACTIVE 100 OBSERVED',
+      );
   });
 });

@@ -5,17 +5,18 @@ import { type Exits, isCutOff } from './exits.js';
 import { cappedUntil } from './fill-caps.js';
 import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
-import type {
-  Admission,
-  Change,
-  Funding,
-  KnownFunds,
-  Maker,
-  ObservedNonce,
-  OpenOrder,
-  RemovalReason,
-  Transition,
-  WithholdingReason,
+import {
+  type Admission,
+  type Change,
+  type Funding,
+  type KnownFunds,
+  type Maker,
+  type ObservedNonce,
+  type OpenOrder,
+  type RemovalReason,
+  reasonOf,
+  type Transition,
+  type WithholdingReason,
 } from './maker.js';
 import { expirySeconds, routableUntilSeconds } from './order-times.js';
 import type { HashRules } from './remember-hashes.js';
@@ -125,7 +126,7 @@ export class MakerDraft implements Maker {
       this.dueAtSeconds = 0;
       for (const order of [...this.#orders.values()]) {
         const inBook = isRoutable(order, this.admission, clock, this.rules);
-        this.change({ ...order, inBook, isObserved: false }, ['RELEASED']);
+        this.change({ ...order, inBook, isObserved: false, waitsFor: undefined }, ['RELEASED']);
       }
     });
   }
@@ -208,8 +209,11 @@ export class MakerDraft implements Maker {
     this.#noteMaker();
   }
 
-  /** @param token one that an open order sells */
-  setFunds(token: Address, known: KnownFunds): void {
+  /**
+   * @param token one that an open order sells
+   * @param known undefined: nobody knows them any more
+   */
+  setFunds(token: Address, known: KnownFunds | undefined): void {
     const funding = this.#funding.get(token);
     if (funding !== undefined) this.#setFunding(token, { ...funding, known });
   }
@@ -237,7 +241,8 @@ export class MakerDraft implements Maker {
       !sameState(before.state, changed.state);
     if (before?.inBook && !changed.inBook) this.note({ kind: 'OrderWithheld', order: changed, reason: 'CAPPED' });
     else if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
-    else if (before.isObserved !== changed.isObserved) this.note({ kind: 'OrderObserved', order: changed });
+    else if (before.isObserved !== changed.isObserved || before.waitsFor !== changed.waitsFor)
+      this.note({ kind: 'OrderObserved', order: changed });
     return changed;
   }
 
@@ -351,7 +356,7 @@ function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
 }
 
 function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
-  return a.status === b.status && (a.status !== 'INACTIVE' || (b.status === 'INACTIVE' && a.reason === b.reason));
+  return a.status === b.status && reasonOf(a) === reasonOf(b);
 }
 
 function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {

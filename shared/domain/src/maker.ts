@@ -6,14 +6,26 @@ import type { HashKey } from './remember-hashes.js';
 
 export type { MakerLimits };
 
+/**
+ * What a VALIDATING order waits for that was read: funds whose reading was put off, its maker's contract, which has not accepted the
+ * signature since it last changed, or code at the token that it takes.
+ */
+export type WaitsFor = 'FUNDS' | 'SIGNATURE' | 'TAKING_TOKEN';
+
 /** Why an INACTIVE order cannot be filled. */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
 
-/** The status of an open order: only an INACTIVE one has a reason. */
+/** The status of an open order: only an INACTIVE one has a reason. A VALIDATING one that was read waits for something else. */
 export type OrderStatus =
-  | { readonly status: 'VALIDATING' }
+  | { readonly status: 'VALIDATING'; readonly waitsFor?: WaitsFor }
   | { readonly status: 'ACTIVE' }
   | { readonly status: 'INACTIVE'; readonly reason: InactiveReason };
+
+/** Why an order is INACTIVE, or what a VALIDATING one waits for; null where it needs no reason. */
+export function reasonOf(state: OrderStatus): InactiveReason | WaitsFor | null {
+  if (state.status === 'INACTIVE') return state.reason;
+  return (state.status === 'VALIDATING' ? state.waitsFor : undefined) ?? null;
+}
 
 /** Why an order left the service's storage. */
 export type RemovalReason = 'CANCELLED' | 'CANCELLED_ONCHAIN' | 'NONCE_CHANGED' | 'FILLED' | 'EXPIRED';
@@ -33,11 +45,10 @@ export interface OpenOrder {
   readonly acceptedOffset: bigint;
   /** The unfilled part of `order.making.amount`; always above zero. */
   readonly remaining: bigint;
-  /**
-   * True once it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. False again while its
-   * wallet refuses its signature.
-   */
+  /** True once it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
   readonly isObserved: boolean;
+  /** It is VALIDATING until a reading says that it need not wait for this any more. */
+  readonly waitsFor?: Exclude<WaitsFor, 'FUNDS'> | undefined;
   readonly state: OrderStatus;
   /** False while it is withheld: still listed, and not in the router's feed. */
   readonly inBook: boolean;
@@ -107,7 +118,7 @@ export type Change =
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
-  /** The order was read on the chain for the first time, or its wallet refuses it, and its status is what it was. */
+  /** The order was read on the chain for the first time, and its status is what it was. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
   /** Out of the book; the maker's list keeps it. */
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder; readonly reason: WithholdingReason }

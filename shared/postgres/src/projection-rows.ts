@@ -96,6 +96,7 @@ const orderState = {
   remaining: 'numeric',
   isObserved: 'boolean',
   status: 'text',
+  /** Why it is INACTIVE, or what a VALIDATING one waits for. */
   reason: 'text?',
   inBook: 'boolean',
   /** Until when a cap of its maker withholds it, in seconds; 0: none does. */
@@ -125,7 +126,7 @@ const history = {
   maker: 'bytea',
   happened: 'text',
   status: 'text',
-  /** Why it is INACTIVE; of a removed order why it was removed. */
+  /** As of an order; of a removed one why it was removed. */
   reason: 'text?',
   remaining: 'numeric',
   /** As of an order, afterwards. */

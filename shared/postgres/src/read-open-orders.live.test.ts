@@ -21,7 +21,8 @@ describe('the open orders of the read model', () => {
       `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
          making_token, making_amount, remaining, status, in_book, record_start, is_observed, wallet_signature)
        select decode(lpad(to_hex(n), 64, '0'), 'hex'), decode(lpad(to_hex(n % 100), 40, '0'), 'hex'), 0, n, 0, 1000 + n,
-         decode(lpad('ee', 40, '0'), 'hex'), 5, 5, case n % 3 when 0 then 'VALIDATING' else 'ACTIVE' end, true, '', n % 3 > 0,
+         decode(lpad('ee', 40, '0'), 'hex'), 5, 5, case n % 3 when 0 then 'VALIDATING' else 'ACTIVE' end, true,
+         '{"order":{"making":{"token":"0x'||repeat('1', 40)||'"},"taking":{"token":"0x'||repeat('2', 40)||'","amount":"0x1"', n % 3 > 0,
          case n % 3 when 0 then '\\x5161'::bytea end
        from generate_series($1::integer, $2::integer) n`,
       [first, last],
@@ -70,11 +71,12 @@ describe('the open orders of the read model', () => {
       orderHash: hashOf(7),
       maker: addressOf(7),
       makingToken: addressOf(0xee),
+      takingToken: `0x${'2'.repeat(40)}`,
       expiresAtSeconds: 1007,
-      isObserved: true,
+      isRead: true,
       walletSignature: null,
     });
-    expect(byHash.get(9)).toMatchObject({ isObserved: false, walletSignature: '0x5161' });
+    expect(byHash.get(9)).toMatchObject({ isRead: false, walletSignature: '0x5161' });
   });
 
   test('are one snapshot, whatever is committed while they are read', async () => {

@@ -7,9 +7,10 @@ const openOrder = {
   orderHash: 'bytea',
   maker: 'bytea',
   makingToken: 'bytea',
+  takingToken: 'bytea',
   expiresAtSeconds: 'number',
-  /** True if a `MakerObserved` in the log names it. */
-  isObserved: 'boolean',
+  /** False while it is VALIDATING: a `MakerObserved` has to name it. */
+  isRead: 'boolean',
   /** The signature that the maker's contract accepted; null where the maker's key signed. */
   walletSignature: 'bytea?',
 } as const;
@@ -44,7 +45,12 @@ export function readOpenOrders(
   return postgres.transaction(async (query) => {
     await query(seeOneMoment);
     const partitions = await readPartitions(query);
-    await query(`declare open_orders no scroll cursor for select ${shape.list} from orders`);
+    await query(
+      `declare open_orders no scroll cursor for select ${shape.list} from (
+         select *, status <> 'VALIDATING' as is_read,
+           decode(substring(record_start from '"taking":{"token":"0x([0-9a-f]{40})'), 'hex') as taking_token
+         from orders) orders`,
+    );
     for (;;) {
       const rows = await query(`fetch ${pageRows} from open_orders`);
       if (rows.length === 0) return partitions;

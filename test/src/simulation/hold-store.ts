@@ -167,9 +167,20 @@ export class StoreInMemory {
   /** Serves the watchers, with `projected` in one snapshot. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
-      [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved, walletSignature }) => {
-        return { orderHash, maker, makingToken, expiresAtSeconds, isObserved, walletSignature };
-      }),
+      [...orders.values()].map(
+        ({ orderHash, maker, makingToken, expiresAtSeconds, status, walletSignature, recordStart }) => {
+          const takingToken: Hex = JSON.parse(`${recordStart}}`).order.taking.token;
+          return {
+            orderHash,
+            maker,
+            makingToken,
+            takingToken,
+            expiresAtSeconds,
+            isRead: status !== 'VALIDATING',
+            walletSignature,
+          };
+        },
+      ),
     );
   }
 

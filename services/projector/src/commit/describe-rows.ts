@@ -1,5 +1,13 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type Exits, expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
+import {
+  type Exits,
+  expirySeconds,
+  type Funding,
+  type Maker,
+  type OpenOrder,
+  reasonOf,
+  recordStart,
+} from '@makerbook/domain';
 import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
 import type { Changes } from './gather-changes.js';
 
@@ -68,7 +76,7 @@ function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): Fun
 }
 
 function orderStateRow({ orderHash, remaining, isObserved, state, inBook, cappedUntil }: OpenOrder): OrderStateRow {
-  const reason = state.status === 'INACTIVE' ? state.reason : null;
+  const reason = reasonOf(state);
   return { orderHash, remaining: String(remaining), isObserved, status: state.status, reason, inBook, cappedUntil };
 }
 

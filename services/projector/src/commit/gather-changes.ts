@@ -6,6 +6,7 @@ import {
   hashKeyText,
   markOfCutoff,
   type OpenOrder,
+  reasonOf,
   type Transition,
 } from '@makerbook/domain';
 import type { FillRow, HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
@@ -97,14 +98,13 @@ export class Changes {
       this.activated.push({ offset: transition.offset, acceptedAtMs: order.acceptedAtMs });
     }
     const { status } = order.state;
-    const reason = order.state.status === 'INACTIVE' ? order.state.reason : null;
     this.history.push({
       logOffset: transition.offset,
       orderHash,
       maker,
       happened: happenings[kind],
       status,
-      reason: kind === 'OrderRemoved' ? transition.reason : reason,
+      reason: kind === 'OrderRemoved' ? transition.reason : reasonOf(order.state),
       remaining: String(order.remaining),
       cappedUntil: order.cappedUntil,
     });

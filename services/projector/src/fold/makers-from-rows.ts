@@ -9,6 +9,7 @@ import {
   type OrderStatus,
   orderFromBody,
   unknownMaker,
+  type WaitsFor,
 } from '@makerbook/domain';
 import { FatalError } from '@makerbook/kafka';
 import type { FundingRow, MakerRow, MakerRows, OrderRow } from '@makerbook/postgres';
@@ -86,6 +87,7 @@ function orderFromRow(row: OrderRow): OpenOrder {
     acceptedOffset: row.acceptedOffset,
     remaining: BigInt(row.remaining),
     isObserved: row.isObserved,
+    ...waitsForFromRow(row),
     state: stateFromRow(row),
     inBook: row.inBook,
     cappedUntil: row.cappedUntil,
@@ -94,5 +96,11 @@ function orderFromRow(row: OrderRow): OpenOrder {
 
 function stateFromRow({ status, reason }: OrderRow): OrderStatus {
   if (status === 'INACTIVE') return { status, reason: reason as InactiveReason };
+  if (status === 'VALIDATING' && reason !== null) return { status, waitsFor: reason as WaitsFor };
   return { status: status as 'VALIDATING' | 'ACTIVE' };
+}
+
+/** An order that waits for its maker's funds is one that waits for nothing itself. */
+function waitsForFromRow({ status, reason }: OrderRow): Pick<OpenOrder, 'waitsFor'> {
+  return status === 'VALIDATING' && (reason === 'SIGNATURE' || reason === 'TAKING_TOKEN') ? { waitsFor: reason } : {};
 }

@@ -225,13 +225,19 @@ function assertInvariants({ makers, funding, opened, hashes }: ProjectionCommit)
   }
   for (const { openOrders } of funding) refuseUnless(openOrders > 0, 'funds of no order');
   for (const { status, reason, isObserved, remaining } of opened) {
-    refuseUnless((status === 'INACTIVE') === (reason !== null), 'INACTIVE and its reason');
+    refuseUnless((reasons[status] ?? []).includes(reason), 'a status and its reason');
     refuseUnless(isObserved || status === 'VALIDATING', 'never read, and judged');
     refuseUnless(BigInt(remaining) > 0n, 'nothing left to fill');
   }
   for (const { state, salt } of hashes)
     refuseUnless((state === 'UNFOLDED') === (salt !== null), 'UNFOLDED and its salt');
 }
+
+const reasons: Readonly<Record<string, readonly (string | null)[]>> = {
+  VALIDATING: [null, 'FUNDS', 'SIGNATURE', 'TAKING_TOKEN'],
+  ACTIVE: [null],
+  INACTIVE: ['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE'],
+};
 
 function refuseUnless(isRight: boolean, what: string): void {
   if (!isRight) throw new InvariantBroken(`the read model refused a row: ${what}`);
