@@ -29,6 +29,7 @@ describe('the metrics of a running watcher', () => {
       'partition_wait_seconds{partition="2"}',
       'head_block_number',
       'open_subscriptions',
+      'topic_silence_seconds',
       'unread_order_age_seconds',
       'holders',
       'sweep_age_seconds',

@@ -1,5 +1,6 @@
 import type { RpcCounts } from '@makerbook/chain';
 import { createInstruments, type Instruments } from '@makerbook/telemetry';
+import type { BlockSource } from './blocks/source.js';
 import type { Vitals } from './health.js';
 import type { CatchUpProgress } from './observe/holder-work.js';
 import type { Work } from './work.js';
@@ -9,8 +10,8 @@ export interface Measured {
   readonly vitals: Vitals;
   readonly work: Pick<Work, 'state' | 'followed' | 'watched'>;
   readonly headNumber: () => number | undefined;
+  readonly source: Pick<BlockSource, 'isSubscribed' | 'counts'>;
   readonly isSweeping: boolean;
-  readonly isSubscribed: () => boolean;
   readonly rpc: () => RpcCounts;
   readonly suspects: () => number;
 }
@@ -122,7 +123,7 @@ function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge
   observedCounter('sweep_facts', 'Makers of whom the sweep found a change that no log had shown', () => sweep.facts);
 }
 
-function observeNodes({ rpc, isSubscribed }: Measured, { gauge, observedCounter }: Observed): void {
+function observeNodes({ rpc, source, vitals }: Measured, { gauge, observedCounter }: Observed): void {
   observedCounter('rpc_calls', 'JSON-RPC calls', () => rpc().calls);
   observedCounter('rpc_requests', 'HTTP requests to nodes', () => rpc().requests);
   observedCounter('rpc_failures', 'HTTP requests that were not answered in time, or not with sense, by endpoint', () =>
@@ -131,8 +132,17 @@ function observeNodes({ rpc, isSubscribed }: Measured, { gauge, observedCounter 
   observedCounter('rpc_refusals', 'JSON-RPC calls answered with an error', () => rpc().refusals);
   observedCounter('rpc_failovers', 'Calls passed on to the next endpoint', () => rpc().failovers);
   gauge('open_subscriptions', '1 while the WebSocket subscription to new blocks is open, else 0', () =>
-    isSubscribed() ? 1 : 0,
+    source.isSubscribed() ? 1 : 0,
   );
+  observedCounter(
+    'block_turns',
+    'Turns of the block loop: blocks taken, and waits for one',
+    () => source.counts().turns,
+  );
+  gauge('topic_silence_seconds', 'Time since a block came from the topic of the Kaia node; 0 without a topic', () => {
+    const { topicSilentSinceMs } = source.counts();
+    return topicSilentSinceMs === undefined ? 0 : vitals.secondsSince(topicSilentSinceMs);
+  });
 }
 
 /** Half for the missed blocks, half for the makers; all for blocks that are followed instead. */

@@ -133,7 +133,7 @@ class RunningWatcher {
     meters.observe({
       ...signs,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
-      isSubscribed: () => source.isSubscribed(),
+      source,
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });

@@ -9,6 +9,7 @@ export class HeldBlocks {
   #due: number | undefined;
   #first: SourceBlock | undefined;
   #newest: number | undefined;
+  #lastAtMs: number;
 
   /** Called for each block that is held, with its number. */
   onBlock: (number: number) => void = () => undefined;
@@ -17,12 +18,14 @@ export class HeldBlocks {
   constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => number }) {
     this.#blocksMax = blocksMax;
     this.#nowMs = nowMs;
+    this.#lastAtMs = nowMs();
   }
 
   /** Holds a block, unless it is not needed any more. */
   add(block: SourceBlock): void {
     const { number } = block.header;
     this.#first ??= block;
+    this.#lastAtMs = this.#nowMs();
     this.#newest = Math.max(this.#newest ?? number, number);
     if (this.isPast(number) || this.#blocks.has(number)) return;
     this.#blocks.set(number, { block, atMs: this.#nowMs() });
@@ -53,6 +56,11 @@ export class HeldBlocks {
   /** The number of the newest block that came. */
   newest(): number | undefined {
     return this.#newest;
+  }
+
+  /** Since when no block has come. */
+  silentSinceMs(): number {
+    return this.#lastAtMs;
   }
 
   /** Since when a later block is there, though the due one is not; undefined while none is. */

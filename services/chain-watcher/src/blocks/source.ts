@@ -24,5 +24,7 @@ export interface BlockSource {
   headNumber(): number | undefined;
   /** True while a node announces its blocks. */
   isSubscribed(): boolean;
+  /** How often `next` was called, and since when the topic has given no block; undefined without a topic. */
+  counts(): { readonly turns: number; readonly topicSilentSinceMs: number | undefined };
   stop(): Promise<void>;
 }

@@ -71,6 +71,7 @@ export class TakenBlocks implements BlockSource {
   #verifying: Promise<void> | undefined;
   #asking: Promise<void> | undefined;
   #answeredAtMs: number;
+  #turns = 0;
   #wake: () => void = () => undefined;
 
   constructor(options: TakeOptions) {
@@ -85,6 +86,7 @@ export class TakenBlocks implements BlockSource {
 
   async next(number: number): Promise<SourceBlock | undefined> {
     const { nowMs, wait, pollIntervalMs, topic } = this.#options;
+    this.#turns += 1;
     if (this.#due.number !== number) {
       this.#due = dueFrom(number, nowMs());
       if (this.#announced >= number) this.#due.announcedAtMs = nowMs();
@@ -116,6 +118,10 @@ export class TakenBlocks implements BlockSource {
 
   isSubscribed(): boolean {
     return this.#subscription?.isOpen() ?? false;
+  }
+
+  counts() {
+    return { turns: this.#turns, topicSilentSinceMs: this.#options.topic?.held.silentSinceMs() };
   }
 
   async stop(): Promise<void> {

@@ -45,6 +45,7 @@ export function watchHead(
     },
     verify: () => source.verify(),
     isSubscribed: () => source.isSubscribed(),
+    counts: () => source.counts(),
     headNumber: () => (apart !== undefined && apart.atMs > askedAtMs ? apart.number : source.headNumber()),
     stop: async () => {
       await source.stop();
