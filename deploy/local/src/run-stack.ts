@@ -267,6 +267,8 @@ function describeStack(
   return {
     baseUrl: `http://${LOOPBACK}:${port}`,
     ...addresses,
+    // The preferred node: clients take one.
+    rpcUrl: addresses.rpcUrl.split(',')[0] ?? addresses.rpcUrl,
     chainId: settings.CHAIN_ID,
     serviceName: settings.SERVICE_NAME,
     limitOrderProtocol: contracts.limitOrderProtocol,

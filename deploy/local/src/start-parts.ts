@@ -1,18 +1,14 @@
 import { join } from 'node:path';
-import {
-  findFreePort,
-  type Part,
-  planKafkaCluster,
-  startAnvil,
-  startKafka,
-  startPostgres,
-  startRedis,
-} from '@makerbook/parts';
+import { type Part, planKafkaCluster, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { KeptPorts } from './keep-ports.js';
 import { given, type StackSettings } from './stack-env.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const BLOCK_TIME_SECONDS = 1;
-/** A dead broker's partitions have another leader when its session has ended: by Kafka's own settings after 9 s. */
+/**
+ * A dead broker is replaced, or may come back, when its session has ended: by Kafka's own settings after 9 s. Until then the
+ * same broker that is started again waits for its former self.
+ */
 const SHORT_SESSIONS = { 'broker.session.timeout.ms': '3000', 'broker.heartbeat.interval.ms': '500' };
 
 export type Addresses = {
@@ -44,6 +40,7 @@ export async function startParts(
   supervision: Supervision,
   keep: (part: Supervised) => void,
 ): Promise<Addresses> {
+  const ports = new KeptPorts(data);
   const log = (name: string) => join(logs, `${name}.log`);
   const keepStarted = async <P extends Part>(name: string, begin: () => Promise<P>): Promise<P> => {
     const part = await supervise(name, begin, supervision);
@@ -51,11 +48,15 @@ export async function startParts(
     return part.current();
   };
   const start = async <P extends Part>(name: string, begin: (port: number) => Promise<P>): Promise<P> => {
-    const port = await findFreePort();
+    const port = await ports.take(name);
     return keepStarted(name, () => begin(port));
   };
   const startBrokers = async () => {
-    const plan = await planKafkaCluster((nodeId) => join(data, `kafka-${nodeId}`), settings.KAFKA_NODES);
+    const plan = await planKafkaCluster(
+      (nodeId) => join(data, `kafka-${nodeId}`),
+      settings.KAFKA_NODES,
+      (name) => ports.take(name),
+    );
     const starts = plan.map((options, index) => {
       const properties = { ...options.properties, ...SHORT_SESSIONS };
       const own = { ...options, properties, logFile: log(`kafka-${index + 1}`), onProgress };
@@ -70,7 +71,9 @@ export async function startParts(
     given(settings.KAFKA_BROKERS) ??
       (settings.KAFKA_NODES > 1
         ? startBrokers()
-        : start('Kafka', (port) => startKafka(common('kafka', port))).then(({ brokers }) => brokers)),
+        : start('Kafka', (port) => startKafka({ ...common('kafka', port), properties: SHORT_SESSIONS })).then(
+            ({ brokers }) => brokers,
+          )),
     given(settings.DATABASE_URL) ??
       start('Postgres', (port) => startPostgres(common('postgres', port))).then(({ url }) => url),
     given(settings.REDIS_URL) ?? start('Redis', (port) => startRedis(common('redis', port))).then(({ url }) => url),

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type FetchedJars, fetchJars } from './fetch-jars.js';
-import { findFreePort, findFreePorts } from './find-free-ports.js';
+import { findFreePort } from './find-free-ports.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const run = promisify(execFile);
@@ -60,10 +60,15 @@ const IN_SYNC = 2;
 export async function planKafkaCluster(
   dataDir: (nodeId: number) => string,
   brokers: number,
+  takePort: (name: string) => Promise<number> = findFreePort,
 ): Promise<readonly KafkaOptions[]> {
-  const controllers = Math.min(CONTROLLERS_MAX, brokers);
-  const ports = await findFreePorts(controllers + brokers);
-  const controllerPorts = ports.splice(0, controllers);
+  const take = async (name: string, count: number) => {
+    const ports: number[] = [];
+    for (let nodeId = 1; nodeId <= count; nodeId += 1) ports.push(await takePort(`${name}-${nodeId}`));
+    return ports;
+  };
+  const controllerPorts = await take('controller', Math.min(CONTROLLERS_MAX, brokers));
+  const ports = await take('Kafka', brokers);
   const clusterId = randomBytes(16).toString('base64url');
   const inSync = brokers > IN_SYNC ? IN_SYNC : 1;
   const properties = {

@@ -1,0 +1,32 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findFreePort, isPortFree } from '@makerbook/parts';
+
+/** Gives each part the port that it had at the last start on this data folder, where it is free: readers go on as they are. */
+export class KeptPorts {
+  readonly #file: string;
+  readonly #ports: Record<string, number>;
+
+  constructor(folder: string) {
+    this.#file = join(folder, 'ports.json');
+    this.#ports = readPorts(this.#file);
+  }
+
+  async take(name: string): Promise<number> {
+    const kept = this.#ports[name];
+    const port = kept !== undefined && (await isPortFree(kept, '127.0.0.1')) ? kept : await findFreePort();
+    this.#ports[name] = port;
+    writeFileSync(this.#file, `${JSON.stringify(this.#ports, undefined, 2)}\n`);
+    return port;
+  }
+}
+
+/** Nothing where there is no such file, or no ports in it. */
+function readPorts(file: string): Record<string, number> {
+  try {
+    const ports: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return Object.fromEntries(Object.entries(ports ?? {}).filter(([, port]) => Number.isInteger(port)));
+  } catch {
+    return {};
+  }
+}
