@@ -29,6 +29,13 @@ export { type Authority, type CertificateFiles, createAuthority } from './testin
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { type LoadRequest, loadUntilRefused } from './testing/load-until-refused.js';
+export {
+  type AskedCall,
+  freezeAt,
+  type Gate,
+  type Misbehaviour,
+  startMisbehavingNode,
+} from './testing/misbehaving-node.js';
 export { askRedis, createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { replaceMethod } from './testing/replace-method.js';
 export { Draws } from './testing/simulation/draws.js';

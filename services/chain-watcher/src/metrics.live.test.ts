@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
-import { until } from '@makerbook/parts';
+import { type Misbehaviour, until } from '@makerbook/parts';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import type { Misbehaviour } from './testing/gate-node.js';
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 let stage: Stage;

@@ -1,11 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { until } from '@makerbook/parts';
+import { type AskedCall, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import type { AskedCall } from './testing/gate-node.js';
 import { mineTogether } from './testing/mine-together.js';
 import { addressOf, type Stage } from './testing/stage-chain.js';
 

@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { until } from '@makerbook/parts';
+import { type AskedCall, until } from '@makerbook/parts';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import type { AskedCall } from './testing/gate-node.js';
 import type { SignedOrder, Stage } from './testing/stage-chain.js';
 
 /** A call of `balanceOf(address)` among those of one request: one for each pair that is read. */

@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { until } from '@makerbook/parts';
+import { freezeAt, type Misbehaviour, until } from '@makerbook/parts';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { opsAt } from './testing/ask-ops.js';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-import { freezeAt, type Misbehaviour } from './testing/gate-node.js';
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;

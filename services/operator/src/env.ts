@@ -1,4 +1,16 @@
-import { integer, kafkaSettings, opsSettings, postgresSettings, type SettingsOf } from '@makerbook/settings';
+import {
+  addresses,
+  hidden,
+  integer,
+  kafkaSettings,
+  list,
+  opsSettings,
+  postgresSettings,
+  type SettingsOf,
+  secret,
+  signingSettings,
+} from '@makerbook/settings';
+import { z } from 'zod';
 
 export const settings = {
   ...kafkaSettings,
@@ -9,5 +21,18 @@ export const settings = {
 
 /** The settings of `migrate`, which connects only to Postgres, with the rights to change the schema. */
 export const migrateSettings = { ...postgresSettings };
+
+/** The settings of `contracts`, which connects only to a node. */
+export const contractSettings = {
+  SERVICE_NAME: signingSettings.SERVICE_NAME,
+  CHAIN_ID: signingSettings.CHAIN_ID,
+  RPC_URL: hidden(list('`contracts`: JSON-RPC of a node; the first of several is asked')),
+  DEPLOYER_KEY: secret(
+    '`contracts`: the key of the account that pays, and owns the Navigator',
+    undefined,
+    z.string().regex(/^(0x)?[0-9a-fA-F]{64}\s*$/, 'must be a private key: 0x and 64 hex digits'),
+  ),
+  QUOTE_SIGNERS: addresses('`contracts`: addresses whose quotes the Navigator takes, comma-separated'),
+};
 
 export type OperatorSettings = SettingsOf<typeof settings>;

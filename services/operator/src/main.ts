@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
+import { runContracts } from './contracts-command.js';
 import { migrateSettings, settings as operatorSettings } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
@@ -23,6 +24,7 @@ async function answer(command: Command | Outcome): Promise<Outcome> {
   if (command.do === 'migrate') {
     return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
   }
+  if (command.do === 'contracts') return runContracts(command, process.env, (line) => console.log(line));
   const settings = readSettings(operatorSettings, process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });

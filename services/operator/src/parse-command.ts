@@ -3,11 +3,13 @@ import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { describeUnknown, parseWords } from '@makerbook/settings';
 import { z } from 'zod';
+import type { ContractsCommand } from './contracts-command.js';
 
 /** A command of an operator. */
 export type Command =
   | { readonly do: 'migrate' }
   | { readonly do: 'topics' }
+  | ContractsCommand
   | ParkedCommand
   | ArchiveCommand
   | Decision
@@ -71,11 +73,14 @@ const options = {
   burst: text,
   default: flag,
   json: flag,
+  tokens: flag,
+  yes: flag,
 };
 const justified = ['by', 'reason'];
 const optionsOf: Readonly<Record<string, readonly string[]>> = {
   migrate: [],
   topics: [],
+  contracts: ['tokens', 'yes'],
   'makers add': justified,
   'makers suspend': justified,
   'makers remove': justified,
@@ -111,6 +116,10 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
     return { wrong: [describeUnknown(`option of \`${name}\``, `--${other}`, [])], needsUsage: true };
   }
   if (group === 'migrate' || group === 'topics') return positionals.length === 1 ? { do: group } : incomplete;
+  if (group === 'contracts') {
+    const isAlone = positionals.length === 1;
+    return isAlone ? { do: group, withTokens: values.tokens === true, isSure: values.yes === true } : incomplete;
+  }
   const isJson = values.json === true;
   if (group === 'parked') {
     if ((verb === 'list') !== (rest.length === 0)) return incomplete;

@@ -1,5 +1,6 @@
 import type { Log } from '@makerbook/kafka';
 import { archiveUsage, runArchive } from './archive-command.js';
+import { contractsUsage } from './contracts-command.js';
 import { createTopics } from './create-topics.js';
 import { decide, describeLimits } from './decide.js';
 import type { OperatorSettings } from './env.js';
@@ -24,6 +25,7 @@ const usage = [
   '--by WHO --reason WHY          go into the log with each decision; WHO is the user of this machine if not given',
   ...parkedUsage,
   ...archiveUsage,
+  ...contractsUsage,
 ];
 
 /** What the process provides. */
@@ -45,7 +47,7 @@ export function readCommand(words: readonly string[]): Command | Outcome {
 /** Runs one command of the operator that needs the log. */
 export async function runCommand(
   log: Log,
-  command: Exclude<Command, { readonly do: 'migrate' }>,
+  command: Exclude<Command, { readonly do: 'migrate' | 'contracts' }>,
   settings: OperatorSettings,
   { commandId, nowMs, user }: CommandContext,
 ): Promise<Outcome> {

@@ -109,7 +109,7 @@ describe('the direction of imports', () => {
     ['express', ['shared/http', 'deploy/local']],
     ['secp256k1/bindings.js', ['shared/signatures']],
     ['koffi', ['shared/signatures']],
-    ['ethers', ['shared/client', 'shared/docs', 'deploy/local']],
+    ['ethers', ['shared/client', 'shared/docs', 'services/operator', 'deploy/local']],
   ])('%s is imported in %j alone', (module, allowed) => {
     const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);
     expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);

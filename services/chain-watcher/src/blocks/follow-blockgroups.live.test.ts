@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { LogRecord } from '@makerbook/kafka';
-import { createChance, until } from '@makerbook/parts';
+import { createChance, type Gate, startMisbehavingNode, until } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from '../run.js';
 import { cutBlockgroup, readBlockgroup } from '../testing/encode-blockgroup.js';
 import { feedTopic } from '../testing/feed-topic.js';
-import { type Gate, startMisbehavingNode } from '../testing/gate-node.js';
 import { mineTogether } from '../testing/mine-together.js';
 import { addressOf, Stage } from '../testing/stage-chain.js';
 

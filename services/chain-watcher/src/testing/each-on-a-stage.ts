@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { until } from '@makerbook/parts';
+import { type Gate, type Misbehaviour, startMisbehavingNode, until } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import type { Watcher } from '../run.js';
-import { type Gate, type Misbehaviour, startMisbehavingNode } from './gate-node.js';
 import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
 import { Stage } from './stage-chain.js';
 

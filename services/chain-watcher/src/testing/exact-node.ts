@@ -1,4 +1,4 @@
-import { type AskedCall, type Gate, type Misbehaviour, startMisbehavingNode } from './gate-node.js';
+import { type AskedCall, type Gate, type Misbehaviour, startMisbehavingNode } from '@makerbook/parts';
 
 const SENDS = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 const MAKES_BLOCKS = new Set([...SENDS, 'anvil_mine', 'evm_mine', 'evm_revert']);

@@ -10,7 +10,7 @@ import { createOrderHasher, deployArtifacts, type Order } from '@makerbook/contr
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type KnownFunds, type OrderStatus, orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
-import { type AnvilPart, startAnvil, testParts, until } from '@makerbook/parts';
+import { type AnvilPart, type Gate, startAnvil, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -27,7 +27,6 @@ import { watcherSettings } from '../env.js';
 import { runWatcher, type Watcher } from '../run.js';
 import { startExactNode } from './exact-node.js';
 import { PartitionFold } from './fold-log.js';
-import type { Gate } from './gate-node.js';
 
 /** An order in the fold of the log: its status, or why it is gone. */
 export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly reason: string } | undefined;
