@@ -34,6 +34,7 @@ export {
   freezeAt,
   type Gate,
   type Misbehaviour,
+  type RpcAnswer,
   startMisbehavingNode,
 } from './testing/misbehaving-node.js';
 export { askRedis, createRedisUser, type RedisUser } from './testing/redis-user.js';
@@ -50,6 +51,7 @@ export {
 } from './testing/simulation/send-requests.js';
 export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
+export { startStrictNode } from './testing/strict-node.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { TEST_PARTS_VARIABLE, type TestAddresses, type TestParts, testParts } from './testing/test-parts.js';
 export { until } from './testing/until.js';

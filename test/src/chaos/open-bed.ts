@@ -1,9 +1,8 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startExactNode } from '@makerbook/chain-watcher/testing';
 import { readStackEnvironment, type Supervised, type Supervision, startParts, supervise } from '@makerbook/local-stack';
-import { findFreePort, openTcpGate, startAnvil, type TcpGate } from '@makerbook/parts';
+import { findFreePort, openTcpGate, startAnvil, startStrictNode, type TcpGate } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { KeptBlocks, type Question } from './keep-blocks.js';
@@ -54,7 +53,7 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
     const folders = { data: folder, logs: join(folder, 'logs') };
     const rpcUrl = await startChain(folders, supervision, (part) => supervised.push(part));
     // What reads a block while the next one is made would be told of the next one.
-    const node = await startExactNode(rpcUrl);
+    const node = await startStrictNode(rpcUrl);
     closing.push(node.close);
     const askExactly = (questions: readonly Question[]) => askAll(node.url, questions);
     // So that the gate does not wait for a block after each transaction.

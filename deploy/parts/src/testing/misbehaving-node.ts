@@ -14,10 +14,10 @@ export interface Gate {
   close(): Promise<void>;
 }
 
-interface RpcAnswer {
+export interface RpcAnswer {
   readonly id: number;
   readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string };
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
 /** How a node answers a request: with a status, or call by call. */
@@ -27,8 +27,15 @@ export type Misbehaviour = (
   forward: (calls: readonly AskedCall[]) => Promise<readonly RpcAnswer[]>,
 ) => Promise<{ readonly status: number } | readonly RpcAnswer[]>;
 
-/** A real node that does not always answer as it should. */
-export async function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour): Promise<Gate> {
+/**
+ * A real node that does not always answer as it should.
+ * @param requestBytesMax a longer request is 413
+ */
+export async function startMisbehavingNode(
+  nodeUrl: string,
+  answer: Misbehaviour,
+  requestBytesMax = Number.POSITIVE_INFINITY,
+): Promise<Gate> {
   const forward = async (calls: readonly AskedCall[]) => {
     const body = JSON.stringify(calls.map((call) => ({ jsonrpc: '2.0', ...call })));
     // The node leaves connections open.
@@ -40,7 +47,12 @@ export async function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     const respond = async () => {
-      const asked = JSON.parse(Buffer.concat(chunks).toString()) as AskedCall | AskedCall[];
+      const body = Buffer.concat(chunks);
+      if (body.length > requestBytesMax) {
+        response.writeHead(413).end(`content length too large (${body.length}>${requestBytesMax})\n`);
+        return;
+      }
+      const asked = JSON.parse(body.toString()) as AskedCall | AskedCall[];
       const said = await answer([asked].flat(), forward);
       if ('status' in said) response.writeHead(said.status).end('away');
       else response.end(JSON.stringify(Array.isArray(asked) ? said : said[0]));

@@ -9,5 +9,4 @@ export { FollowedLog } from '../watch/follow-log.js';
 export { Touched } from '../watch/match-logs.js';
 export { WatchedSet } from '../watch/watched-set.js';
 export { Work } from '../work.js';
-export { startExactNode } from './exact-node.js';
 export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';

@@ -10,7 +10,7 @@ import { createOrderHasher, deployArtifacts, type Order } from '@makerbook/contr
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type KnownFunds, type OrderStatus, orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
-import { type AnvilPart, type Gate, startAnvil, testParts, until } from '@makerbook/parts';
+import { type AnvilPart, type Gate, startAnvil, startStrictNode, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -25,7 +25,6 @@ import {
 } from 'ethers';
 import { watcherSettings } from '../env.js';
 import { runWatcher, type Watcher } from '../run.js';
-import { startExactNode } from './exact-node.js';
 import { PartitionFold } from './fold-log.js';
 
 /** An order in the fold of the log: its status, or why it is gone. */
@@ -79,7 +78,7 @@ export class Stage {
 
   static async open(): Promise<Stage> {
     const part = await startAnvil();
-    const gate = await startExactNode(part.rpcUrl);
+    const gate = await startStrictNode(part.rpcUrl);
     const anvil = { ...part, rpcUrl: gate.url };
     const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, {
       staticNetwork: true,

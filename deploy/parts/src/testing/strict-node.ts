@@ -1,4 +1,5 @@
-import { type AskedCall, type Gate, type Misbehaviour, startMisbehavingNode } from '@makerbook/parts';
+import { asKaia, KAIA_BASE_FEE, KAIA_REQUEST_BYTES_MAX } from './kaia-rules.js';
+import { type AskedCall, type Gate, type Misbehaviour, startMisbehavingNode } from './misbehaving-node.js';
 
 const SENDS = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 const MAKES_BLOCKS = new Set([...SENDS, 'anvil_mine', 'evm_mine', 'evm_revert']);
@@ -6,22 +7,24 @@ const MAKES_BLOCKS = new Set([...SENDS, 'anvil_mine', 'evm_mine', 'evm_revert'])
 const MINED_MS_MAX = 5000;
 
 /**
+ * A node as strict as one of Kaia before anvil: its limits, its words, its headers, its base fee.
  * anvil answers a read of its newest block, by hash or not, with the state after the next one where that is mined
  * meanwhile; a node of Kaia does not. Through this gate no block is made while somebody reads, and nobody reads while one
  * is made.
  */
-export function startExactNode(nodeUrl: string): Promise<Gate> {
+export function startStrictNode(nodeUrl: string): Promise<Gate> {
   let reading = 0;
   let onQuiet: () => void = () => undefined;
   let making: Promise<unknown> = Promise.resolve();
   let makers = 0;
   let isMinedAtOnce = true;
 
+  const kaia = asKaia();
   const read: Misbehaviour = async (calls, forward) => {
     while (makers > 0) await making;
     reading += 1;
     try {
-      return await forward(calls);
+      return await kaia(calls, forward);
     } finally {
       reading -= 1;
       if (reading === 0) onQuiet();
@@ -36,6 +39,7 @@ export function startExactNode(nodeUrl: string): Promise<Gate> {
           onQuiet = resolve;
         });
       }
+      await forward([{ id: 0, method: 'anvil_setNextBlockBaseFeePerGas', params: [KAIA_BASE_FEE] }]);
       const answers = await forward(calls);
       const sent = answers.flatMap(({ result }, at) =>
         SENDS.has(calls[at]?.method ?? '') && typeof result === 'string' ? [result] : [],
@@ -50,10 +54,14 @@ export function startExactNode(nodeUrl: string): Promise<Gate> {
       makers -= 1;
     }
   };
-  return startMisbehavingNode(nodeUrl, (calls, forward) => {
-    for (const { method, params } of calls) if (method === 'evm_setAutomine') isMinedAtOnce = params[0] === true;
-    return calls.some(({ method }) => MAKES_BLOCKS.has(method)) ? make(calls, forward) : read(calls, forward);
-  });
+  return startMisbehavingNode(
+    nodeUrl,
+    (calls, forward) => {
+      for (const { method, params } of calls) if (method === 'evm_setAutomine') isMinedAtOnce = params[0] === true;
+      return calls.some(({ method }) => MAKES_BLOCKS.has(method)) ? make(calls, forward) : read(calls, forward);
+    },
+    KAIA_REQUEST_BYTES_MAX,
+  );
 }
 
 async function untilMined(hash: string, forward: (calls: readonly AskedCall[]) => ReturnType<Misbehaviour>) {
