@@ -7,6 +7,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * What a router asks of its book in Java: the ladder of a pair, and a quote that the contract fills to the wei. Pure functions over
@@ -19,9 +21,7 @@ class Quote {
     BigInteger making() { return number(entry.at("/order/making/amount")); }
     BigInteger taking() { return number(entry.at("/order/taking/amount")); }
     /** As the contract: rounded up, each fill by itself. */
-    BigInteger cost(BigInteger amount) {
-      return amount.multiply(taking()).add(making()).subtract(BigInteger.ONE).divide(making());
-    }
+    BigInteger cost(BigInteger amount) { return ceilDivide(amount.multiply(taking()), making()); }
     int comparePrice(Offer other) {
       return taking().multiply(other.making()).compareTo(other.taking().multiply(making()));
     }
@@ -33,6 +33,8 @@ class Quote {
   final List<Fill> spares = new ArrayList<>();
   BigInteger amountIn = BigInteger.ZERO;
   BigInteger amountOut = BigInteger.ZERO;
+  /** Better orders that give too little to be filled. */
+  int passedOver;
 
   /** The best first: orders of a maker share what it has of the token. */
   static List<Offer> offers(List<JsonNode> entries, Map<Integer, Long> clocks, JsonNode pair, long now, long staleMax) {
@@ -56,25 +58,72 @@ class Quote {
     return offers;
   }
 
-  /** @param backups percent of the amount that the spare orders cover */
-  Quote(List<Offer> offers, BigInteger wantedIn, BigInteger wantedOut, long backups) {
-    var spare = BigInteger.ZERO;
-    for (var offer : offers) {
-      var making = wantedOut != null ? offer.most.min(wantedOut.subtract(amountOut)) : within(offer, wantedIn.subtract(amountIn));
-      if (making.signum() > 0) {
-        fills.add(new Fill(offer, making));
-        amountIn = amountIn.add(offer.cost(making));
-        amountOut = amountOut.add(making);
+  /** What is asked: one of both amounts is null. `backups` is in percent of the amount that the spare orders cover. */
+  record Asked(BigInteger in, BigInteger out, long backups, int ordersMax) {
+    BigInteger wanted() { return out != null ? out : in; }
+    BigInteger amountOf(Offer offer) { return out != null ? offer.most : offer.cost(offer.most); }
+  }
+
+  /** @param gasFloor orders that give less do not bring their gas; null where its price is not known */
+  static Quote of(List<Offer> offers, Asked asked, BigInteger gasFloor) {
+    if (gasFloor != null) return new Quote(offers, asked, offer -> offer.most.compareTo(gasFloor) < 0);
+    var whole = new Quote(offers, asked, offer -> false);
+    if (!whole.isEnough) return whole;
+    // Less than a thousandth of the quote, as long as the others are enough.
+    var fair = new Quote(offers, asked, offer -> offer.most.multiply(BigInteger.valueOf(1000)).compareTo(whole.amountOut) < 0);
+    return fair.isEnough ? fair : whole;
+  }
+
+  private final boolean isEnough;
+
+  private Quote(List<Offer> offers, Asked asked, Predicate<Offer> isDust) {
+    var chosen = new ArrayList<Offer>();
+    int seen = choose(offers, asked.wanted(), asked::amountOf, isDust, asked.ordersMax, chosen);
+    isEnough = chosen.stream().map(asked::amountOf).reduce(BigInteger.ZERO, BigInteger::add).compareTo(asked.wanted()) >= 0;
+    passedOver = seen - chosen.size();
+    var rest = new ArrayList<Offer>();
+    for (var offer : chosen) {
+      var making = asked.out != null ? offer.most.min(asked.out.subtract(amountOut)) : within(offer, asked.in.subtract(amountIn));
+      if (making.signum() == 0) {
+        rest.add(offer);
         continue;
       }
-      if (spare.multiply(BigInteger.valueOf(100)).compareTo(amountOut.multiply(BigInteger.valueOf(backups))) >= 0) break;
-      spares.add(new Fill(offer, offer.most));
-      spare = spare.add(offer.most);
+      fills.add(new Fill(offer, making));
+      amountIn = amountIn.add(offer.cost(making));
+      amountOut = amountOut.add(making);
     }
+    rest.addAll(offers.subList(seen, offers.size()));
+    var spare = ceilDivide(amountOut.multiply(BigInteger.valueOf(asked.backups)), BigInteger.valueOf(100));
+    var next = new ArrayList<Offer>();
+    choose(rest, spare, Offer::most, isDust, asked.ordersMax - fills.size(), next);
+    next.forEach(offer -> spares.add(new Fill(offer, offer.most)));
+  }
+
+  /** As many offers as are enough; where they are too many, the one that gives least goes. Returns how many it has seen. */
+  static int choose(List<Offer> offers, BigInteger wanted, Function<Offer, BigInteger> amountOf, Predicate<Offer> isDust,
+      int countMax, List<Offer> chosen) {
+    var sum = BigInteger.ZERO;
+    int seen = 0;
+    for (; seen < offers.size() && countMax > 0 && sum.compareTo(wanted) < 0; seen++) {
+      var offer = offers.get(seen);
+      if (isDust.test(offer)) continue;
+      chosen.add(offer);
+      sum = sum.add(amountOf.apply(offer));
+      if (chosen.size() <= countMax) continue;
+      // Of equal ones the last.
+      var least = chosen.stream().reduce((one, other) -> other.most.compareTo(one.most) <= 0 ? other : one).orElseThrow();
+      chosen.remove(least);
+      sum = sum.subtract(amountOf.apply(least));
+    }
+    return seen;
   }
 
   static BigInteger within(Offer offer, BigInteger left) {
     return offer.cost(offer.most).compareTo(left) <= 0 ? offer.most : left.multiply(offer.making()).divide(offer.taking());
+  }
+
+  static BigInteger ceilDivide(BigInteger one, BigInteger other) {
+    return one.add(other).subtract(BigInteger.ONE).divide(other);
   }
 
   static BigInteger number(JsonNode hex) {
@@ -109,14 +158,17 @@ class Quote {
       vector.get("entries").forEach(entries::add);
       var offers = offers(entries, clocks, request.get("pair"), request.get("nowSeconds").asLong(), request.get("staleSecondsMax").asLong());
       var asked = request.get("asked");
-      var quote = new Quote(offers, asked.has("amountIn") ? new BigInteger(asked.get("amountIn").asText()) : null,
-          asked.has("amountOut") ? new BigInteger(asked.get("amountOut").asText()) : null, request.get("backups").asLong());
+      var gasPrice = request.get("amountOutPerMillionGas");
+      var quote = of(offers, new Asked(asked.has("amountIn") ? new BigInteger(asked.get("amountIn").asText()) : null,
+          asked.has("amountOut") ? new BigInteger(asked.get("amountOut").asText()) : null, request.get("backups").asLong(), request.get("ordersMax").asInt()),
+          gasPrice.isNull() ? null : ceilDivide(new BigInteger(gasPrice.asText()).multiply(request.get("gasPerOrder").bigIntegerValue()), BigInteger.valueOf(1_000_000)));
       var answer = new LinkedHashMap<String, Object>();
       answer.put("ladder", ladder(offers));
       answer.put("fills", quote.fills.stream().map(f -> List.of(f.offer.entry.get("orderHash").asText(), f.making.toString(), f.offer.cost(f.making).toString())).toList());
       answer.put("spares", quote.spares.stream().map(f -> List.of(f.offer.entry.get("orderHash").asText(), f.making.toString())).toList());
       answer.put("amountIn", quote.amountIn.toString());
       answer.put("amountOut", quote.amountOut.toString());
+      answer.put("passedOver", quote.passedOver);
       answers.add(answer);
     }
     System.out.println(json.writeValueAsString(answers));

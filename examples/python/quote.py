@@ -48,10 +48,25 @@ def ladder(offers):
         yield at, sum(taking(*offer) for offer in level), sum(amount for _, amount in level), len(level)
 
 
-def quote(offers, amount_in=None, amount_out=None, backups=0):
-    """Fills and spare orders as (entry, making, taking). backups: percent of the amount that the spare orders cover."""
-    fills, spares, paid, got, spare = [], [], 0, 0, 0
-    for entry, most in offers:
+def choose(offers, wanted, amount_of, is_dust, count_max):
+    """As many offers as are enough; where they are too many, the one that gives least goes. With the number passed over."""
+    chosen, seen = [], 0
+    for offer in offers:
+        if sum(map(amount_of, chosen)) >= wanted or count_max <= 0:
+            break
+        seen += 1
+        if not is_dust(offer):
+            chosen.append(offer)
+        if len(chosen) > count_max:
+            del chosen[min(range(len(chosen)), key=lambda at: (chosen[at][1], -at))]
+    return chosen, seen, sum(map(amount_of, chosen)) >= wanted
+
+
+def fill(offers, amount_in, amount_out, is_dust, orders_max):
+    wanted, amount_of = (amount_in, lambda offer: taking(*offer)) if amount_out is None else (amount_out, lambda offer: offer[1])
+    chosen, seen, is_enough = choose(offers, wanted, amount_of, is_dust, orders_max)
+    fills, paid, got = [], 0, 0
+    for entry, most in chosen:
         if amount_out is not None:
             making = min(most, amount_out - got)
         else:
@@ -59,12 +74,25 @@ def quote(offers, amount_in=None, amount_out=None, backups=0):
         if making > 0:
             fills.append((entry, making, taking(entry, making)))
             paid, got = paid + taking(entry, making), got + making
-            continue
-        if spare * 100 >= got * backups:
-            break
-        spares.append((entry, most, taking(entry, most)))
-        spare += most
-    return fills, spares, paid, got
+    rest = chosen[len(fills) :] + offers[seen:]
+    return fills, paid, got, seen - len(chosen), rest, is_dust, is_enough
+
+
+def quote(offers, amount_in=None, amount_out=None, backups=0, orders_max=200, gas_per_order=72_000, gas_price=None):
+    """Fills and spare orders as (entry, making, taking), their sums, and how many better orders give too little.
+    backups: percent of the amount that the spare orders cover. gas_price: what a million gas costs in the token that is got."""
+    fill_without = lambda is_dust: fill(offers, amount_in, amount_out, is_dust, orders_max)
+    if gas_price is not None:
+        filled = fill_without(lambda offer: offer[1] * 1_000_000 < gas_per_order * gas_price)
+    else:
+        filled = fill_without(lambda offer: False)
+        if filled[-1]:
+            # Less than a thousandth of the quote, as long as the others are enough.
+            fair = fill_without(lambda offer, got=filled[2]: offer[1] * 1000 < got)
+            filled = fair if fair[-1] else filled
+    fills, paid, got, passed_over, rest, is_dust, _ = filled
+    spares, _, _ = choose(rest, -(-got * backups // 100), lambda offer: offer[1], is_dust, orders_max - len(fills))
+    return fills, [(entry, most, taking(entry, most)) for entry, most in spares], paid, got, passed_over
 
 
 def answer(vector):
@@ -72,7 +100,8 @@ def answer(vector):
     clocks = {clock["position"]["partition"]: clock["block"] for clock in vector["clocks"]}
     offers = list(executable(vector["entries"], clocks, request["pair"], request["nowSeconds"], request["staleSecondsMax"]))
     asked = {{"amountIn": "amount_in", "amountOut": "amount_out"}[name]: int(of) for name, of in request["asked"].items()}
-    fills, spares, paid, got = quote(offers, **asked, backups=request["backups"])
+    gas = {"gas_per_order": request["gasPerOrder"], "gas_price": request["amountOutPerMillionGas"] and int(request["amountOutPerMillionGas"])}
+    fills, spares, paid, got, passed_over = quote(offers, **asked, **gas, backups=request["backups"], orders_max=request["ordersMax"])
     levels = [(f"{at.numerator}/{at.denominator}", *rest) for at, *rest in ladder(offers)]
     return {
         "ladder": [list(map(str, level)) for level in levels],
@@ -80,6 +109,7 @@ def answer(vector):
         "spares": [[entry["orderHash"], str(making)] for entry, making, _ in spares],
         "amountIn": str(paid),
         "amountOut": str(got),
+        "passedOver": passed_over,
     }
 
 

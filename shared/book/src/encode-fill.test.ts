@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
-import { fillCalldata } from './encode-fill.js';
+import { fillCalldata, findFault } from './encode-fill.js';
 import { type Asked, type Fill, quote } from './quote-orders.js';
-import { openRouterBook, pair } from './testing/router-book.js';
+import { addressOf, openRouterBook, pair } from './testing/router-book.js';
 
 const filler = new Interface(deployArtifacts.OrderFiller.abi);
 
@@ -27,4 +27,41 @@ test.each([0, 64, 65, 96, 131])('an order with a signature of %i bytes is passed
   }));
   const limits = { amountIn: 50n, amountOut: 20n, minAmountOut: 20n, gasPerFill: 300_000n };
   expect(data).toBe(filler.encodeFunctionData('fill', [tries, limits]));
+});
+
+test.each<[string, Asked, { limit?: bigint; gasPerFill?: number }, string]>([
+  ['a limit above what an amount buys', { amountIn: 20n }, { limit: 11n }, 'limit cannot be met: the orders give 10'],
+  ['a limit below what an amount costs', { amountOut: 20n }, { limit: 49n }, 'limit cannot be met: the orders cost 50'],
+  ['a limit below zero', { amountIn: 20n }, { limit: -1n }, 'limit must be'],
+  ['a limit of 33 bytes', { amountOut: 20n }, { limit: 2n ** 256n }, 'limit must be'],
+  ['an amount of 33 bytes', { amountIn: 2n ** 256n }, {}, 'amountIn must be'],
+  ['an amount out of 33 bytes', { amountOut: 2n ** 256n }, {}, 'amountOut must be'],
+  ['gas below zero', { amountOut: 20n }, { gasPerFill: -1 }, 'gasPerFill must be'],
+  ['gas in parts', { amountOut: 20n }, { gasPerFill: 0.5 }, 'gasPerFill must be'],
+])('%s is refused by its name', (_, asked, limits, message) => {
+  expect(() => fillCalldata(quoteOf(asked), limits)).toThrow(new RegExp(`^${message}`));
+});
+
+test('the quoted amounts are a limit that can be met', () => {
+  expect(findFault(quoteOf({ amountIn: 20n }), { limit: 10n })).toBeUndefined();
+  expect(findFault(quoteOf({ amountOut: 20n }), { limit: 50n })).toBeUndefined();
+});
+
+test('sums that no token can have are refused, whichever is asked', () => {
+  const largest = 2n ** 256n - 1n;
+  const book = openRouterBook();
+  for (const name of ['01', '02']) book.put(name, { making: 1, taking: largest });
+  for (const name of ['03', '04'])
+    book.put(name, {
+      making: largest,
+      taking: 1,
+      funds: largest,
+      maker: name,
+      tokens: { ...pair, tokenIn: addressOf('e') },
+    });
+  const when = { nowSeconds: 1_000 };
+  const dear = quote(book.orders, pair, { amountOut: 2n }, when);
+  expect(() => fillCalldata(dear)).toThrow('amountOut costs more than 2^256 - 1 of tokenIn');
+  const cheap = quote(book.orders, { ...pair, tokenIn: addressOf('e') }, { amountIn: 2n }, when);
+  expect(() => fillCalldata(cheap)).toThrow('amountIn buys more than 2^256 - 1 of tokenOut');
 });

@@ -6,7 +6,7 @@ export interface FillLimits {
    * The worst that you accept for what you asked: the least amountOut if you asked with amountIn, else the most amountIn. The
    * quote's own amount unless given: then spare orders help only if their price is as good.
    */
-  readonly limit?: bigint;
+  readonly limit?: bigint | undefined;
   /** The most gas of one fill, failed or not; 300,000 unless given. */
   readonly gasPerFill?: number;
 }
@@ -16,15 +16,47 @@ const SELECTOR = '0xae325c02';
 const HEAD_WORDS = 5;
 const TRY_WORDS = 11;
 const MAX_UINT256 = 2n ** 256n - 1n;
+const GAS_PER_FILL = 300_000;
+/** Before what is given back at the end: more than is paid for. */
+const GAS_OF_CALL = 200_000;
+const GAS_OF_TRY = 100_000;
+/** Of other lengths are contract wallets' alone, which may take all that a fill is given. */
+const SIGNATURE_BYTES = [64, 65];
+
+/** What no transaction can do, and the value that asks for it. */
+export interface FillFault {
+  readonly name: 'amountIn' | 'amountOut' | 'limit' | 'gasPerFill';
+  readonly detail: string;
+}
+
+/** Why the quote cannot be filled within the limits; undefined if it can. A quote without fills is judged by its amounts, too. */
+export function findFault({ asked, amountIn, amountOut }: Quote, limits: FillLimits = {}): FillFault | undefined {
+  const { limit, gasPerFill = GAS_PER_FILL } = limits;
+  const given = { ...asked, limit: limit ?? 0n, gasPerFill };
+  for (const [name, value] of Object.entries(given) as [FillFault['name'], bigint | number][])
+    if (typeof value === 'bigint' ? !isUint256(value) : !Number.isSafeInteger(value) || value < 0)
+      return { name, detail: 'must be a whole number from 0 to 2^256 - 1' };
+  if (!isUint256(amountIn)) return { name: 'amountOut', detail: 'costs more than 2^256 - 1 of tokenIn: ask for less' };
+  if (!isUint256(amountOut)) return { name: 'amountIn', detail: 'buys more than 2^256 - 1 of tokenOut: ask for less' };
+  if (limit === undefined) return undefined;
+  if ('amountIn' in asked && amountOut < limit)
+    return { name: 'limit', detail: `cannot be met: the orders give ${amountOut} of tokenOut` };
+  if ('amountOut' in asked && amountIn > limit)
+    return { name: 'limit', detail: `cannot be met: the orders cost ${amountIn} of tokenIn` };
+  return undefined;
+}
 
 /**
  * The calldata for an `OrderFiller`: it fills the quote, and tries the spare orders if a fill fails. Send it to be mined at
  * once: the quote holds for its block.
- * @throws RangeError without fills
+ * @throws RangeError without fills, and where `findFault` finds one
  */
-export function fillCalldata({ asked, fills, spares, amountIn, amountOut }: Quote, limits: FillLimits = {}): Hex {
+export function fillCalldata(quote: Quote, limits: FillLimits = {}): Hex {
+  const { asked, fills, spares, amountIn, amountOut } = quote;
   if (fills.length === 0) throw new RangeError('the quote fills nothing');
-  const { limit, gasPerFill = 300_000 } = limits;
+  const fault = findFault(quote, limits);
+  if (fault !== undefined) throw new RangeError(`${fault.name} ${fault.detail}`);
+  const { limit, gasPerFill = GAS_PER_FILL } = limits;
   const amounts =
     'amountIn' in asked
       ? [asked.amountIn, MAX_UINT256, limit ?? amountOut]
@@ -33,6 +65,14 @@ export function fillCalldata({ asked, fills, spares, amountIn, amountOut }: Quot
   const starts = tries.map((_, index) => tries.length * 32 + bytesIn(tries.slice(0, index).join('')));
   const words = [HEAD_WORDS * 32, ...amounts, gasPerFill, tries.length, ...starts].map(word);
   return `${SELECTOR}${words.join('')}${tries.join('')}`;
+}
+
+/** A limit of gas that lets the call of the quote try every spare order, of tokens like OpenZeppelin's; 0 without fills. */
+export function gasLimitOf({ fills, spares }: Quote): number {
+  if (fills.length === 0) return 0;
+  const gasOf = ({ entry: { signature } }: Fill) =>
+    SIGNATURE_BYTES.includes(bytesIn(signature.slice(2))) ? GAS_OF_TRY : GAS_PER_FILL;
+  return [...fills, ...spares].reduce((sum, each) => sum + gasOf(each), GAS_OF_CALL);
 }
 
 function encodeTry({ entry: { order, signature }, executable }: Fill): string {
@@ -53,5 +93,6 @@ function encodeTry({ entry: { order, signature }, executable }: Fill): string {
   return head + bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0');
 }
 
+const isUint256 = (value: bigint) => value >= 0n && value <= MAX_UINT256;
 const bytesIn = (digits: string) => digits.length / 2;
 const word = (value: Hex | bigint | number) => BigInt(value).toString(16).padStart(64, '0');

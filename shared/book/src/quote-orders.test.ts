@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
-import { type Asked, ladder, type Quote, quote } from './quote-orders.js';
+import { type Asked, ladder, type Quote, type QuoteOptions, quote } from './quote-orders.js';
 import type { Pair } from './rank-orders.js';
 import { hashOf } from './testing/feed-records.js';
 import { makeVectors } from './testing/make-vectors.js';
@@ -26,16 +27,17 @@ function levelsOf({ orders }: ReturnType<typeof bookOf>, of: Pair = pair, nowSec
   }));
 }
 
-function ask({ orders }: ReturnType<typeof bookOf>, asked: Asked, backups = 0): Quote {
-  return quote(orders, pair, asked, { ...when, backups });
+function ask({ orders }: ReturnType<typeof bookOf>, asked: Asked, options: Partial<QuoteOptions> = {}): Quote {
+  return quote(orders, pair, asked, { ...when, ...options });
 }
 
 const name = (hash: string) => hash.slice(2, 4);
-const show = ({ fills, spares, amountIn, amountOut }: Quote) => ({
+const show = ({ fills, spares, amountIn, amountOut, passedOver }: Quote) => ({
   fills: fills.map((fill) => [name(fill.entry.orderHash), fill.makingAmount, fill.takingAmount]),
   spares: spares.map((spare) => [name(spare.entry.orderHash), spare.makingAmount]),
   amountIn,
   amountOut,
+  passedOver,
 });
 
 test('the ladder takes shared funds off in the order of its levels, by maker and token', () => {
@@ -79,47 +81,69 @@ describe('a quote', () => {
   });
 });
 
+test('four hundred orders of dust at the best price take nothing from a quote, whether the price of gas is known or not', () => {
+  const honest = Array.from({ length: 10 }, (_, n) => [`f${n}`, { making: 10_000, taking: 20_000 + n, maker: 'd' }]);
+  const dust = Array.from({ length: 400 }, (_, n) => [n.toString(16).padStart(32, '0'), { making: 9, taking: 9 }]);
+  const alone = bookOf(Object.fromEntries(honest));
+  const book = bookOf(Object.fromEntries(honest));
+  for (const [given, order] of dust) book.putEntry(entryOf(`0x${given}${given}` as Hex, order as Given));
+  const asked = { amountIn: 200_000n };
+  const amountOut = ask(alone, asked).amountOut;
+  expect(amountOut).toBeGreaterThan(99_000n);
+  expect(ask(book, asked)).toMatchObject({ amountOut, passedOver: 400, gas: 100 });
+  for (const amountOutPerMillionGas of [0n, 10n ** 6n])
+    expect(ask(book, asked, { amountOutPerMillionGas }).amountOut).toBeGreaterThanOrEqual(amountOut);
+  // They are a few more, if anything, where all that there is is wanted.
+  const all = ask(book, { amountOut: 10n ** 9n });
+  expect(all).toMatchObject({ amountOut: 100_000n + 190n * 9n, passedOver: 210 });
+});
+
 test('vectors.json is what `npm run generate -w @makerbook/book` writes', () => {
   expect(JSON.parse(readFileSync(new URL('../vectors.json', import.meta.url), 'utf8'))).toEqual(makeVectors());
 });
 
 describe('whatever happens to the book', () => {
   const small = fc.bigInt({ min: 1n, max: 30n });
+  /** Orders of 1 are dust beside the large ones. */
+  const any = fc.oneof(small, fc.bigInt({ min: 500n, max: 2_000n }));
   const operation: fc.Arbitrary<Operation> = fc.record({
     name: fc.constantFrom('01', '02', '03', '04', '05', '06'),
     // Most are put.
     what: fc.constantFrom('put' as const, 'put' as const, 'put' as const, 'FILLED' as const, 'CANCELLED' as const),
     given: fc.record({
-      making: small,
+      making: any,
       taking: small,
-      remaining: small,
+      remaining: any,
       maker: fc.constantFrom('c', 'd'),
-      funds: fc.bigInt({ min: 0n, max: 40n }),
-      allowance: fc.bigInt({ min: 0n, max: 40n }),
+      funds: fc.oneof(fc.bigInt({ min: 0n, max: 40n }), fc.constant(5_000n)),
+      allowance: fc.oneof(fc.bigInt({ min: 0n, max: 40n }), fc.constant(5_000n)),
       block: fc.integer({ min: 1, max: 5 }),
       acceptedAtMs: fc.integer({ min: 0, max: 2 }),
       status: fc.constantFrom('ACTIVE' as const, 'ACTIVE' as const, 'ACTIVE' as const, 'INACTIVE' as const),
       routableUntil: fc.constantFrom(1_000, 1_001),
     }),
   });
-  const asked: fc.Arbitrary<Asked> = fc.oneof(fc.record({ amountIn: small }), fc.record({ amountOut: small }));
+  const asked: fc.Arbitrary<Asked> = fc.oneof(fc.record({ amountIn: any }), fc.record({ amountOut: any }));
+  const options = fc.record({
+    backups: fc.constantFrom(0, 30, 100),
+    ordersMax: fc.constantFrom(1, 2, 3, 200),
+    gasFloor: fc.constantFrom(undefined, undefined, 3n),
+  });
 
   test('ladder and quote are those that all records, sorted and tried out one by one, give', () => {
     fc.assert(
-      fc.property(
-        fc.array(operation, { maxLength: 25 }),
-        asked,
-        fc.constantFrom(0, 30, 100),
-        (operations, amount, backups) => {
-          const book = openRouterBook();
-          for (const each of operations) playOperation(book, each);
-          const oracle = askOracle(book, amount, backups);
-          expect(show(ask(book, amount, backups))).toEqual(oracle.quote);
-          expect(levelsOf(book).map(({ amountIn, amountOut, count }) => [amountIn, amountOut, count])).toEqual(
-            oracle.levels,
-          );
-        },
-      ),
+      fc.property(fc.array(operation, { maxLength: 25 }), asked, options, (operations, amount, given) => {
+        const book = openRouterBook();
+        for (const each of operations) playOperation(book, each);
+        const oracle = askOracle(book, amount, given);
+        const { gasFloor, ...limits } = given;
+        // Ten gas each.
+        const gas = gasFloor === undefined ? {} : { amountOutPerMillionGas: gasFloor * 100_000n };
+        expect(show(ask(book, amount, { ...limits, ...gas }))).toEqual(oracle.quote);
+        expect(levelsOf(book).map(({ amountIn, amountOut, count }) => [amountIn, amountOut, count])).toEqual(
+          oracle.levels,
+        );
+      }),
       { numRuns: 1_000 },
     );
   });

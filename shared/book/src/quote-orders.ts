@@ -1,4 +1,5 @@
 import type { BookClock } from '@makerbook/contracts-events';
+import { chooseOrders } from './choose-orders.js';
 import { type Executable, min, type Pair, type RankedOrders, type When } from './rank-orders.js';
 
 /** All that can be filled at one price. */
@@ -32,7 +33,10 @@ export interface Quote {
   readonly amountIn: bigint;
   /** What all fills give. Less than was asked if the orders end. */
   readonly amountOut: bigint;
+  /** Of the fills. */
   readonly gas: number;
+  /** Better orders that are not filled because they bring too little: see `QuoteOptions`. */
+  readonly passedOver: number;
   /** The quote holds for this block, the lowest up to which the partitions of its orders are complete; undefined without fills. */
   readonly block: BookClock['block'] | undefined;
 }
@@ -41,6 +45,22 @@ export interface Costs {
   /** Of one fill; `GAS_PER_ORDER` unless given. */
   readonly gasPerOrder?: number;
 }
+
+export interface QuoteOptions extends When, Costs {
+  /** A share in percent of the amount that the spare orders are to cover; 0 unless given. */
+  readonly backups?: number | undefined;
+  /** Orders of the quote, spare ones too; 200 unless given. Where more would be needed, those that give least are passed over. */
+  readonly ordersMax?: number;
+  /**
+   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over. Unless it is
+   * given, orders are that give less than a thousandth of the quote, as long as the others are enough.
+   */
+  readonly amountOutPerMillionGas?: bigint | undefined;
+}
+
+/** An order that gives less than this part of the quote is dust. */
+const DUST_PART = 1_000n;
+const ORDERS_MAX = 200;
 
 /** Gas of a fill in the middle of others, of tokens like OpenZeppelin's. */
 export const GAS_PER_ORDER = 72_000;
@@ -66,34 +86,65 @@ export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs)
   if (level !== undefined) yield level;
 }
 
-/**
- * Fills the amount from the best price on.
- * @param options `backups`: a share in percent of the amount that the spare orders are to cover, 0 unless given
- */
+/** Fills the amount from the best price on, without orders that give too little. */
 export function quote(
   orders: Pick<RankedOrders, 'executable' | 'blockOf'>,
   pair: Pair,
   asked: Asked,
-  options: When & Costs & { readonly backups?: number },
+  options: QuoteOptions,
 ): Quote {
-  const { backups = 0, gasPerOrder = GAS_PER_ORDER } = options;
-  const [fills, spares]: [Fill[], Fill[]] = [[], []];
-  let [amountIn, amountOut, spare] = [0n, 0n, 0n];
-  for (const each of orders.executable(pair, options)) {
+  const { backups = 0, gasPerOrder = GAS_PER_ORDER, ordersMax = ORDERS_MAX } = options;
+  const fillWithout = (isDust: IsDust) => fillOrders(orders.executable(pair, options), asked, isDust, ordersMax);
+  const { fills, unfilled, rest, isDust, amountIn, amountOut, passedOver } = fillWithoutDust(fillWithout, options);
+  const { orders: next } = chooseOrders(andThen(unfilled, rest), {
+    wanted: (amountOut * BigInt(backups) + 99n) / 100n,
+    amountOf: ({ makingAmount }) => makingAmount,
+    isDust,
+    countMax: ordersMax - fills.length,
+  });
+  const spares = next.map((each) => fillOf(each, each.makingAmount));
+  const block = orders.blockOf([...fills, ...spares]);
+  return { pair, asked, fills, spares, amountIn, amountOut, gas: fills.length * gasPerOrder, passedOver, block };
+}
+
+type IsDust = (order: Executable) => boolean;
+type Filled = ReturnType<typeof fillOrders>;
+
+/** Where orders of a fair size are not enough, none is too small. */
+function fillWithoutDust(fillWithout: (isDust: IsDust) => Filled, options: QuoteOptions): Filled {
+  const { gasPerOrder = GAS_PER_ORDER, amountOutPerMillionGas: gasPrice } = options;
+  if (gasPrice !== undefined)
+    return fillWithout(({ makingAmount }) => makingAmount * 1_000_000n < BigInt(gasPerOrder) * gasPrice);
+  const whole = fillWithout(() => false);
+  if (!whole.isEnough) return whole;
+  const isDust: IsDust = ({ makingAmount }) => makingAmount * DUST_PART < whole.amountOut;
+  const fair = whole.chosen.some(isDust) ? fillWithout(isDust) : { ...whole, isDust };
+  return fair.isEnough ? fair : whole;
+}
+
+function fillOrders(offers: Generator<Executable, void, void>, asked: Asked, isDust: IsDust, countMax: number) {
+  const [wanted, amountOf] =
+    'amountIn' in asked ? [asked.amountIn, takingOf] : [asked.amountOut, (order: Executable) => order.makingAmount];
+  const { orders: chosen, ...choice } = chooseOrders(offers, { wanted, amountOf, isDust, countMax });
+  const [fills, unfilled]: [Fill[], Executable[]] = [[], []];
+  let [amountIn, amountOut] = [0n, 0n];
+  for (const each of chosen) {
     const makingAmount = amountWithin(each, asked, amountIn, amountOut);
-    if (makingAmount > 0n) {
-      const fill = fillOf(each, makingAmount);
-      fills.push(fill);
-      amountIn += fill.takingAmount;
-      amountOut += makingAmount;
+    if (makingAmount === 0n) {
+      unfilled.push(each);
       continue;
     }
-    if (spare * 100n >= amountOut * BigInt(backups)) break;
-    spares.push(fillOf(each, each.makingAmount));
-    spare += each.makingAmount;
+    const fill = fillOf(each, makingAmount);
+    fills.push(fill);
+    amountIn += fill.takingAmount;
+    amountOut += makingAmount;
   }
-  const block = orders.blockOf([...fills, ...spares]);
-  return { pair, asked, fills, spares, amountIn, amountOut, gas: fills.length * gasPerOrder, block };
+  return { ...choice, chosen, fills, unfilled, rest: offers, isDust, amountIn, amountOut };
+}
+
+function* andThen(first: Iterable<Executable>, rest: Iterable<Executable>): Generator<Executable, void, void> {
+  yield* first;
+  yield* rest;
 }
 
 /** The most of the order that what is left of the amount in buys, or that is still wanted. */

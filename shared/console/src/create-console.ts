@@ -39,7 +39,7 @@ const packages: readonly (readonly [name: string, folder: string, modules: reado
   [
     '@makerbook/book/browser',
     beside('@makerbook/book'),
-    ['browser.js', 'quote-orders.js', 'rank-orders.js', 'read-over-http.js', 'read-recording.js'],
+    ['browser.js', 'choose-orders.js', 'quote-orders.js', 'rank-orders.js', 'read-over-http.js', 'read-recording.js'],
   ],
   ['@makerbook/contracts-primitives', beside('@makerbook/contracts-primitives'), ['index.js']],
   ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],

@@ -12,21 +12,25 @@ interface Vector {
     readonly spares: readonly object[];
     readonly amountIn: string;
     readonly amountOut: string;
+    readonly passedOver: number;
   };
 }
 
 const root = findRoot();
 const file = readFileSync(join(root, 'shared/book/vectors.json'), 'utf8');
-const wanted = (JSON.parse(file) as Vector[]).map(({ ladder, quote: { fills, spares, amountIn, amountOut } }) => ({
-  ladder: ladder.map(({ price, ...level }) => [
-    `${price.numerator}/${price.denominator}`,
-    ...[level['amountIn'], level['amountOut'], level['orders']].map(String),
-  ]),
-  fills: fills.map((fill) => Object.values(fill)),
-  spares: spares.map((spare) => Object.values(spare)),
-  amountIn,
-  amountOut,
-}));
+const wanted = (JSON.parse(file) as Vector[]).map(
+  ({ ladder, quote: { fills, spares, amountIn, amountOut, passedOver } }) => ({
+    ladder: ladder.map(({ price, ...level }) => [
+      `${price.numerator}/${price.denominator}`,
+      ...[level['amountIn'], level['amountOut'], level['orders']].map(String),
+    ]),
+    fills: fills.map((fill) => Object.values(fill)),
+    spares: spares.map((spare) => Object.values(spare)),
+    amountIn,
+    amountOut,
+    passedOver,
+  }),
+);
 const commands = commandsIn('examples/README.md', '').filter((command) => command.includes('vectors.json'));
 const runs = (probe: string) => spawnSync('sh', ['-c', probe]).status === 0;
 const runnable = commands.filter((command) =>

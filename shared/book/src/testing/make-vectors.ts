@@ -1,12 +1,11 @@
 import fc from 'fast-check';
-import { type Asked, ladder, quote } from '../quote-orders.js';
+import { type Asked, ladder, type QuoteOptions, quote } from '../quote-orders.js';
 import { addressOf, type Given, openRouterBook, pair } from './router-book.js';
 
-interface Case {
+interface Case extends Pick<QuoteOptions, 'backups' | 'ordersMax' | 'amountOutPerMillionGas'> {
   readonly title: string;
   readonly orders: readonly Given[];
   readonly asked: Asked;
-  readonly backups?: number;
   readonly nowSeconds?: number;
 }
 
@@ -80,6 +79,58 @@ const cases: readonly Case[] = [
     nowSeconds: 1_006,
   },
   { title: 'has less than was asked', orders: [{ making: 10, taking: 10 }], asked: { amountIn: 99n }, backups: 30 },
+  {
+    title: 'passes over orders that give less than a thousandth of the quote, spare ones too',
+    orders: [
+      { making: 9, taking: 9 },
+      { making: 10, taking: 10 },
+      { making: 99_990, taking: 199_980 },
+      { making: 9, taking: 27 },
+      { making: 10, taking: 30 },
+      { making: 10, taking: 40 },
+    ],
+    asked: { amountOut: 10_000n },
+    backups: 100,
+  },
+  {
+    title: 'fills the smallest order where the others are not enough',
+    orders: [
+      { making: 9, taking: 9 },
+      { making: 99_990, taking: 199_980 },
+    ],
+    asked: { amountOut: 99_999n },
+  },
+  {
+    title: 'judges an order by what it gives, however little it costs',
+    orders: [
+      { making: 5_000, taking: 1 },
+      { making: 5_000, taking: 10_000 },
+    ],
+    asked: { amountIn: 5_001n },
+  },
+  {
+    title: 'passes over orders that give less than their gas, and over no others, where its price is known',
+    orders: [
+      { making: 8, taking: 8 },
+      { making: 9, taking: 9 },
+      { making: 99_990, taking: 199_980 },
+    ],
+    asked: { amountOut: 99_999n },
+    amountOutPerMillionGas: 100n,
+  },
+  {
+    title: 'fills the orders that give most where there are too many',
+    orders: [
+      { making: 10, taking: 10 },
+      { making: 11, taking: 22 },
+      { making: 10, taking: 30 },
+      { making: 40, taking: 160 },
+      { making: 10, taking: 90 },
+    ],
+    asked: { amountOut: 51n },
+    ordersMax: 2,
+    backups: 30,
+  },
 ];
 
 const amount = fc.bigInt({ min: 1n, max: 10n ** 22n });
@@ -103,16 +154,20 @@ export function makeVectors() {
   return [...cases, ...random.map((each, index) => ({ title: `random ${index}`, ...each }))].map(makeVector);
 }
 
-function makeVector({ title, orders, asked, backups = 0, nowSeconds = 1_000 }: Case) {
+function makeVector({ title, orders, asked, nowSeconds = 1_000, ...given }: Case) {
+  const limits = { backups: 0, ordersMax: 200, amountOutPerMillionGas: null, ...given };
   const book = openRouterBook();
   for (const [index, given] of orders.entries()) book.put(String(index + 1).padStart(2, '0'), given);
   const when = { nowSeconds, staleSecondsMax: 5, gasPerOrder: 90_000 };
-  const { fills, spares, amountIn, amountOut, gas, block } = quote(book.orders, pair, asked, { ...when, backups });
+  const { fills, spares, amountIn, amountOut, gas, passedOver, block } = quote(book.orders, pair, asked, {
+    ...when,
+    ...given,
+  });
   const vector = {
     title,
     clocks: [...book.clocks.values()],
     entries: [...book.entries.values()],
-    request: { pair, asked, backups, ...when },
+    request: { pair, asked, ...limits, ...when },
     ladder: [...ladder(book.orders, pair, when)],
     quote: {
       fills: fills.map(({ entry, makingAmount, takingAmount }) => ({
@@ -124,6 +179,7 @@ function makeVector({ title, orders, asked, backups = 0, nowSeconds = 1_000 }: C
       amountIn,
       amountOut,
       gas,
+      passedOver,
       block: block?.number ?? null,
     },
   };

@@ -3,10 +3,10 @@ import type { BookEntry } from '@makerbook/contracts-events';
 import { bytesToHex, createOrderHasher, deployArtifacts, type Order, orderToBody } from '@makerbook/contracts-evm';
 import { startTestChain } from '@makerbook/contracts-evm/testing';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { type BaseWallet, Contract, Interface, MaxUint256, type TransactionReceipt } from 'ethers';
+import { type BaseWallet, Contract, Interface, MaxUint256, type TransactionReceipt, toQuantity } from 'ethers';
 
 const SERVICE_NAME = 'Market';
-const GAS_LIMIT = '0x1c9c380';
+const GAS_LIMIT = 30_000_000;
 
 export type TokenName = 'TestToken' | 'IllBehavedToken' | 'FeeOnTransferToken';
 
@@ -26,8 +26,8 @@ export async function openMarket() {
   let salt = 0n;
 
   /** Sends without waiting for a block. */
-  const post = (from: string, to: string, data: string): Promise<Hex> =>
-    provider.send('eth_sendTransaction', [{ from, to, data, gas: GAS_LIMIT, gasPrice: '0x77359400' }]);
+  const post = (from: string, to: string, data: string, gas = GAS_LIMIT): Promise<Hex> =>
+    provider.send('eth_sendTransaction', [{ from, to, data, gas: toQuantity(gas), gasPrice: '0x77359400' }]);
   /** Waits until the block of the transaction is there. */
   async function receiptOf(hash: Hex): Promise<TransactionReceipt> {
     for (;;) {
@@ -48,7 +48,7 @@ export async function openMarket() {
     post,
     receiptOf,
     /** Calls a token, the protocol or the filler, in a block of its own. */
-    send: async (from: string, to: string, data: string) => receiptOf(await post(from, to, data)),
+    send: async (from: string, to: string, data: string, gas?: number) => receiptOf(await post(from, to, data, gas)),
     tokenCall: (name: string, ...args: unknown[]) => tokenAbi.encodeFunctionData(name, args),
     approveAll: (spender: string) => tokenAbi.encodeFunctionData('approve', [spender, MaxUint256]),
     balanceOf: (token: Address, account: string): Promise<bigint> =>

@@ -37,37 +37,82 @@ interface Offer {
   readonly executable: bigint;
 }
 
-/** What ladder and quote of the one pair are to be, found without any index: sort all, and try each amount. */
-export function askOracle(book: RouterBook, asked: Asked, backups: number) {
+export interface OracleOptions {
+  readonly backups: number;
+  readonly ordersMax: number;
+  /** The least that an order must give by its gas; undefined: a thousandth of the quote. */
+  readonly gasFloor: bigint | undefined;
+}
+
+/** What ladder and quote of the one pair are to be, found without any index: sort all, and try each number of orders and amount. */
+export function askOracle(book: RouterBook, asked: Asked, options: OracleOptions) {
   const offers = offersOf(book);
-  const fills: [string, bigint, bigint][] = [];
-  let [amountIn, amountOut] = [0n, 0n];
-  for (const offer of offers) {
-    const best = mostOf(offer, asked, amountIn, amountOut);
-    if (best === 0n) break;
-    fills.push([offer.name, best, costOf(offer.entry, best)]);
-    amountIn += costOf(offer.entry, best);
-    amountOut += best;
-    if (best < offer.executable) break;
-  }
-  const spares: [string, bigint][] = [];
-  for (const { name, executable } of offers.slice(fills.length)) {
-    const spare = spares.reduce((sum, [, amount]) => sum + amount, 0n);
-    if (spare * 100n < amountOut * BigInt(backups)) spares.push([name, executable]);
-  }
+  const { fills, amountIn, amountOut, passedOver, isDust } = fillAsked(offers, asked, options);
+  const last = fills.at(-1);
+  const next = last === undefined ? offers : offers.slice(offers.indexOf(last.offer) + 1);
+  const isCovered = (some: readonly Offer[]) => sumOf(some) * 100n >= amountOut * BigInt(options.backups);
+  const spares = leastOf(next, isCovered, isDust, options.ordersMax - fills.length).orders;
   const levels = Map.groupBy(
     offers,
     ({ entry }) => Number(entry.order.taking.amount) / Number(entry.order.making.amount),
   );
   return {
-    quote: { fills, spares, amountIn, amountOut },
+    quote: {
+      fills: fills.map(({ offer, amount }) => [offer.name, amount, costOf(offer.entry, amount)]),
+      spares: spares.map(({ name, executable }) => [name, executable]),
+      amountIn,
+      amountOut,
+      passedOver,
+    },
     levels: [...levels.values()].map((level) => [
       level.reduce((sum, { entry, executable }) => sum + costOf(entry, executable), 0n),
-      level.reduce((sum, { executable }) => sum + executable, 0n),
+      sumOf(level),
       level.length,
     ]),
   };
 }
+
+type IsDust = (offer: Offer) => boolean;
+
+function fillAsked(offers: readonly Offer[], asked: Asked, { ordersMax, gasFloor }: OracleOptions) {
+  const isEnough = (some: readonly Offer[]) =>
+    'amountIn' in asked
+      ? some.reduce((sum, { entry, executable }) => sum + costOf(entry, executable), 0n) >= asked.amountIn
+      : sumOf(some) >= asked.amountOut;
+  const fill = (isDust: IsDust) => {
+    const { orders, passedOver } = leastOf(offers, isEnough, isDust, ordersMax);
+    const fills: { readonly offer: Offer; readonly amount: bigint }[] = [];
+    let [amountIn, amountOut] = [0n, 0n];
+    for (const offer of orders) {
+      const amount = mostOf(offer, asked, amountIn, amountOut);
+      if (amount > 0n) fills.push({ offer, amount });
+      amountIn += costOf(offer.entry, amount);
+      amountOut += amount;
+    }
+    return { fills, amountIn, amountOut, passedOver, isDust, isEnough: isEnough(orders) };
+  };
+  if (gasFloor !== undefined) return fill(({ executable }) => executable < gasFloor);
+  const whole = fill(() => false);
+  const fair = fill(({ executable }) => executable * 1_000n < whole.amountOut);
+  return whole.isEnough && fair.isEnough ? fair : whole;
+}
+
+/** Of as few offers as are enough, the best first, without dust, the `countMax` that give most. */
+function leastOf(
+  offers: readonly Offer[],
+  isEnough: (some: readonly Offer[]) => boolean,
+  isDust: IsDust,
+  countMax: number,
+) {
+  for (let count = countMax > 0 ? 0 : offers.length; ; count += 1) {
+    const worth = offers.slice(0, count).filter((offer) => !isDust(offer));
+    const kept = worth.toSorted((a, b) => Number(b.executable - a.executable)).slice(0, countMax);
+    const orders = worth.filter((offer) => kept.includes(offer));
+    if (isEnough(orders) || count >= offers.length) return { orders, passedOver: count - orders.length };
+  }
+}
+
+const sumOf = (offers: readonly Offer[]) => offers.reduce((sum, { executable }) => sum + executable, 0n);
 
 function mostOf({ entry, executable }: Offer, asked: Asked, amountIn: bigint, amountOut: bigint): bigint {
   for (let amount = executable; amount > 0n; amount -= 1n) {
@@ -80,9 +125,8 @@ function mostOf({ entry, executable }: Offer, asked: Asked, amountIn: bigint, am
 
 function costOf({ order }: BookEntry, amount: bigint): bigint {
   const [making, taking] = [BigInt(order.making.amount), BigInt(order.taking.amount)];
-  let cost = 0n;
-  while (cost * making < amount * taking) cost += 1n;
-  return cost;
+  const cost = (amount * taking) / making;
+  return cost * making < amount * taking ? cost + 1n : cost;
 }
 
 function offersOf(book: RouterBook): Offer[] {

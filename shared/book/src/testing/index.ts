@@ -1,0 +1,2 @@
+export * from './feed-records.js';
+export { addressOf, entryOf, type Given, openRouterBook, pair } from './router-book.js';
