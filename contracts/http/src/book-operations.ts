@@ -122,7 +122,7 @@ const quoteAmount: Operation = {
   path: paths.bookQuote,
   summary: 'What an amount buys or costs, with the orders to fill',
   description:
-    'To the wei what the contract moves, for one block; of the best 200 orders at most. With `limit` it has the calldata for an `OrderFiller`.',
+    'To the wei what the contract moves, for one block; of 200 orders at most. Approve `allowanceTarget`, and send `data` to `to` with `gas`: nothing else is needed.',
   query: bookQuoteQuery,
   answer: {
     type: 'application/json',
@@ -133,8 +133,9 @@ const quoteAmount: Operation = {
   errors: {
     ...errors,
     invalid_request: {
-      cause: 'Not one of both amounts is given, an amount is zero, or a parameter is missing, unknown or malformed.',
-      remedy: 'Fix the places that `errors` names.',
+      cause:
+        'Not one of both amounts is given, it is zero, both tokens are the same, the orders do not meet `limit`, a sum is beyond uint256, or a parameter is missing, unknown or malformed.',
+      remedy: 'Fix the places that `errors` names. If it is `limit`, accept less or ask for less.',
     },
   },
 };

@@ -13,11 +13,11 @@ const token = (description: string, example: string) =>
     .meta({ examples: [example] })
     .transform((address) => address.toLowerCase() as Hex)
     .meta({ description });
-const amount = (description: string) =>
+const amount = (description: string, token = 'the token') =>
   amountInput
     .transform(BigInt)
     .optional()
-    .meta({ type: 'string', description: `${description}. In the smallest unit of the token: hex, or decimal digits` });
+    .meta({ type: 'string', description: `${description}. In the smallest unit of ${token}: hex, or decimal digits` });
 const number = (pattern: RegExp, maximum: number, minimum: number, description: string) =>
   z
     .custom<string>((text) => typeof text === 'string' && pattern.test(text) && Number(text) <= maximum, {
@@ -73,7 +73,11 @@ export const bookQuoteQuery = z.object({
     'Spare orders for so many percent of the amount, to be tried if a fill fails. Without it: none',
   ),
   limit: amount(
-    'The worst that is accepted: the least amountOut, or the most amountIn where `amountOut` is asked. With it the answer has `calldata`',
+    'The worst that the transaction accepts: the least amountOut, or the most amountIn where `amountOut` is asked. Without it: the amounts of the quote',
+  ),
+  amountOutPerMillionGas: amount(
+    'What a million gas costs: orders that give less than their gas are passed over. Without it those are that give less than a thousandth of the quote, as long as the others are enough',
+    'tokenOut',
   ),
 });
 
@@ -149,14 +153,27 @@ export const bookQuote = z
     ...held,
     amountIn: decimal.describe('What all fills cost. Less than was asked if the orders end, or if less buys nothing'),
     amountOut: decimal.describe('What all fills give. Less than was asked if the orders end'),
-    gas: count.describe('Gas of the fills'),
+    gas: count.describe(
+      'The limit of gas of the whole transaction, also where it tries every spare order, for tokens like those of OpenZeppelin; 0 without fills',
+    ),
+    passedOver: count.describe(
+      'How many orders of a better price are not filled, because they give too little (`amountOutPerMillionGas`) or no transaction fills so many',
+    ),
     fills: z.array(fill).describe('The orders to fill, the best first'),
     spares: z.array(fill).describe('The next best, to be tried if a fill fails'),
-    calldata: z
+    to: sentAddress
+      .optional()
+      .describe('The `OrderFiller` to send the transaction to; there where the operator has named one'),
+    data: z
       .string()
       .regex(/^0x[0-9a-f]+$/)
       .optional()
-      .describe('Of `fill` of an `OrderFiller`; there where `limit` is given and something can be filled'),
+      .describe('The call of `fill` of an `OrderFiller`; there where something can be filled'),
+    allowanceTarget: sentAddress
+      .optional()
+      .describe(
+        'Approve it for tokenIn before: for the `amountIn` that was asked, or else for `limit` (without it: for `amountIn` of the quote). All of that is taken, and the rest given back; there with `to`',
+      ),
   })
   .meta({ id: 'BookQuote' });
 

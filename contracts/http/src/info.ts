@@ -81,8 +81,20 @@ export const info = z
         navigator: sentAddress.meta({
           description: 'The contract that quotes call; the zero address where none is set',
         }),
+        orderFiller: sentAddress.meta({
+          description: 'The contract that fills quotes of the book; the zero address where none is set',
+        }),
       })
       .describe('Addresses on the chain'),
+    tokens: z
+      .array(
+        z.object({
+          address: sentAddress,
+          symbol: z.string().describe('Its symbol'),
+          decimals: count.describe('How many digits its amounts have behind the point'),
+        }),
+      )
+      .describe('The tokens that the operator has named. Orders can be of any other, too'),
     domains,
     receiptSigners: z.array(sentAddress).meta({
       description:

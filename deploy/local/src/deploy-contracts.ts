@@ -168,7 +168,7 @@ export async function fundMaker(
 }
 
 /** A quote of the book that is to be filled. */
-type QuotedFill = { readonly tokenIn: string; readonly amountIn: bigint; readonly calldata: string };
+type QuotedFill = { readonly tokenIn: string; readonly amountIn: bigint; readonly data: string };
 
 /**
  * Fills a quote from an account of its own, to which it gives what it pays with. @returns the block of the fill
@@ -177,7 +177,7 @@ type QuotedFill = { readonly tokenIn: string; readonly amountIn: bigint; readonl
 export async function fillFrom(
   provider: JsonRpcProvider,
   orderFiller: string,
-  { tokenIn, amountIn, calldata }: QuotedFill,
+  { tokenIn, amountIn, data }: QuotedFill,
 ): Promise<number> {
   const { address } = new Wallet(id('makerbook taker of the console'));
   await provider.send('anvil_impersonateAccount', [address]);
@@ -187,7 +187,7 @@ export async function fillFrom(
     { to: tokenIn, data: mintable.encodeFunctionData('approve', [orderFiller, amountIn]) },
   ];
   await send(provider, taker, steps, await provider.getTransactionCount(address));
-  const receipt = await (await taker.sendTransaction({ to: orderFiller, data: calldata })).wait(1, RECEIPT_TIMEOUT_MS);
+  const receipt = await (await taker.sendTransaction({ to: orderFiller, data })).wait(1, RECEIPT_TIMEOUT_MS);
   return receipt?.blockNumber ?? 0;
 }
 

@@ -211,7 +211,6 @@ function serviceEnvironment(
     ...(given(settings.RPC_URL) === undefined && {
       RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
       CONSOLE_LINKS: 'runbook=/local/runbook#{},block=/local/chain/{},transaction=/local/chain/{}',
-      CONSOLE_TOKENS: contracts.tokens.map((token) => `${token.symbol}:${token.decimals}:${token.address}`).join(','),
     }),
     // Behind the gateway, the only one that other machines may reach.
     HOST: LOOPBACK,
@@ -220,6 +219,10 @@ function serviceEnvironment(
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
     MULTICALL_ADDRESS: contracts.multicall,
     NAVIGATOR_ADDRESS: contracts.navigator,
+    ...(contracts.orderFiller !== '' && {
+      ORDER_FILLER_ADDRESS: contracts.orderFiller,
+      TOKENS: contracts.tokens.map((token) => `${token.symbol}:${token.decimals}:${token.address}`).join(','),
+    }),
     QUOTE_SIGNERS: contracts.quoteSigners.join(','),
     ...quoteSigner.environment,
     RECEIPT_SIGNERS: `${receiptSigner.address},${settings.RECEIPT_SIGNERS}`,

@@ -13,7 +13,7 @@ const BODY_BYTES_MAX = 1_048_576;
 const fill = z.object({
   tokenIn: z.string().regex(/^0x[0-9a-f]{40}$/),
   amountIn: z.string().regex(/^[1-9][0-9]{0,77}$/),
-  calldata: z.string().regex(/^0x[0-9a-f]+$/),
+  data: z.string().regex(/^0x[0-9a-f]+$/),
 });
 
 /**

@@ -1,5 +1,5 @@
 /**
- * An aggregator's adapter that polls: pairs and ladders for its search of routes, a quote with calldata when it fills. It needs
+ * An aggregator's adapter that polls: pairs and ladders for its search of routes, a quote with its transaction when it fills. It needs
  * nothing of ours but HTTP. `npm run example:poller`: fills once, and ends.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -27,7 +27,10 @@ interface Quote extends Held {
   readonly amountOut: string;
   readonly gas: number;
   readonly fills: readonly object[];
-  readonly calldata?: string;
+  /** The transaction, and what to approve for it. */
+  readonly to?: string;
+  readonly data?: string;
+  readonly allowanceTarget?: string;
 }
 
 const AGE_SECONDS_MAX = 5;
@@ -44,14 +47,14 @@ const amountIn = BigInt(process.env['AMOUNT_IN'] ?? 10n ** 15n);
 
 const { levels, block } = await untilTraded();
 console.log(`ladder of block ${block?.number}: ${levels.length} levels, ${estimate(levels, amountIn)} for ${amountIn}`);
-const taker = await openTaker(stack, tokenIn, tokenOut);
 // A quote is asked for as late as can be. Spare orders for 30 % are tried if a fill fails.
 const asked = `quote?tokenIn=${tokenIn}&tokenOut=${tokenOut}&amountIn=${amountIn}&backups=30`;
 const first = await read<Quote>(asked);
+const taker = await openTaker({ ...stack, orderFiller: first.allowanceTarget ?? '' }, tokenIn, tokenOut);
 const limit = (BigInt(first.amountOut) * (10_000n - SLIPPAGE)) / 10_000n;
 const quote = await read<Quote>(`${asked}&limit=${limit}`);
 console.log(`quoted ${quote.amountOut} for ${quote.amountIn}, ${quote.fills.length} orders, ${quote.gas} gas`);
-const filled = await taker.fill(quote.calldata ?? '0x');
+const filled = await taker.fill(quote);
 taker.close();
 const isAsQuoted = String(filled.amountOut) === quote.amountOut && String(filled.amountIn) === quote.amountIn;
 console.log(`filled ${filled.amountOut} for ${filled.amountIn}${isAsQuoted ? ', as quoted' : ''}`);

@@ -8,6 +8,7 @@ import {
   type FollowedBook,
   fillCalldata,
   followBook,
+  gasLimitOf,
   type Pair,
   quote,
   RankedOrders,
@@ -43,7 +44,7 @@ for (;;) {
   }
   console.log(`quoted ${quoted.amountOut} for ${quoted.amountIn} at block ${quoted.block?.number}`);
   const limit = (quoted.amountOut * (10_000n - SLIPPAGE)) / 10_000n;
-  const filled = await taker.fill(fillCalldata(quoted, { limit }));
+  const filled = await taker.fill({ data: fillCalldata(quoted, { limit }), gas: gasLimitOf(quoted) });
   const isAsQuoted = filled.amountOut === quoted.amountOut && filled.amountIn === quoted.amountIn;
   console.log(`filled ${filled.amountOut} for ${filled.amountIn}${isAsQuoted ? ', as quoted' : ''}`);
   // Until the book has seen the block, it shows what is filled already: a real one takes its own fills off.

@@ -40,19 +40,18 @@ export async function openTaker({ rpcUrl, limitOrderProtocol, orderFiller }: Sta
   };
   const filler = process.env['ORDER_FILLER'] || orderFiller || (await deploy());
   const [paid, got] = [tokenIn, tokenOut].map((token) => new Contract(token, TOKEN, wallet)) as [Contract, Contract];
-  const send = async (to: string, data: string) => (await wallet.sendTransaction({ to, data })).wait();
+  const send = async (to: string, data: string, gasLimit?: number) =>
+    (await wallet.sendTransaction({ to, data, ...(gasLimit !== undefined && { gasLimit }) })).wait();
   await send(tokenIn, paid.interface.encodeFunctionData('mint', [wallet.address, 10n ** 24n]));
   await send(tokenIn, paid.interface.encodeFunctionData('approve', [filler, MaxUint256]));
   const balances = () =>
     Promise.all([paid, got].map((token): Promise<bigint> => token.getFunction('balanceOf')(wallet.address)));
 
   return {
-    /** Sends the calldata, and tells what it has moved. @throws where it reverts */
-    async fill(
-      calldata: string,
-    ): Promise<{ readonly amountIn: bigint; readonly amountOut: bigint; readonly block: number }> {
+    /** Sends the call of an `OrderFiller`, and tells what it has moved. @throws where it reverts */
+    async fill({ to = filler, data = '0x', gas }: { to?: string; data?: string; gas?: number }) {
       const [inBefore = 0n, outBefore = 0n] = await balances();
-      const receipt = await send(filler, calldata);
+      const receipt = await send(to, data, gas);
       const [inAfter = 0n, outAfter = 0n] = await balances();
       return { amountIn: inBefore - inAfter, amountOut: outAfter - outBefore, block: receipt?.blockNumber ?? 0 };
     },

@@ -1,4 +1,15 @@
-import { type Fill, fillCalldata, type Level, ladder, type Pair, quote, type RankedOrders } from '@makerbook/book';
+import {
+  type Fill,
+  fillCalldata,
+  findFault,
+  gasLimitOf,
+  type Level,
+  ladder,
+  type Pair,
+  type Quote,
+  quote,
+  type RankedOrders,
+} from '@makerbook/book';
 import {
   type BookLadder,
   type BookPairs,
@@ -8,16 +19,22 @@ import {
   ladderQuery,
   QUOTED_ORDERS_MAX,
 } from '@makerbook/contracts-http';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, parseAs, type Reply, readQuery, refuseFields } from '@makerbook/http';
 import type { HeldBook } from './hold-book.js';
 
 export interface QuoteParts {
   readonly book: Pick<HeldBook, 'orders' | 'oldestBlock'>;
   readonly staleSecondsMax: number;
+  /** The `OrderFiller` that quotes are for; the zero address: none. */
+  readonly orderFiller: Address;
   readonly nowMs: () => number;
 }
 
 const LEVELS = 20;
+const SAME_TOKEN = 'must be another token than the one that is paid';
+/** Orders that one quote looks at: however many are too small to be filled, it costs no more. */
+const OFFERS_MAX = 10_000;
 
 /** GET …/book/pairs. */
 export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
@@ -36,37 +53,53 @@ export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMa
   const asked = readQuery(query, ladderQuery);
   if (isRefusal(asked)) return asked;
   const pair: Pair = { tokenIn: path.taking, tokenOut: path.making };
+  if (pair.tokenIn === pair.tokenOut) return refuseFields([{ path: ['taking'], message: SAME_TOKEN }]);
   const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
   const levels = [...first(asked.limit ?? LEVELS, ladder(book.orders, pair, when))].map(describeLevel);
   return answer({ ...pair, ...held(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);
 }
 
 /** GET …/book/quote. */
-export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, nowMs }: QuoteParts): Reply {
+export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orderFiller, nowMs }: QuoteParts): Reply {
   const read = readQuery(query, bookQuoteQuery);
   if (isRefusal(read)) return read;
-  const { tokenIn, tokenOut, amountIn, amountOut, backups = 0, limit } = read;
-  const [asked, ...more] = [...(amountIn ? [{ amountIn }] : []), ...(amountOut ? [{ amountOut }] : [])];
-  if (asked === undefined || more.length > 0)
-    return refuseFields([{ path: ['amountIn'], message: 'must be given, or amountOut, but not both, and not zero' }]);
+  const { tokenIn, tokenOut, amountIn, amountOut, limit, ...options } = read;
+  const fault = (name: string, message: string) => refuseFields([{ path: [name], message }]);
+  if (tokenIn === tokenOut) return fault('tokenOut', SAME_TOKEN);
+  if ((amountIn === undefined) === (amountOut === undefined))
+    return fault('amountIn', 'must be given, or amountOut, but not both');
+  const asked = amountOut === undefined ? { amountIn: amountIn ?? 0n } : { amountOut };
+  for (const [name, amount] of Object.entries(asked)) if (amount === 0n) return fault(name, 'must not be zero');
   const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
-  const quoted = quote(best(book.orders), { tokenIn, tokenOut }, asked, { ...when, backups });
+  const quoted = quote(best(book.orders), { tokenIn, tokenOut }, asked, {
+    ...when,
+    ...options,
+    ordersMax: QUOTED_ORDERS_MAX,
+  });
+  const unfillable = findFault(quoted, { limit });
+  if (unfillable !== undefined) return fault(unfillable.name, unfillable.detail);
   return answer({
     ...quoted.pair,
     ...held(quoted.block ?? book.oldestBlock(), when.nowSeconds),
     amountIn: String(quoted.amountIn),
     amountOut: String(quoted.amountOut),
-    gas: quoted.gas,
+    gas: gasLimitOf(quoted),
+    passedOver: quoted.passedOver,
     fills: quoted.fills.map(describeFill),
     spares: quoted.spares.map(describeFill),
-    ...(limit !== undefined && quoted.fills.length > 0 && { calldata: fillCalldata(quoted, { limit }) }),
+    ...(quoted.fills.length > 0 && describeCall(quoted, limit, orderFiller)),
   } satisfies BookQuote);
 }
 
-/** No transaction fills more. */
+function describeCall(quoted: Quote, limit: bigint | undefined, orderFiller: Address) {
+  const data = fillCalldata(quoted, { limit });
+  return orderFiller === ZERO_ADDRESS ? { data } : { to: orderFiller, data, allowanceTarget: orderFiller };
+}
+
+/** The orders at the best prices. */
 function best(orders: RankedOrders): Pick<RankedOrders, 'executable' | 'blockOf'> {
   return {
-    executable: (pair, when) => first(QUOTED_ORDERS_MAX, orders.executable(pair, when)),
+    executable: (pair, when) => first(OFFERS_MAX, orders.executable(pair, when)),
     blockOf: (some) => orders.blockOf(some),
   };
 }

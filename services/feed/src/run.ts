@@ -89,7 +89,8 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
 }
 
 function createRoutes(settings: FeedSettings, { book, streams, readers, metrics, logger, nowMs }: Parts): Route[] {
-  const quotes = { book, staleSecondsMax: settings.STALE_SECONDS_MAX, nowMs };
+  const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;
+  const quotes = { book, staleSecondsMax, orderFiller, nowMs };
   const readPairs = shareResult(async () => listPairs(quotes), PAIRS_AGE_MS_MAX);
   const snapshot = sendSnapshots({ book, snapshotsMax: settings.SNAPSHOTS_MAX, sent: metrics.sent });
   const route = (

@@ -29,6 +29,18 @@ test('the info holds to its schema, and names the domain that orders are signed 
   expect(describe({ RECEIPT_SIGNERS: signers.join() }).receiptSigners).toEqual(signers);
 });
 
+test('the info names the contract that fills quotes, and the tokens that the operator knows', () => {
+  const none = `0x${'00'.repeat(20)}`;
+  expect(describe()).toMatchObject({ contracts: { orderFiller: none }, tokens: [] });
+  const address = `0x${'Ab'.repeat(20)}`;
+  const given = describe({ ORDER_FILLER_ADDRESS: address, TOKENS: `USDT:6:${address},W:18:${none}` });
+  expect(given.contracts.orderFiller).toBe(address.toLowerCase());
+  expect(given.tokens).toEqual([
+    { address: address.toLowerCase(), symbol: 'USDT', decimals: 6 },
+    { address: none, symbol: 'W', decimals: 18 },
+  ]);
+});
+
 test.each([
   ['MAX_ORDERS_PER_POST', 'ordersPerPost'],
   ['MAX_OPEN_ORDERS_PER_MAKER', 'openOrdersPerMaker'],

@@ -3,7 +3,7 @@ import { typedDataDomain } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
 import { createDocuments } from '@makerbook/docs';
 import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
-import { signingDomain } from '@makerbook/settings';
+import { readTokens, signingDomain } from '@makerbook/settings';
 import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;
@@ -40,7 +40,12 @@ export function describeService(settings: QuerySettings): Omit<Info, 'serverTime
   return {
     serviceName,
     chainId,
-    contracts: { limitOrderProtocol: verifyingContract, navigator: settings.NAVIGATOR_ADDRESS },
+    contracts: {
+      limitOrderProtocol: verifyingContract,
+      navigator: settings.NAVIGATOR_ADDRESS,
+      orderFiller: settings.ORDER_FILLER_ADDRESS,
+    },
+    tokens: readTokens(settings),
     domains: { order: domain, cancellation: domain, list: domain },
     receiptSigners: settings.RECEIPT_SIGNERS,
     limits: describeLimits(settings),

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { type ApiRequest, isRefusal, type Refusal, type Success } from '@makerbook/http';
-import { readSettings } from '@makerbook/settings';
+import { marketSettings, readSettings } from '@makerbook/settings';
 import { createConsole } from './create-console.js';
 import { consoleSettings } from './settings.js';
 
-const settings = { ...readSettings(consoleSettings, {}), STALE_SECONDS_MAX: 5 };
+const settings = { ...readSettings({ ...consoleSettings, TOKENS: marketSettings.TOKENS }, {}), STALE_SECONDS_MAX: 5 };
 const open = (given: Partial<typeof settings> = {}, refuse: () => Refusal | undefined = () => undefined) =>
   createConsole({ ...settings, ...given }, refuse, () => 1);
 const routes = open();

@@ -15,13 +15,15 @@ import {
   shareResult,
   unavailable,
 } from '@makerbook/http';
-import type { SettingsOf } from '@makerbook/settings';
+import type { marketSettings, SettingsOf } from '@makerbook/settings';
 import type { ConsoleState } from './browser/state.js';
 import { describeState, type Reading } from './describe-state.js';
 import { readMetrics } from './read-metrics.js';
 import type { consoleSettings } from './settings.js';
 
-type Settings = SettingsOf<typeof consoleSettings> & { readonly STALE_SECONDS_MAX: number };
+type Settings = SettingsOf<typeof consoleSettings & Pick<typeof marketSettings, 'TOKENS'>> & {
+  readonly STALE_SECONDS_MAX: number;
+};
 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
@@ -99,7 +101,7 @@ async function askQuery(url: string): Promise<Reply> {
 
 function readState(settings: Settings, nowMs: () => number) {
   let [first, next]: Reading[] = [];
-  const { STALE_SECONDS_MAX: staleSecondsMax, CONSOLE_TOKENS: tokens } = settings;
+  const { STALE_SECONDS_MAX: staleSecondsMax, TOKENS: tokens } = settings;
   const links = Object.fromEntries(settings.CONSOLE_LINKS);
   return async () => {
     const told = await Promise.all(settings.CONSOLE_METRICS.map(([name = '', url]) => readMetrics(name, `${url}`)));

@@ -7,10 +7,6 @@ export const consoleSettings = {
     'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines and limits',
     /^([\w.-]+)=(https?:\/\/.+)$/,
   ),
-  CONSOLE_TOKENS: entries(
-    'The tokens that it names: `SYMBOL:decimals:address`, comma-separated; others by address',
-    /^([^:]+):(\d{1,2}):(0x[0-9a-fA-F]{40})$/,
-  ),
   CONSOLE_LINKS: entries(
     'Pages elsewhere that it links: `kind=address`, comma-separated, with `{}` in place of what it is about; kinds are `runbook` (a section of `deploy/runbooks/alerts.md`), `block`, `transaction` and `request`',
     /^(runbook|block|transaction|request)=(.+)$/,

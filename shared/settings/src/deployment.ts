@@ -1,9 +1,10 @@
-import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import {
   address,
   addresses,
   choice,
   credential,
+  entries,
   hidden,
   integer,
   list,
@@ -91,6 +92,27 @@ export const signingSettings = {
   ),
   RECEIPT_SIGNERS: addresses('Addresses of the present and former keys of receipts, comma-separated'),
 };
+
+/** What is traded: the contract that fills quotes of the book, and the tokens that people know. */
+export const marketSettings = {
+  ORDER_FILLER_ADDRESS: address(
+    'The OrderFiller contract that quotes of the book are for. The zero address: none',
+    ZERO_ADDRESS,
+  ),
+  TOKENS: entries(
+    'Tokens that `/info` and the pages name: `SYMBOL:decimals:address`, comma-separated',
+    /^([^:]+):(\d{1,2}):(0x[0-9a-fA-F]{40})$/,
+  ),
+};
+
+/** The tokens of the setting `TOKENS`. */
+export function readTokens({ TOKENS }: SettingsOf<Pick<typeof marketSettings, 'TOKENS'>>) {
+  return TOKENS.map(([symbol = '', decimals, token = '']) => ({
+    address: token.toLowerCase() as Hex,
+    symbol,
+    decimals: Number(decimals),
+  }));
+}
 
 /** The values that bind signatures to this deployment. */
 export function signingDomain(settings: SettingsOf<typeof signingSettings>) {

@@ -12,7 +12,7 @@ const ACCEPTED = 9_900n;
 /** The view that asks for a quote. */
 export function openQuote(page: Page): View {
   const { tokens, book } = page;
-  /** `asked`: what the calldata takes. */
+  /** `asked`: what the transaction takes. */
   let quoted: (BookQuote & { readonly asked: bigint }) | undefined;
   let said = '';
   const attempt = async (work: Promise<string>) => {
@@ -34,11 +34,11 @@ export function openQuote(page: Page): View {
     quoted = { ...body, asked };
     const amounts = `Pay ${tokens.tell(amountIn, tokenIn)}, get ${tokens.tell(amountOut, tokenOut)}`;
     const orders = fills.length === 1 ? '1 order' : `${fills.length} orders`;
-    return `${amounts}, from ${orders}, at block ${block?.number}. About ${gas.toLocaleString('en')} gas.`;
+    return `${amounts}, from ${orders}, at block ${block?.number}. At most ${gas.toLocaleString('en')} gas.`;
   };
-  const fill = async ({ tokenIn, asked, calldata }: NonNullable<typeof quoted>) => {
+  const fill = async ({ tokenIn, asked, data }: NonNullable<typeof quoted>) => {
     [said, quoted] = ['Sending the fill …', undefined];
-    const body = JSON.stringify({ tokenIn, amountIn: String(asked), calldata });
+    const body = JSON.stringify({ tokenIn, amountIn: String(asked), data });
     const answer = await page.ask('/local/fills', { method: 'PUT', body });
     const { block, detail } = (await answer.json()) as { block?: number; detail?: string };
     return answer.ok ? `Filled in block ${block}.` : `Not filled: ${detail ?? answer.status}`;
@@ -48,7 +48,7 @@ export function openQuote(page: Page): View {
     void attempt(ask(new FormData(event.target as HTMLFormElement)));
   };
   const showFills = (shown: NonNullable<typeof quoted>) => {
-    const { tokenIn, tokenOut, fills, calldata = '' } = shown;
+    const { tokenIn, tokenOut, fills, data = '' } = shown;
     const rows = fills.map(({ orderHash, takingAmount, makingAmount, executable }) => {
       const got = [makingAmount, executable].map((amount) => tokens.tell(amount, tokenOut));
       return { key: orderHash, cells: [linkTo('order', orderHash), tokens.tell(takingAmount, tokenIn), ...got] };
@@ -58,7 +58,7 @@ export function openQuote(page: Page): View {
       <p><button type="button" ?hidden=${page.localFolder === undefined} @click=${() => attempt(fill(shown))}>
         Fill it on this local chain</button></p>
       <details><summary>Calldata for an <code>OrderFiller</code>, which accepts 1 % less</summary>
-        ${copyable(calldata)}</details>`;
+        ${copyable(data)}</details>`;
   };
   return () => {
     const pairs = [...book.orders.pairs()].map(({ tokenIn, tokenOut }) => {
