@@ -151,13 +151,15 @@ const storedHeaders = z.object({
 
 /** Errors that are answered before it is known which operation is meant. They can answer any request. */
 export const errorsOfAnyRequest = {
-  invalid_request: {
-    cause: 'The request is not well-formed HTTP, or did not arrive whole in time.',
-    remedy: 'Fix the HTTP client.',
+  invalid_request: { cause: 'The request is not well-formed HTTP.', remedy: 'Fix the HTTP client.' },
+  request_timeout: {
+    cause: 'A part of the request arrived, and the rest not within 10 s.',
+    remedy: 'Send it again, whole.',
   },
   payload_too_large: {
-    cause: 'Request line and headers are larger than `headerBytesMax`.',
-    remedy: 'Cancel fewer orders at once, or by POST …/cancellations.',
+    cause:
+      'Request line and headers are larger than `headerBytesMax`, or one header than 8 KiB, or there are more than 100.',
+    remedy: 'Cancel fewer orders at once, or by POST …/cancellations; leave out headers.',
   },
   rate_limited: {
     cause: 'The client address has too many connections open.',

@@ -28,6 +28,7 @@ export const problemKinds = {
   not_found: kind(404, 'There is nothing at this address'),
   field_not_exists: kind(404, 'The field to change does not exist in the data'),
   method_not_allowed: kind(405, 'The method is not allowed here'),
+  request_timeout: kind(408, 'The request did not arrive in time', true),
   gone: kind(410, 'It is not remembered any more'),
   payload_too_large: kind(413, 'The body is too large'),
   unsupported_media_type: kind(415, 'The content type is not supported'),

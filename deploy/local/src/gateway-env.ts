@@ -12,6 +12,7 @@ import {
 
 export const gatewaySettings = {
   HOST: opsSettings.HOST,
+  HOST_NAMES: opsSettings.HOST_NAMES,
   PORT: port('Port of the base URL', 8080),
   ...bodySettings,
   HEADER_BYTES_MAX: apiSettings.HEADER_BYTES_MAX,

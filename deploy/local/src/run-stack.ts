@@ -40,6 +40,8 @@ const LOCAL_DEFAULTS = {
   NODE_ENV: 'production',
 };
 const LOOPBACK = '127.0.0.1';
+/** A page of another name that leads to this machine must not reach the faucet (DNS rebinding). */
+const LOCAL_NAMES = ['localhost', LOOPBACK, '[::1]'];
 /** Settings that commands beside the stack share with it. */
 const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX', 'TOPIC_REPLICATION_FACTOR'] as const;
 
@@ -214,6 +216,7 @@ function serviceEnvironment(
     }),
     // Behind the gateway, the only one that other machines may reach.
     HOST: LOOPBACK,
+    HOST_NAMES: [...LOCAL_NAMES, ...settings.HOST_NAMES].join(','),
     CHAIN_ID: String(settings.CHAIN_ID),
     SERVICE_NAME: settings.SERVICE_NAME,
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,

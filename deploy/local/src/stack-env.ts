@@ -3,6 +3,7 @@ import {
   address,
   choice,
   integer,
+  list,
   port,
   readSettings,
   type SettingsOf,
@@ -20,6 +21,10 @@ export const stackSettings = {
     'Address of the base URL: `0.0.0.0` or `::` lets other machines reach it, and nothing else',
     ['127.0.0.1', '0.0.0.0', '::'],
     '127.0.0.1',
+  ),
+  HOST_NAMES: list(
+    'Names by which it may be asked besides those of this machine, comma-separated, where `HOST` opens it',
+    '',
   ),
   MAKERBOOK_DATA: text('Folder for the data and logs of everything', '.local'),
   KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ipKeyGenerator } from 'express-rate-limit';
-import { type Refusal, toWire } from './reply.js';
+import { faultOfHead } from './check-head.js';
+import { containErrors } from './contain-errors.js';
+import { internal, type Refusal, requestIdOf, toWire } from './reply.js';
 import { closeSoon } from './send.js';
 
 /** Requests of one connection that wait for the answers before them. */
@@ -25,8 +27,12 @@ interface Connection {
 export interface FollowOptions {
   /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
   readonly connectionsPerAddressMax?: number | undefined;
+  /** The names by which the server may be asked, in lowercase; none: by any. */
+  readonly hostNames?: readonly string[];
   /** Takes what is refused before there is a request. */
   readonly onRefused?: ((refusal: Refusal, requestId: string, status: number) => void) | undefined;
+  /** Takes an error that nothing caught. Its request is answered with 500, or cut where an answer was under way. */
+  readonly onFailed?: ((error: unknown, requestId: string, response: ServerResponse) => void) | undefined;
 }
 
 /**
@@ -39,7 +45,7 @@ export interface FollowOptions {
 export function followConnections(
   server: Server,
   listener: RequestListener,
-  { connectionsPerAddressMax: perAddressMax, onRefused }: FollowOptions,
+  { connectionsPerAddressMax: perAddressMax, hostNames = [], onRefused, onFailed }: FollowOptions,
 ): () => void {
   const connections = new Map<Socket, Connection>();
   let isEnding = false;
@@ -58,9 +64,15 @@ export function followConnections(
   function handle({ request, response }: Exchange): void {
     if (isEnding) response.setHeader('Connection', 'close');
     request.url = withoutOrigin(request.url);
-    const fault = faultOfHost(request);
-    if (fault === undefined) listener(request, response);
-    else refuse(request.socket, { code: 'invalid_request', detail: fault });
+    const fault = faultOfHead(request, hostNames);
+    if (fault !== undefined) return refuse(request.socket, fault);
+    containErrors(
+      () => listener(request, response),
+      (error) => {
+        const requestId = failRequest({ request, response });
+        onFailed?.(error, requestId, response);
+      },
+    );
   }
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
@@ -117,7 +129,9 @@ function endBroken(
 ): void {
   if (connection?.isBroken) return;
   const last = connection?.exchanges.at(-1);
-  if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined) {
+  // Nothing was asked on a connection that a browser keeps open for later: an answer would be taken for that of its next request.
+  const isUnused = socket.bytesRead === 0;
+  if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined || isUnused) {
     socket.destroy();
   } else if (last !== undefined && (last.request.complete || connection.exchanges.length > 1)) {
     connection.isBroken = true;
@@ -148,6 +162,19 @@ function boundConnections(server: Server, perAddressMax: number, drop: Refuse): 
   });
 }
 
+/** Answers 500, or cuts an answer that is under way. @returns the request's id */
+function failRequest({ request, response }: Exchange): string {
+  const requestId = String(response.getHeader('X-Request-Id') ?? requestIdOf(request));
+  if (response.headersSent) {
+    response.destroy();
+    return requestId;
+  }
+  const { status, headers, contentType, body } = toWire(internal, requestId);
+  const own = { 'Content-Type': contentType, 'X-Request-Id': requestId, Connection: 'close' };
+  response.writeHead(status, { ...headers, ...own }).end(body);
+  return requestId;
+}
+
 /**
  * A target may name its origin too (RFC 9112, 3.2.2). Express answers one that is no URL with a page of its own, and a
  * proxy makes a path of it.
@@ -157,21 +184,18 @@ function withoutOrigin(target = ''): string {
   return path === target || path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Two proxies may each go by another one of two Hosts (RFC 9112, 3.2). */
-function faultOfHost({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) return 'the request has more than one Host';
-  return httpVersion === '1.1' && hosts.length === 0 ? 'the request has no Host' : undefined;
-}
-
 function describeBroken({ code }: NodeJS.ErrnoException): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') {
     const detail = 'the request line and headers are too large; cancel fewer orders at once';
     return { code: 'payload_too_large', detail };
   }
-  const detail =
-    code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'the request did not arrive in time' : 'the request is not well-formed HTTP';
-  return { code: 'invalid_request', detail };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return {
+      code: 'request_timeout',
+      detail: 'the request did not arrive in time',
+      headers: { 'Retry-After': '1' },
+    };
+  return { code: 'invalid_request', detail: 'the request is not well-formed HTTP' };
 }
 
 /** @returns the status */

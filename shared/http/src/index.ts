@@ -1,4 +1,5 @@
 export { allowOrigins } from './allow-origins.js';
+export { onStrayErrors } from './contain-errors.js';
 export { limitClients } from './limit-clients.js';
 export { type OpenServer, openServer } from './open-server.js';
 export { describeMisfit, parseAs } from './parse-as.js';
@@ -9,7 +10,7 @@ export { FIELD_PROBLEMS_MAX, type Issue, refuseFields } from './refuse-fields.js
 export * from './reply.js';
 export * from './run-service.js';
 export { endWithClient, send } from './send.js';
-export { type Route, requestIdOf, serveApi } from './serve-api.js';
+export { type Route, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
 export * from './serve-page.js';
 export * from './share-result.js';

@@ -6,7 +6,7 @@ import type { Refusal } from './reply.js';
 
 /** The budget of one client address within a window; counted in this process. */
 export interface ClientLimit {
-  /** A request costs one, one more for each `BYTES_PER_UNIT` that its line and its body have, and what its route charges. */
+  /** A request costs one, one more for each `BYTES_PER_UNIT` that its head and its body have, and what its route charges. */
   readonly units: number;
   readonly windowSeconds: number;
 }
@@ -59,7 +59,8 @@ export function addressOf(request: Request): string {
 }
 
 /** The cost of a request. */
-export function unitsOf({ headers, url = '' }: IncomingMessage, bodyBytesMax: number): number {
+export function unitsOf({ headers, rawHeaders, url = '' }: IncomingMessage, bodyBytesMax: number): number {
+  const headLength = rawHeaders.reduce((length, text) => length + text.length, url.length);
   const declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : bodyBytesMax;
-  return 1 + Math.floor((url.length + Math.min(declared, bodyBytesMax)) / BYTES_PER_UNIT);
+  return 1 + Math.floor((headLength + Math.min(declared, bodyBytesMax)) / BYTES_PER_UNIT);
 }

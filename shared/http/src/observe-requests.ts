@@ -1,5 +1,6 @@
 import { beginSpan, metrics, SpanKind, SpanStatusCode, traceOfRequest, withSpan } from '@makerbook/telemetry';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { internal } from './reply.js';
 
 /** Notes about a request, in `response.locals`. */
 export interface RequestNotes {
@@ -49,15 +50,17 @@ export function observeRequests(): RequestHandler {
     const span = beginSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     response.once('close', () => {
       const route: unknown = request.route?.path;
-      const isAnswered = response.writableEnded || notes.isStream === true;
-      const isFailed = !isAnswered || response.statusCode >= SERVER_ERROR;
+      // An answer that failed on its way began with another status.
+      const status = notes.code === internal.code ? SERVER_ERROR : response.statusCode;
+      const isAnswered = response.writableEnded || notes.isStream === true || status === SERVER_ERROR;
+      const isFailed = !isAnswered || status >= SERVER_ERROR;
       const outcome = {
         ...(typeof route === 'string' ? { 'http.route': route } : {}),
-        ...(isAnswered ? { 'http.response.status_code': response.statusCode } : {}),
+        ...(isAnswered ? { 'http.response.status_code': status } : {}),
         ...(notes.code === undefined ? {} : { 'makerbook.error_code': notes.code }),
-        ...(isFailed ? { 'error.type': isAnswered ? String(response.statusCode) : 'aborted' } : {}),
+        ...(isFailed ? { 'error.type': isAnswered ? String(status) : 'aborted' } : {}),
       };
-      if (!notes.isStream)
+      if (!notes.isStream || isFailed)
         duration.record((performance.now() - startedAt) / 1000, { 'http.request.method': method, ...outcome });
       span.setAttributes(outcome);
       if (typeof route === 'string') span.updateName(`${method} ${route}`);

@@ -1,6 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { Request } from 'express';
 
 /** A smaller body fits into a few packets as it is. */
 const PACK_BYTES_MIN = 16_384;
@@ -28,11 +28,17 @@ export function isPackable(body: string | Buffer): body is Buffer {
   return typeof body !== 'string' && body.length >= PACK_BYTES_MIN;
 }
 
+/** More codings than any client names. The work for one request is bounded by it. */
+const CODINGS_MAX = 16;
+
 /** The encoding for a request: brotli wherever it is accepted, else gzip, else undefined. */
-export function encodingFor(request: Request): Encoding | undefined {
-  if (request.headers['accept-encoding'] === undefined) return undefined;
-  if (request.acceptsEncodings('br') !== false) return 'br';
-  return request.acceptsEncodings('gzip') === false ? undefined : 'gzip';
+export function encodingFor({ headers }: IncomingMessage): Encoding | undefined {
+  const accepted = new Map<string, boolean>();
+  for (const coding of (headers['accept-encoding'] ?? '').toString().split(',', CODINGS_MAX)) {
+    const [, name = '', quality = '1'] = /^\s*([^\s;]+)(?:\s*;\s*q=([\d.]+))?/i.exec(coding) ?? [];
+    accepted.set(name.toLowerCase(), Number(quality) > 0);
+  }
+  return (['br', 'gzip'] as const).find((encoding) => accepted.get(encoding) ?? accepted.get('*'));
 }
 
 /** Packs a body on another thread. */

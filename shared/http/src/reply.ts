@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type Problem, type ProblemCode, type ProblemText, problemBody, problemKinds } from '@makerbook/contracts-http';
 
 /** A request as a route gets it. */
@@ -59,6 +60,18 @@ export function isRefusal(result: object): result is Refusal {
 export function unavailable(detail: string, retryAfterSeconds?: number): Refusal {
   const headers = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) };
   return { code: 'unavailable', detail, headers };
+}
+
+/** 500: a bug. */
+export const internal: Refusal = {
+  code: 'internal',
+  detail: 'the request failed here; it is logged under its request id',
+};
+
+/** The id that the request brought, where it is a sane one; else a new one. */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
 /** 200 with a JSON body that is serialised already. */

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
+import { until } from '@makerbook/parts';
 
 /** A process that runs a service whose parts are these expressions; it writes `starting` when its start begins. */
 function runProcess(start: string): ChildProcess {
@@ -11,7 +12,7 @@ function runProcess(start: string): ChildProcess {
     // Something is open, as in a service.
     setInterval(() => {}, 1000);
     await runService('test', () => ({ LOG_LEVEL: 'error' }), () => { console.log('starting'); return ${start}; });`;
-  return spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 async function startedProcess(start: string): Promise<ChildProcess> {
@@ -50,4 +51,53 @@ test('a start that fails ends with 1 and its reason', async () => {
 test('a failure while it runs stops the service, and ends with 1 and its reason', async () => {
   const end = await endOf(runProcess(`Promise.resolve({ ${stop}, failed: Promise.resolve(new Error('fenced')) })`));
   expect(end).toMatchObject({ code: 1, errors: expect.stringMatching(/stopped[\s\S]*fenced/) });
+});
+
+test('an error of one request that nothing caught is 500, or a cut answer, and the process goes on; any other ends it', async () => {
+  const module = JSON.stringify(new URL('./serve-api.js', import.meta.url).href);
+  const child = await startedProcess(`(async () => {
+    const { serveApi } = await import(${module});
+    const wrong = (where) => { throw new Error(where); };
+    const never = new Promise(() => {});
+    const handlers = {
+      timer: () => { setTimeout(() => wrong('timer'), 5); return never; },
+      tick: () => { process.nextTick(() => wrong('tick')); return never; },
+      promise: () => { void (async () => { await 0; wrong('promise'); })(); return never; },
+      listener: () => { const asked = fetch('http://127.0.0.1:1'); asked.catch(() => wrong('listener')); return never; },
+      stream: () => ({ contentType: 'text/plain', body: '', stream: (response) => { response.write('half'); setTimeout(() => wrong('stream'), 50); } }),
+      begins: () => ({ contentType: 'text/plain', body: '', stream: () => wrong('begins') }),
+      well: () => ({ contentType: 'text/plain', body: 'well' }),
+      other: () => { process.stdin.resume(); return never; },
+    };
+    process.stdin.once('data', () => wrong('not of a request'));
+    const routes = Object.entries(handlers).map(([name, work]) => ({ method: 'GET', path: '/' + name, handle: async () => work() }));
+    const write = (level) => (fields, text) => console.error(level, text, fields.error?.message ?? '');
+    const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+    const settings = { HOST: '127.0.0.1', HOST_NAMES: [], PORT: 0, CONCURRENT_REQUESTS_MAX: 50, CLIENT_REQUESTS_MAX: 1000,
+      CLIENT_WINDOW_SECONDS: 60, TRUSTED_PROXY_HOPS: 0, BODY_BYTES_MAX: 10000, HEADER_BYTES_MAX: 65536, REQUEST_TIMEOUT_MS: 60000,
+      DRAIN_MS: 0, CORS_ORIGINS: [], CONNECTIONS_PER_ADDRESS_MAX: 50 };
+    const api = await serveApi(settings, { routes, methodsAt: {}, logger, nowMs: Date.now });
+    console.log('port', api.port);
+    return { ${stop}, failed: never };
+  })()`);
+  const written = { text: '' };
+  child.stdout?.on('data', (data) => (written.text += data));
+  const end = endOf(child);
+  const portOf = () => /port (\d+)/.exec(written.text)?.[1];
+  await until(() => portOf() !== undefined);
+  const ask = (name: string) => fetch(`http://127.0.0.1:${portOf()}/${name}`, { headers: { 'x-request-id': name } });
+  for (const name of ['timer', 'tick', 'promise', 'listener']) {
+    const answer = await ask(name);
+    expect([name, answer.status]).toEqual([name, 500]);
+    expect(await answer.json()).toMatchObject({ code: 'internal', requestId: name });
+  }
+  await expect(ask('stream').then((answer) => answer.text())).rejects.toThrow();
+  await expect(ask('begins').then((answer) => answer.text())).rejects.toThrow();
+  expect(await (await ask('well')).text()).toBe('well');
+  child.stdin?.write('end');
+  const { code, errors } = await end;
+  expect(code).toBe(1);
+  for (const name of ['timer', 'tick', 'promise', 'listener', 'stream', 'begins'])
+    expect(errors).toContain(`error a request failed ${name}`);
+  expect(errors).toContain('not of a request');
 });

@@ -1,4 +1,5 @@
 import { startTelemetry, type Telemetry, type TelemetrySettings } from '@makerbook/telemetry';
+import { onStrayErrors } from './contain-errors.js';
 
 /** A service that runs. */
 export interface Running {
@@ -40,14 +41,15 @@ const STOP_MS_MAX = 20_000;
 /**
  * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during
  * the start ends the process at once: nothing has been answered yet, and what was begun is what a crash leaves. A failed start,
- * a fatal error later (also while it stops) or an unhandled rejection is written to standard error; the exit code is then 1.
+ * a fatal error later (also while it stops) or one that nothing caught is written to standard error; the exit code is then 1. One
+ * that comes from a request ends that request alone.
  */
 export async function runService<S extends TelemetrySettings>(
   name: string,
   readSettings: () => S,
   run: (settings: S, telemetry: Telemetry) => Promise<Running>,
 ): Promise<void> {
-  process.on('unhandledRejection', (error) => die(error));
+  onStrayErrors(die);
   const signal = new Promise<undefined>((resolve) => {
     process.once('SIGTERM', () => resolve(undefined));
     process.once('SIGINT', () => resolve(undefined));

@@ -80,7 +80,8 @@ function isKnown({ method, headers }: Request, response: Response): boolean {
   const etag = response.get('ETag');
   if (asked === undefined || etag === undefined || (method !== 'GET' && method !== 'HEAD')) return false;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
-  return asked.split(',').some((tag) => opaque(tag) === opaque(etag));
+  const own = opaque(etag);
+  return asked.split(',').some((tag) => opaque(tag) === own);
 }
 
 function end(response: Response, body: string | Buffer): void {

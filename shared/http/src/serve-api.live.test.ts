@@ -22,6 +22,7 @@ async function echo(request: ApiRequest): Promise<Reply> {
 
 const settings = {
   HOST: '127.0.0.1',
+  HOST_NAMES: [],
   PORT: 0,
   CONNECTIONS_PER_ADDRESS_MAX: 1000,
   CONCURRENT_REQUESTS_MAX: 50,
@@ -270,7 +271,7 @@ describe('the HTTP server', () => {
     await raw.closed;
     expect(raw.answer.split('HTTP/1.1 ').slice(1)).toEqual([
       expect.stringMatching(/^404/),
-      expect.stringMatching(/^400[\s\S]*did not arrive in time/),
+      expect.stringMatching(/^408[\s\S]*did not arrive in time/),
     ]);
   });
 
@@ -368,6 +369,50 @@ describe('the HTTP server', () => {
     expect((await fetch(`${base}/things`)).status).toBe(200);
     expect((await patchGuarded('203.0.113.9', '{}')).status).toBe(200);
   });
+});
+
+test('a connection on which nothing comes is closed without a word; one with a part of a request is told 408', async () => {
+  const patient = await open({}, { REQUEST_TIMEOUT_MS: 200 });
+  const [silent, begun] = await Promise.all([ask('', patient), ask('GET / HTTP/1.1\r\nHost: a', patient)]);
+  expect(silent).toBe('');
+  expect(begun).toMatch(/^HTTP\/1.1 408 [\s\S]*"code":"request_timeout"[\s\S]*"retryable":true/);
+  await patient.stop();
+});
+
+describe('the head of a request', () => {
+  const get = (fields: string) => ask(`GET /things HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields}\r\n`);
+
+  test.each([
+    ['100 fields', 'X-A: b\r\n'.repeat(98), 200],
+    ['101 fields', 'X-A: b\r\n'.repeat(99), 413],
+    ['a value of 8 KiB', `Accept-Encoding: ${'a'.repeat(8_192)}\r\n`, 200],
+    ['a value of one byte more', `Accept-Encoding: ${'a'.repeat(8_193)}\r\n`, 413],
+    ['60 kB of addresses', `X-Forwarded-For: ${'1.1.1.1,'.repeat(7_500)}\r\n`, 413],
+    ['a name of 9 kB', `${'a'.repeat(9_000)}: b\r\n`, 413],
+  ])('with %s is answered with its status', async (_, fields, status) => {
+    expect(await get(fields)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  test('is charged: each 8 KiB of it counts as one request more', async () => {
+    const leftOf = (answer: string) => Number(/RateLimit: "client"; r=(\d+)/i.exec(answer)?.[1]);
+    const client = 'X-Forwarded-For: 203.0.113.77\r\n';
+    const before = leftOf(await get(client));
+    expect(leftOf(await get(`${client}${`X-A: ${'b'.repeat(5_000)}\r\n`.repeat(4)}`))).toBe(before - 3);
+  });
+});
+
+test('a server with names is asked by these alone', async () => {
+  const named = await open(
+    { routes: [route('GET', '/things', echo)] },
+    { HOST_NAMES: ['localhost', '[::1]'], DRAIN_MS: 0 },
+  );
+  const statusBy = async (host: string) =>
+    (await ask(`GET /things HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, named)).slice(9, 12);
+  expect(await Promise.all(['localhost:1', 'LocalHost', '[::1]:80'].map(statusBy))).toEqual(['200', '200', '200']);
+  expect(await Promise.all(['evil.example', 'localhost.evil', '127.0.0.1', ''].map(statusBy))).toEqual(
+    Array(4).fill('400'),
+  );
+  await named.stop();
 });
 
 test('an idle connection outlives those of proxies, which hold theirs for 60 s, and the time that a request may take', async () => {

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { Method } from '@makerbook/contracts-http';
 import type { apiSettings, limitSettings, opsSettings, SettingsOf } from '@makerbook/settings';
 import { describeSpan, type Logger } from '@makerbook/telemetry';
@@ -11,7 +9,7 @@ import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-re
 import { type OpenServer, openServer } from './open-server.js';
 import { Refused } from './read-body.js';
 import { readJson } from './read-json.js';
-import { type ApiRequest, isRefusal, okText, type Refusal, type Reply } from './reply.js';
+import { type ApiRequest, internal, isRefusal, okText, type Refusal, type Reply, requestIdOf } from './reply.js';
 import { send } from './send.js';
 
 type NamedLimit = Pick<ClientLimit, 'units'> & { readonly name: string };
@@ -31,7 +29,7 @@ export interface Route {
 /** The settings of every API. */
 export type ApiSettings = SettingsOf<
   typeof apiSettings &
-    Pick<typeof opsSettings, 'HOST'> &
+    Pick<typeof opsSettings, 'HOST' | 'HOST_NAMES'> &
     Pick<typeof limitSettings, 'BODY_BYTES_MAX' | 'CLIENT_REQUESTS_MAX'>
 >;
 
@@ -60,8 +58,13 @@ export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenSer
     requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
     drainMs: settings.DRAIN_MS,
     connectionsPerAddressMax: isDirect ? settings.CONNECTIONS_PER_ADDRESS_MAX : undefined,
+    hostNames: settings.HOST_NAMES,
     onRefused: ({ code, detail }, requestId, status) =>
       log(true, () => ({ requestId, endpoint: 'connection', status, code, detail })),
+    onFailed: (error, requestId, response) => {
+      api.logger.error({ error, requestId }, 'a request failed');
+      Object.assign((response as Response).locals ?? {}, { code: internal.code } satisfies Partial<RequestNotes>);
+    },
   });
 }
 
@@ -151,11 +154,6 @@ function serveRoutes(concurrentRequestsMax: number, answer: Answer) {
     };
 }
 
-const internal: Refusal = {
-  code: 'internal',
-  detail: 'the request failed here; it is logged under its request id',
-};
-
 function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
   const queryAt = request.url.indexOf('?');
   return {
@@ -173,12 +171,6 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
       describeSpan({ 'makerbook.maker': maker, 'makerbook.reader': reader, 'makerbook.orders': orders });
     },
   };
-}
-
-/** The id that the request brought, where it is a sane one; else a new one. */
-export function requestIdOf({ headers }: IncomingMessage): string {
-  const given = headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
 /** Gives the request its id and the time of its arrival. */
@@ -227,9 +219,13 @@ function answerAndLog(log: AnswerLog): Answer {
 function answerError(logger: Logger, answer: Answer) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const refusal = refusalOf(error);
-    const { requestId } = response.locals as RequestNotes;
+    const notes = response.locals as RequestNotes;
+    const { requestId } = notes;
     if (refusal.code === 'internal') logger.error({ error, requestId, path: request.path }, 'a request failed');
-    answer(request, response, refusal);
+    notes.code = refusal.code;
+    // Of an answer that is under way, a cut connection alone shows that the rest is missing.
+    if (response.headersSent) response.destroy();
+    else answer(request, response, refusal);
   };
 }
 

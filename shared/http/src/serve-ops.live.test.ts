@@ -6,7 +6,10 @@ test('a service whose readiness cannot be judged is not ready, and a scrape says
   const telemetry = startTelemetry('test', { LOG_LEVEL: 'error' });
   let judge = (): Health => healthOf({ postgres: 'ok' });
   const { serveMetrics } = telemetry;
-  const ops = await serveOps({ HOST: '127.0.0.1', OPS_PORT: 0 }, { ready: () => judge(), serveMetrics });
+  const ops = await serveOps(
+    { HOST: '127.0.0.1', HOST_NAMES: [], OPS_PORT: 0 },
+    { ready: () => judge(), serveMetrics },
+  );
   const ask = async (path: string) => {
     const response = await fetch(`http://127.0.0.1:${ops.port}${path}`);
     return { status: response.status, text: await response.text() };

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { opsSettings, SettingsOf } from '@makerbook/settings';
 import { metrics, type Telemetry } from '@makerbook/telemetry';
 import { type OpenServer, openServer } from './open-server.js';
-import { type Reply, toWire } from './reply.js';
-import { requestIdOf } from './serve-api.js';
+import { type Reply, requestIdOf, toWire } from './reply.js';
 
 const bounds = { headerBytesMax: 16 * 1024, requestTimeoutMs: 10_000, drainMs: 1_000 };
 
@@ -29,7 +28,7 @@ export interface Ops extends Pick<Telemetry, 'serveMetrics'> {
  * @throws where the port cannot be had
  */
 export async function serveOps(
-  { HOST, OPS_PORT }: Pick<SettingsOf<typeof opsSettings>, 'HOST' | 'OPS_PORT'>,
+  { HOST, HOST_NAMES, OPS_PORT }: Pick<SettingsOf<typeof opsSettings>, 'HOST' | 'HOST_NAMES' | 'OPS_PORT'>,
   ops: Ops,
 ): Promise<OpenServer> {
   const ready = async () => {
@@ -47,7 +46,7 @@ export async function serveOps(
         write(response, describeFailure(error));
       }
     },
-    { host: HOST, port: OPS_PORT, ...bounds },
+    { host: HOST, port: OPS_PORT, hostNames: HOST_NAMES, ...bounds },
   );
   const stopObserving = observeReadiness(ready);
   return {

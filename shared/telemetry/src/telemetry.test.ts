@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
+import { propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { activeTrace, carryOn, type TraceHeaders, traceOfRequest } from './carry-trace.js';
@@ -84,6 +84,12 @@ describe('the headers of a message', () => {
     const given = { traceparent: sampled, tracestate: 'vendor=1', baggage: `a=${'x'.repeat(700)}` };
     const headers = serve(given, activeTrace);
     expect(Object.keys(headers).toSorted()).toEqual(['traceparent', 'tracestate']);
+  });
+
+  test('are not read where they are longer than any message carries', () => {
+    const read = (baggage: string) => propagation.getBaggage(traceOfRequest({ baggage }))?.getAllEntries().length;
+    expect(read('a=b,c=d')).toBe(2);
+    expect(read('%20=%ff,'.repeat(1_000))).toBeUndefined();
   });
 
   test.each(['', 'x', `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01`, sampled.toUpperCase()])(

@@ -25,7 +25,7 @@ const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 2}`);
 const CONNECTIONS = 64;
 
 const json = { 'Content-Type': 'application/json' };
-const head = `POST ${paths.limitOrders} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+const head = `POST ${paths.limitOrders} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
 const repeat = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n));
 const members = (count: number) => Object.fromEntries(repeat(count, (n) => [`key${n}`, 1]));
 const hashes = repeat(100, (n) => `0x${(n + 1).toString(16).padStart(64, '0')}`).join(',');

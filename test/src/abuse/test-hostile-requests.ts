@@ -19,7 +19,7 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
     clients += 1;
     const client = `198.18.${clients >> 8}.${clients & 255}`;
     const connection = await openRaw('127.0.0.1', port);
-    const fields = `Host: a\r\nX-Forwarded-For: ${client}, ${client}\r\n`;
+    const fields = `Host: localhost\r\nX-Forwarded-For: ${client}, ${client}\r\n`;
     connection.socket.write(Buffer.from(bytes(fields), 'latin1'));
     try {
       const isClosed = answered.at(-1) === 'closed';
@@ -54,16 +54,16 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
   test('slow heads and bodies are let go after 10 s', async () => {
     for (const { name, outcome } of slow) {
       const exchange = await outcome;
-      expect([name, ...describeExchange(exchange)]).toEqual([name, '400 invalid_request', 'closed']);
+      expect([name, ...describeExchange(exchange)]).toEqual([name, '408 request_timeout', 'closed']);
       expect(exchange.answers[0]?.body.toString()).toContain('did not arrive in time');
     }
   });
 }
 
 const slowRequests = {
-  head: `POST ${PATH} HTTP/1.1\r\nHost: a\r\nX-Slow: `,
-  'Content-Length': `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n[`,
-  chunks: `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n[`,
+  head: `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nX-Slow: `,
+  'Content-Length': `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n[`,
+  chunks: `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n[`,
 };
 
 /** A text, and then a byte a second. */

@@ -778,5 +778,6 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
   'gone of readHistory': [ofReads, 'so is a page behind what is pruned'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
+  'request_timeout of any': ['test/src/abuse/test-hostile-requests.ts', 'slow heads and bodies are let go after 10 s'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

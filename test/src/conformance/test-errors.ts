@@ -29,6 +29,7 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   not_found: [404, false],
   field_not_exists: [404, false],
   method_not_allowed: [405, false],
+  request_timeout: [408, true],
   gone: [410, false],
   payload_too_large: [413, false],
   unsupported_media_type: [415, false],

@@ -84,7 +84,7 @@ export function requestBytes(
 ): Buffer {
   const content = body === undefined ? undefined : Buffer.from(body as string);
   const length = content === undefined ? {} : { 'Content-Length': String(content.length) };
-  const fields = { Host: 'makerbook.test', ...length, ...headers };
+  const fields = { Host: 'localhost', ...length, ...headers };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
   return content === undefined ? head : Buffer.concat([head, content]);
