@@ -1,3 +1,4 @@
+import { onStrayErrors } from '@makerbook/http';
 import { readGatewayEnvironment } from './gateway-env.js';
 import { openLocalStack } from './prepare-makers.js';
 import { type Route, readRoutes } from './route-requests.js';
@@ -6,6 +7,10 @@ import { runGateway } from './run-gateway.js';
 try {
   const settings = readGatewayEnvironment(process.env);
   const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`);
+  onStrayErrors((error) => {
+    console.error(error);
+    process.exit(1);
+  });
   const { MAKERBOOK_DATA: folder } = settings;
   const local = folder === '' ? undefined : openLocalStack(folder, process.env);
   // In a deployment the console is not for everybody who reaches the API.

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -29,6 +29,7 @@ beforeAll(async () => {
   const gone = `http://127.0.0.1:${await findFreePort()}`;
   settings = {
     HOST: '127.0.0.1',
+    HOST_NAMES: [],
     PORT: 0,
     BODY_BYTES_MAX: 100_000,
     HEADER_BYTES_MAX: 65_536,
@@ -80,6 +81,97 @@ describe('the gateway', () => {
     answerIngress = (request, response) => void response.end(request.headers['x-forwarded-for']);
     const response = await fetch(`${base}/v0/quote/data`, { headers: { 'x-forwarded-for': '1.2.3.4' } });
     expect(await response.text()).toMatch(/^1\.2\.3\.4, (::ffff:)?127\.0\.0\.1$/);
+  });
+
+  test('drops what is about one connection, and what Connection names, in both directions', async () => {
+    answerIngress = (request, response) => {
+      const fields = {
+        Connection: 'close, X-Named',
+        'X-Named': '1',
+        'Keep-Alive': 'timeout=1',
+        Trailer: 'X-T',
+        Upgrade: 'h2c',
+      };
+      response.writeHead(200, {
+        ...fields,
+        'Proxy-Authenticate': 'Basic',
+        'X-Own': 'kept',
+        'Transfer-Encoding': 'chunked',
+      });
+      text(request).then(
+        () => response.end(JSON.stringify(request.headers)),
+        () => response.destroy(),
+      );
+    };
+    const dropped = ['Trailer: X-A', 'TE: trailers', 'Keep-Alive: timeout=9', 'Upgrade: h2c', 'Proxy-Authorization: x'];
+    const named = 'Connection: X-Secret, x-forwarded-for, Content-Length, close';
+    const fields = [
+      ...dropped,
+      named,
+      'X-Secret: 1',
+      'X-Forwarded-For: 1.1.1.1',
+      'Expect: 100-continue',
+      'X-Any: kept',
+    ];
+    const head = ['POST /v0/x HTTP/1.1', 'Host: localhost', ...fields, 'Content-Length: 2'].join('\r\n');
+    const answer = await textOf(await openRaw(`${head}\r\n\r\n[]`));
+    expect(answer).toMatch(/HTTP\/1.1 200/);
+    const [answered = '', body = ''] = answer.slice(answer.indexOf('HTTP/1.1 200')).split('\r\n\r\n');
+    expect(answered).toMatch(/X-Own: kept/i);
+    expect(answered).not.toMatch(/X-Named|Trailer|Upgrade|Proxy-|timeout=1/i);
+    const seen = JSON.parse(/\{.*\}/.exec(body)?.[0] ?? '') as Record<string, string>;
+    expect(seen).toMatchObject({
+      'x-any': 'kept',
+      'content-length': '2',
+      'x-forwarded-for': expect.stringMatching(/^\S+$/),
+    });
+    expect(Object.keys(seen)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/trailer|te$|secret|upgrade|proxy|keep/)]),
+    );
+    expect(seen).toMatchObject({ connection: 'keep-alive' });
+  });
+
+  test('is asked by its names alone: a page of another name that leads to this machine gets nothing', async () => {
+    const named = await runGateway(
+      { ...settings, HOST_NAMES: ['localhost', '127.0.0.1', '[::1]'] },
+      [],
+      () => undefined,
+    );
+    const ask = async (host: string) => {
+      const bytes = `GET /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      return (await textOf(await openRaw(bytes, named.port))).slice(9, 12);
+    };
+    for (const host of ['localhost', 'LOCALHOST:1', '127.0.0.1:8080', '[::1]:8080'])
+      expect([host, await ask(host)]).toEqual([host, '200']);
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '',
+      'evil.example:127.0.0.1',
+      '[::1',
+    ])
+      expect([host, await ask(host)]).toEqual([host, '400']);
+    await named.stop();
+  });
+
+  test('answers 500 or 503, and goes on, where what a service says cannot be passed on', async () => {
+    const odd = createTcpServer((socket) => {
+      socket.once('data', () => socket.end(answers.pop() ?? ''));
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+    const answers = ['HTTP/1.1 099 x\r\n\r\n', 'HTTP/1.1 200 x\r\nX-A: \x01\r\n\r\n', 'nonsense'];
+    const lines: string[] = [];
+    const QUERY_URL = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`;
+    const before = await runGateway({ ...settings, QUERY_URL }, readRoutes(), (line) => lines.push(line));
+    while (answers.length > 0) {
+      const { status } = await fetch(`http://127.0.0.1:${before.port}/docs`);
+      expect([500, 503]).toContain(status);
+    }
+    expect(lines).toHaveLength(3);
+    await before.stop();
+    await new Promise((resolve) => odd.close(resolve));
   });
 
   test('keeps its connections to a service, also when clients close theirs', async () => {
@@ -185,9 +277,17 @@ describe('the gateway', () => {
   });
 });
 
-function openRaw(text: string): Promise<Socket> {
+/** All that is answered until the connection is closed. */
+async function textOf(socket: Socket): Promise<string> {
+  let answer = '';
+  socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+  await once(socket, 'close');
+  return answer;
+}
+
+function openRaw(text: string, port = gateway.port): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(gateway.port, '127.0.0.1', () => {
+    const socket = connect(port, '127.0.0.1', () => {
       socket.write(text);
       resolve(socket);
     });

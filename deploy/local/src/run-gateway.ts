@@ -1,9 +1,8 @@
-import { Agent } from 'node:http';
-import { Readable } from 'node:stream';
+import { Agent, type IncomingHttpHeaders } from 'node:http';
 import {
   allowOrigins,
-  endWithClient,
   hasBody,
+  internal,
   limitClients,
   openServer,
   type Refusal,
@@ -14,13 +13,12 @@ import {
   shareResult,
 } from '@makerbook/http';
 import express, { type NextFunction, type Request, type Response, type Router } from 'express';
-import { createProxyServer } from 'httpxy';
 import { askAllReadiness } from './check-readiness.js';
 import type { GatewaySettings } from './gateway-env.js';
-import { type Route, type RoutedService, routeOf } from './route-requests.js';
+import { endToEnd, passRequest } from './pass-request.js';
+import { type Route, routeOf } from './route-requests.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
-const UPSTREAM_SILENCE_MS_MAX = 30_000;
 /** More than the connections of one address, each of which has one request under way: no client can take them all. */
 const UPSTREAM_SOCKETS_MAX = 1_024;
 const READINESS_AGE_MS_MAX = 1_000;
@@ -37,7 +35,7 @@ export type Gateway = {
  * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
  * of its own are `application/problem+json`.
  * @param settings those that name a service are read at each request
- * @param log takes a line about each request that a service did not answer
+ * @param log takes a line about each request that a service did not answer, or that failed here
  * @param local answers what is about this stack alone
  * @throws where the port cannot be had
  */
@@ -49,9 +47,9 @@ export async function runGateway(
 ): Promise<Gateway> {
   const agent = new Agent({ keepAlive: true, maxSockets: UPSTREAM_SOCKETS_MAX });
   const targets = { ingress: 'INGRESS_URL', query: 'QUERY_URL', feed: 'FEED_URL' } as const;
-  const proxy = openProxy(agent, log);
   const readReadiness = shareResult(() => askAllReadiness(settings.OPS_URLS), READINESS_AGE_MS_MAX);
   const limit = { units: settings.GATEWAY_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS };
+  const logError = (error: unknown) => log(error instanceof Error ? String(error.stack) : String(error));
 
   const app = express();
   app.disable('x-powered-by');
@@ -71,19 +69,26 @@ export async function runGateway(
     const service = routeOf(routes, request.method, request.path);
     if (service === undefined) return next();
     const body = hasBody(request) ? await readBody(request, settings.BODY_BYTES_MAX) : undefined;
-    nameClient(request);
-    await proxy(service, settings[targets[service]], request, response, body);
+    const fields = endToEnd(request.headers);
+    const headers = { ...fields, 'x-forwarded-for': addClient(fields, request) };
+    await passRequest(request, response, { target: settings[targets[service]], agent, headers, body });
   });
   app.use((request: Request, response: Response) =>
     refuse(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
   );
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
-    if (error instanceof Refused) return refuse(request, response, error.refusal);
+    const isRefused = error instanceof Refused;
+    const { status, code } = error as { status?: number; code?: string };
     // A path that is no URL: Express reports it with a status below 500.
-    const isClients = (error as { status?: number }).status === 400;
-    if (!isClients) log(error instanceof Error ? String(error.stack) : String(error));
-    const detail = 'the request could not be routed';
-    refuse(request, response, { code: isClients ? 'invalid_request' : 'internal', detail });
+    const isClients = isRefused || status === 400;
+    const isClientGone = response.destroyed && (isRefused || code === 'ERR_STREAM_PREMATURE_CLOSE');
+    if (isClientGone) return;
+    if (isRefused && error.refusal.code === 'unavailable') log(`${request.method} ${request.path}: ${error.message}`);
+    if (!isClients) logError(error);
+    // Where a part of the answer is sent, a cut connection alone shows that the rest is missing.
+    if (response.headersSent) return void response.destroy();
+    const other: Refusal = isClients ? { code: 'invalid_request', detail: 'the path is not well-formed' } : internal;
+    refuse(request, response, isRefused ? error.refusal : other);
   });
 
   const server = await openServer(app, {
@@ -93,6 +98,8 @@ export async function runGateway(
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     drainMs: DRAIN_MS,
     connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
+    hostNames: settings.HOST_NAMES,
+    onFailed: logError,
   });
   return {
     port: server.port,
@@ -103,54 +110,14 @@ export async function runGateway(
   };
 }
 
-function openProxy(agent: Agent, log: (line: string) => void) {
-  const proxy = createProxyServer({
-    agent,
-    proxyTimeout: UPSTREAM_SILENCE_MS_MAX,
-    // A client's own "close" ends its connection to us, and none of ours to the services.
-    headers: { connection: 'keep-alive' },
-  });
-  proxy.on('proxyRes', (answer, request, response) => {
-    // These two are about the connection between gateway and service.
-    delete answer.headers['keep-alive'];
-    delete answer.headers.connection;
-    if (answer.headers['content-type']?.startsWith('text/event-stream')) endWithClient(request, response);
-  });
-  return async (
-    service: RoutedService,
-    target: string,
-    request: Request,
-    response: Response,
-    body: Buffer | undefined,
-  ): Promise<void> => {
-    delete request.headers.expect;
-    delete request.headers['transfer-encoding'];
-    if (body !== undefined) request.headers['content-length'] = String(body.length);
-    try {
-      await proxy.web(request, response, { target, buffer: Readable.from(body === undefined ? [] : [body]) });
-    } catch (error) {
-      log(`${service} did not answer ${request.method} ${request.path}: ${(error as Error).message}`);
-      if (response.headersSent) {
-        // The client has a part of the answer: only a cut connection shows that the rest is missing.
-        response.destroy();
-        return;
-      }
-      const detail = `the service behind this address (${service}) does not answer now`;
-      refuse(request, response, { code: 'unavailable', detail });
-    }
-  };
-}
-
 function nameRequest(request: Request, _response: Response, next: NextFunction): void {
   request.headers['x-request-id'] = requestIdOf(request);
   next();
 }
 
-/** Appends the client's address to X-Forwarded-For. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
-function nameClient(request: Request): void {
-  const before = request.headers['x-forwarded-for'];
-  const client = request.socket.remoteAddress ?? '';
-  request.headers['x-forwarded-for'] = before === undefined ? client : `${before}, ${client}`;
+/** X-Forwarded-For with the client's address behind what was claimed. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
+function addClient(fields: IncomingHttpHeaders, { socket }: Request): string {
+  return [fields['x-forwarded-for'] ?? [], socket.remoteAddress ?? ''].flat().join(', ');
 }
 
 function refuse(request: Request, response: Response, refusal: Refusal): void {
