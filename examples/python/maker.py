@@ -3,6 +3,7 @@ pip install eth-account, and beside a running `npm start`: python3 examples/pyth
 
 import json
 import os
+import re
 import secrets
 import time
 from http.client import HTTPException
@@ -14,6 +15,8 @@ from eth_account import Account
 
 # Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
+if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
+    raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 MAKER = Account.from_key(KEY).address
 STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
 if not os.path.exists(STACK_FILE):
@@ -27,6 +30,18 @@ ORDER = (
     "address maker, address permittedTaker"
 )
 
+ahead = 0.0  # how far the service's clock is ahead of this one, as its last answer told
+
+
+def hear(headers):
+    global ahead
+    if "X-Server-Time" in headers:
+        ahead = int(headers["X-Server-Time"]) / 1000 - time.time()
+
+
+def now():
+    return time.time() + ahead
+
 
 def sign(message, salt=None, **structs):
     """Signs typed data (EIP-712). The domain of a list or a cancellation has a salt, that of an order none."""
@@ -39,6 +54,7 @@ def sign(message, salt=None, **structs):
 def send(method, url, body=None):
     data = None if body is None else json.dumps(body).encode()
     with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+        hear(answer.headers)
         return json.load(answer)
 
 
@@ -50,6 +66,7 @@ def call(method, make_query=dict, body=None):
         try:
             return send(method, f"{STACK['baseUrl']}/v0alpha/limit-orders?{urlencode(make_query())}", body)
         except HTTPError as error:
+            hear(error.headers)
             # rate_limited says when to come again, unavailable does not.
             wait_seconds = max(wait_seconds, int(error.headers.get("Retry-After", 0)))
             if error.headers.get_content_type() == "application/problem+json":
@@ -66,14 +83,14 @@ def call(method, make_query=dict, body=None):
 
 
 def new_order(nonce, usdt, weth):
-    order = {"salt": "0x" + secrets.token_hex(32), "nonce": nonce, "expiresAt": hex(int(time.time()) + 3600)}
+    order = {"salt": "0x" + secrets.token_hex(32), "nonce": nonce, "expiresAt": hex(int(now()) + 3600)}
     order |= {"making": {"token": USDT, "amount": hex(usdt)}, "taking": {"token": WETH, "amount": hex(weth)}}
     order |= {"maker": MAKER, "permittedTaker": "0x" + "00" * 20}
     return {"order": order, "signature": sign(order, Order=ORDER, TokenAmount="address token, uint256 amount")}
 
 
 def list_query():
-    message, salt = {"issuedAt": int(time.time()) - 1}, "0x" + secrets.token_hex(32)  # a second back: clocks differ
+    message, salt = {"issuedAt": int(now()) - 1}, "0x" + secrets.token_hex(32)  # a second back: instances differ
     return message | {"salt": salt, "signature": sign(message, salt, GetLimitOrdersRequest="uint256 issuedAt")}
 
 

@@ -3,6 +3,7 @@ switch takes them back where it dies. pip install eth-account, and beside a runn
 
 import json
 import os
+import re
 import secrets
 import threading
 import time
@@ -16,6 +17,8 @@ from eth_account import Account
 QUOTES, SWITCH_SECONDS = 10, 5
 # Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
+if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
+    raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 MAKER = Account.from_key(KEY).address
 STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
 if not os.path.exists(STACK_FILE):
@@ -29,6 +32,18 @@ ORDER = (
     "uint256 salt, uint256 nonce, uint256 expiresAt, TokenAmount making, TokenAmount taking, "
     "address maker, address permittedTaker"
 )
+
+ahead = 0.0  # how far the service's clock is ahead of this one, as its last answer told
+
+
+def hear(headers):
+    global ahead
+    if "X-Server-Time" in headers:
+        ahead = int(headers["X-Server-Time"]) / 1000 - time.time()
+
+
+def now():
+    return time.time() + ahead
 
 
 def sign(message, salt=None, **structs):
@@ -44,8 +59,10 @@ def send_once(method, url, body=None):
     data = None if body is None else json.dumps(body).encode()
     try:
         with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+            hear(answer.headers)
             return None if "X-Read-Lag" in answer.headers else json.load(answer)  # a list that lacks something says so
     except HTTPError as error:
+        hear(error.headers)
         problem = json.load(error) if error.headers.get_content_type() == "application/problem+json" else {}
         if problem and not problem["retryable"]:
             return problem
@@ -63,7 +80,7 @@ def send(method, url, body=None):
 
 
 def new_order(nonce, price):
-    order = {"salt": "0x" + secrets.token_hex(32), "nonce": nonce, "expiresAt": hex(int(time.time()) + 300)}
+    order = {"salt": "0x" + secrets.token_hex(32), "nonce": nonce, "expiresAt": hex(int(now()) + 300)}
     order |= {"making": {"token": USDT, "amount": hex(1_000_000)}, "taking": {"token": WETH, "amount": hex(price)}}
     order |= {"maker": MAKER, "permittedTaker": "0x" + "00" * 20}
     return {"order": order, "signature": sign(order, Order=ORDER, TokenAmount="address token, uint256 amount")}
@@ -77,7 +94,7 @@ def cancellation(record):
 
 def list_orders():
     """Signed anew in each try: a salt is taken once, and `issuedAt` for 30 seconds."""
-    message, salt = {"issuedAt": int(time.time()) - 1}, "0x" + secrets.token_hex(32)  # a second back: clocks differ
+    message, salt = {"issuedAt": int(now()) - 1}, "0x" + secrets.token_hex(32)  # a second back: instances differ
     query = message | {"salt": salt, "signature": sign(message, salt, GetLimitOrdersRequest="uint256 issuedAt")}
     return send_once("GET", f"{ORDERS_URL}?{urlencode(query)}")
 
@@ -85,7 +102,7 @@ def list_orders():
 def beat():
     """Unless the next heartbeat comes in time, the service cancels all orders."""
     while True:
-        message = {"maker": MAKER, "cancelAt": int(time.time()) + SWITCH_SECONDS, "issuedAtMs": int(time.time() * 1000)}
+        message = {"maker": MAKER, "cancelAt": int(now()) + SWITCH_SECONDS, "issuedAtMs": int(now() * 1000)}
         signature = sign(message, HeartbeatRequest="address maker, uint256 cancelAt, uint256 issuedAtMs")
         send("POST", f"{ORDERS_URL}/heartbeat", message | {"signature": signature})
         time.sleep(1)

@@ -103,3 +103,6 @@ export const fillCapAnswer = z
   .meta({ id: 'FillCap' });
 
 export type CancelledAll = z.infer<typeof cancelledAll>;
+export type HeartbeatAnswer = z.infer<typeof heartbeatAnswer>;
+export type CancelKeysAnswer = z.infer<typeof cancelKeysAnswer>;
+export type FillCapAnswer = z.infer<typeof fillCapAnswer>;

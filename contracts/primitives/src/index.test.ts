@@ -12,3 +12,7 @@ test.each([
 test('a negative number is no quantity', () => {
   expect(() => quantity(-1n)).toThrow(RangeError);
 });
+
+test('a text is no quantity, whatever its digits', () => {
+  expect(() => quantity('1000000' as never)).toThrow(TypeError);
+});

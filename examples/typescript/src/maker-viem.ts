@@ -17,6 +17,8 @@ if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing):
 const stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+// An error of a library may show the key.
+if (!/^0x[0-9a-fA-F]{64}$/.test(key)) throw new Error('MAKER_KEY is no private key: 0x and 64 hex digits');
 const account = privateKeyToAccount(key as Hex);
 const verifyingContract: Hex = stack.limitOrderProtocol;
 const name = `${stack.serviceName} Limit Order Protocol`;
@@ -27,7 +29,9 @@ const addresses = fields('address', 'maker', 'permittedTaker');
 const Order = [...fields('uint256', 'salt', 'nonce', 'expiresAt'), ...amounts, ...addresses];
 const TokenAmount = [...fields('address', 'token'), ...fields('uint256', 'amount')];
 const randomSalt = () => toHex(randomBytes(32));
-const nowSeconds = () => Math.floor(Date.now() / 1000);
+/** How far the service's clock is ahead of this one, as its last answer told. */
+let aheadMs = 0;
+const nowSeconds = () => Math.floor((Date.now() + aheadMs) / 1000);
 
 /** Signs typed data (EIP-712), of which the first type is the primary one. The domain of an order has no salt. */
 function sign(types: Record<string, typeof Order>, message: Record<string, unknown>, salt?: Hex) {
@@ -63,6 +67,8 @@ async function call(method: string, makeQuery: () => Query | Promise<Query>, bod
     const url = `${stack.baseUrl}/v0alpha/limit-orders?${new URLSearchParams(await makeQuery())}`;
     const json = body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
     const response = await fetch(url, { method, ...json, signal: AbortSignal.timeout(10_000) }).catch(() => undefined);
+    const serverMs = Number(response?.headers.get('x-server-time') ?? 0);
+    if (serverMs > 0) aheadMs = serverMs - Date.now();
     const answer: unknown = await response?.json().catch(() => undefined);
     if (response?.ok) return answer as LimitOrder[];
     // No answer, or one of a gateway that is no problem of the service: worth another try.

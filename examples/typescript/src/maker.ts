@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, type LimitOrderRecord, type Receipt, verifyReceipt } from '@makerbook/client';
+import { createClient, type LimitOrderRecord, type Receipt, readPrivateKey, verifyReceipt } from '@makerbook/client';
 import { Contract, JsonRpcProvider } from 'ethers';
 
 interface Stack {
@@ -27,7 +27,8 @@ const receipts: Receipt[] = [];
 const client = createClient({
   ...stack,
   onReceipt: (receipt) => void receipts.push(receipt),
-  signer: key as `0x${string}`,
+  // Its error does not show what is wrong with the key, which would be most of it.
+  signer: readPrivateKey('MAKER_KEY', key),
   // Repeats what is `retryable`: `rate_limited` after the time in Retry-After, else (`unavailable`, no answer) after a
   // growing one.
   retry: { attemptsMax: 6, onRetry: ({ code }, ms) => console.log(`again in ${Math.ceil(ms)} ms: ${code}`) },
@@ -40,11 +41,13 @@ const nonce: bigint = await protocol.getFunction('nonce').staticCall(await clien
 provider.destroy();
 
 const [usdt, weth] = stack.tokens;
+// By the service's clock: this one may be wrong.
+const expiresAt = Math.floor((await client.serverTimeMs()) / 1000) + 3600;
 const sign = (usdtAmount: bigint, wethAmount: bigint) =>
   client.signOrder({
     making: { token: usdt.address, amount: usdtAmount },
     taking: { token: weth.address, amount: wethAmount },
-    expiresAt: Math.floor(Date.now() / 1000) + 3600,
+    expiresAt,
     nonce,
   });
 const orders = [await sign(100_000_000n, 40n * 10n ** 15n), await sign(50_000_000n, 20n * 10n ** 15n)] as const;
@@ -66,7 +69,7 @@ for (const record of mine)
 
 // At no gas, and for the service and its router alone: `cancelOrder` of the contract ends an order for everybody.
 const [first] = orders;
-const cancelled = await client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
+const cancelled = await client.cancelOrders([first]);
 
 const info = await fetch(`${stack.baseUrl}/v0alpha/limit-orders/info`);
 const { receiptSigners } = (await info.json()) as { readonly receiptSigners: readonly string[] };

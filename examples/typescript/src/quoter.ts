@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, MakerbookError, type OrderToCancel } from '@makerbook/client';
+import { createClient, MakerbookError, type OrderToCancel, readPrivateKey } from '@makerbook/client';
 import { Contract, JsonRpcProvider } from 'ethers';
 
 interface Stack {
@@ -25,7 +25,7 @@ if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing):
 const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
-const client = createClient({ ...stack, signer: key as `0x${string}`, retry: { attemptsMax: 6 } });
+const client = createClient({ ...stack, signer: readPrivateKey('MAKER_KEY', key), retry: { attemptsMax: 6 } });
 const provider = new JsonRpcProvider(stack.rpcUrl);
 const protocol = new Contract(stack.limitOrderProtocol, ['function nonce(address) view returns (uint256)'], provider);
 const nonce: bigint = await protocol.getFunction('nonce').staticCall(await client.maker());
@@ -39,7 +39,7 @@ let isStopping = false;
 async function follow(onSnapshot: () => void): Promise<void> {
   for await (const event of client.streamOrders()) {
     if (event.event === 'snapshot') {
-      for (const { orderHash, order } of event.orders) open.set(orderHash, { orderHash, salt: order.salt });
+      for (const order of event.orders) open.set(order.orderHash, order);
       onSnapshot();
     } else if (event.event === 'change' && event.happened === 'FILLED') {
       console.log('filled', event.orderHash, BigInt(event.makingAmount), 'for', BigInt(event.takingAmount));
@@ -47,10 +47,13 @@ async function follow(onSnapshot: () => void): Promise<void> {
   }
 }
 
+/** By the service's clock: this one may be wrong. */
+const nowSeconds = async () => Math.floor((await client.serverTimeMs()) / 1000);
+
 /** Unless the next one comes in time, the service cancels all orders. */
 async function beat(): Promise<void> {
   for (; !isStopping; await pause(MOVE_MS)) {
-    await client.sendHeartbeat(Math.floor(Date.now() / 1000) + SWITCH_SECONDS).catch(complain);
+    await client.sendHeartbeat((await nowSeconds()) + SWITCH_SECONDS).catch(complain);
   }
 }
 
@@ -63,19 +66,20 @@ function complain(error: unknown): MakerbookError {
 /** Replaces what is open by new quotes around a price: all or nothing. */
 async function move(price: bigint): Promise<void> {
   const [usdt, weth] = stack.tokens;
+  const expiresAt = (await nowSeconds()) + 300;
   const level = (n: number) =>
     client.signOrder({
       making: { token: usdt.address, amount: 1_000_000n },
       taking: { token: weth.address, amount: price + BigInt(n) * 10n ** 12n },
-      expiresAt: Math.floor(Date.now() / 1000) + 300,
+      expiresAt,
       nonce,
     });
   const orders = await Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
   const gone = [...open.values()];
   // They were signed just now: a duplicate can only mean that an earlier try has stored them.
-  const options = { duplicateCountsAsStored: true, validUntilMs: Date.now() + 10_000 };
+  const options = { duplicateCountsAsStored: true, validUntilMs: (await client.serverTimeMs()) + 10_000 };
   const keep = () => {
-    for (const { orderHash, order } of orders) open.set(orderHash, { orderHash, salt: order.salt });
+    for (const order of orders) open.set(order.orderHash, order);
   };
   try {
     await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));

@@ -20,6 +20,10 @@ export function readStack(): Stack {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
+// Account 2 of anvil: everyone has its key.
+const key = process.env['TAKER_KEY'] ?? '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
+// An error of a library may show the key.
+if (!/^0x[0-9a-fA-F]{64}$/.test(key)) throw new Error('TAKER_KEY is no private key: 0x and 64 hex digits');
 const artifact = new URL('../../../contracts/evm/src/artifacts/OrderFiller.json', import.meta.url);
 const TOKEN = [
   'function balanceOf(address) view returns (uint256)',
@@ -29,8 +33,6 @@ const TOKEN = [
 
 export async function openTaker({ rpcUrl, limitOrderProtocol, orderFiller }: Stack, tokenIn: string, tokenOut: string) {
   const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
-  // Account 2 of anvil: everyone has its key.
-  const key = process.env['TAKER_KEY'] ?? '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
   const wallet = new Wallet(key, provider);
   const { abi, bytecode } = JSON.parse(readFileSync(artifact, 'utf8'));
   const deploy = async () => {

@@ -1,3 +1,4 @@
+import { readBearerKey, readServiceUrl } from '@makerbook/contracts-primitives';
 import type { FeedReader } from './follow-book.js';
 import { parseLine } from './read-recording.js';
 
@@ -24,9 +25,11 @@ const END = '{"cursor":';
  * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it ends. It
  * waits while the service cannot answer. `onFatal` gets a FeedLost where the snapshot is cut or the stream cannot be resumed, and
  * an Error where the service refuses the reader.
+ * @throws WrongValue for a URL or a key that cannot be meant; no error shows the key
  */
-export function readOverHttp({ baseUrl, key, fetch = globalThis.fetch }: HttpFeedOptions): FeedReader {
-  const headers = key === undefined ? undefined : { Authorization: `Bearer ${key}` };
+export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFeedOptions): FeedReader {
+  const baseUrl = readServiceUrl('baseUrl', url);
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${readBearerKey('key', key)}` };
   return {
     followTopic({ onRecords, onFatal }) {
       const stopping = new AbortController();

@@ -20,6 +20,7 @@ export interface Call {
 
 /** A successful answer, as text. */
 export interface Answer {
+  readonly call: Call;
   readonly text: string;
   readonly headers: Headers;
 }
@@ -29,7 +30,7 @@ export async function callService(call: Call, options: CallOptions): Promise<Ans
   const onAnswer = call.method === 'POST' ? options.onAnswer : undefined;
   const asked = onAnswer === undefined ? call : { ...call, headers: preferReceipt(call.headers) };
   const response = await openCall(asked, options, AbortSignal.timeout(options.timeoutMs));
-  const answer = { text: await orUnreachable(options, () => response.text()), headers: response.headers };
+  const answer = { call, text: await orUnreachable(call, options, () => response.text()), headers: response.headers };
   onAnswer?.(answer);
   return answer;
 }
@@ -43,7 +44,7 @@ function preferReceipt(headers: Readonly<Record<string, string>> = {}): Readonly
 export async function openCall(call: Call, options: CallOptions, signal: AbortSignal): Promise<Response> {
   const { method, path, query, body, headers = {} } = call;
   const url = `${options.baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
-  const response = await orUnreachable(options, () =>
+  const response = await orUnreachable(call, options, () =>
     options.fetch(url, {
       method,
       signal,
@@ -52,48 +53,52 @@ export async function openCall(call: Call, options: CallOptions, signal: AbortSi
     }),
   );
   if (response.status === 200) return response;
-  throw errorOf(response, await orUnreachable(options, () => response.text()));
+  throw errorOf(call, response, await orUnreachable(call, options, () => response.text()));
 }
 
-async function orUnreachable<T>({ baseUrl, timeoutMs }: CallOptions, work: () => Promise<T>): Promise<T> {
+async function orUnreachable<T>(call: Call, { baseUrl, timeoutMs }: CallOptions, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     const detail = isTimeout ? `no answer within ${timeoutMs} ms` : `no answer from ${baseUrl}: ${reasonOf(cause)}`;
-    throw new MakerbookError({ code: 'unreachable', status: 0, detail, retryable: true, cause });
+    throw new MakerbookError({ code: 'unreachable', status: 0, detail, retryable: true, cause, ...outcomeOf(call) });
   }
 }
 
 /** The list that is the answer. @throws MakerbookError `unreadable` for anything else */
-export function readList<T>(text: string): T[] {
+export function readList<T>({ text, call }: Answer): T[] {
   const list = parseJson(text);
   if (Array.isArray(list)) return list;
-  throw unreadable('no list');
+  throw unreadable(call, 'no list');
 }
 
 /** The object that is the answer. @throws MakerbookError `unreadable` for anything else */
-export function readObject<T extends object>(text: string): T {
+export function readObject<T extends object>({ text, call }: Answer): T {
   const object = parseJson(text);
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
-  throw unreadable('no object');
+  throw unreadable(call, 'no object');
 }
 
-function unreadable(what: string): MakerbookError {
+function unreadable(call: Call, what: string): MakerbookError {
   const detail = `the answer is ${what}, as the service sends it`;
-  return new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false });
+  return new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false, ...outcomeOf(call) });
 }
 
-function errorOf(response: Response, text: string): MakerbookError {
+/** A GET or a PATCH stores nothing, so its outcome is never unknown. */
+const outcomeOf = ({ method }: Call) => (method === 'GET' || method === 'PATCH' ? { mayHaveHappened: false } : {});
+
+function errorOf(call: Call, response: Response, text: string): MakerbookError {
   const { status, headers } = response;
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
   const problem = parseJson(text) as Failure | null | undefined;
-  if (typeof problem?.code === 'string') return new MakerbookError({ ...problem, retryAfterSeconds });
+  if (typeof problem?.code === 'string')
+    return new MakerbookError({ ...problem, retryAfterSeconds, problem, ...outcomeOf(call) });
   // The answer of a gateway in front of a service that is away.
   const retryable = status >= 500 || status === 429;
   const detail = `HTTP ${status} without a problem of the service`;
-  return new MakerbookError({ code: 'unreadable', status, detail, retryable, retryAfterSeconds });
+  return new MakerbookError({ code: 'unreadable', status, detail, retryable, retryAfterSeconds, ...outcomeOf(call) });
 }
 
 /** Undefined where it is no JSON. */

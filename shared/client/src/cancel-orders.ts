@@ -1,14 +1,9 @@
 import type { Cancellation } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { quantity } from '@makerbook/contracts-primitives';
+import { quantity, readWhole, type Whole } from '@makerbook/contracts-primitives';
 import { type CallOptions, callService, readList } from './call-service.js';
-import { lowerHex, type RequestSigner } from './sign-requests.js';
-
-/** What is cancelled: an order by its hash, with its salt, by which it is signed. */
-export interface OrderToCancel {
-  readonly orderHash: string;
-  readonly salt: string | bigint;
-}
+import type { RequestSigner } from './sign-requests.js';
+import { type OrderToCancel, readOrdersToCancel } from './take-orders.js';
 
 export interface AwaitedCancellations {
   readonly cancellations: Cancellation[];
@@ -34,36 +29,39 @@ export interface CancelParts {
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Signs cancellations, as items of a body. */
-export function signCancellations(signing: RequestSigner, orders: readonly OrderToCancel[]) {
+/** Signs cancellations, as items of a body. @param field names the list. @throws WrongValue */
+export function signCancellations(signing: RequestSigner, field: string, orders: readonly OrderToCancel[]) {
   return Promise.all(
-    orders.map(async ({ orderHash: given, salt }) => {
-      const orderHash = lowerHex(given, 32);
-      const request = { orderHash, salt: BigInt(salt) };
-      return { orderHash, signature: await signing.signCancellation(request), salt: quantity(request.salt) };
+    readOrdersToCancel(field, orders).map(async ({ orderHash, salt }) => {
+      return { orderHash, signature: await signing.signCancellation({ orderHash, salt }), salt: quantity(salt) };
     }),
   );
 }
+
+/** More than any service allows. */
+const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
 
 /** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
 export function createCancel({ signing, calling, again }: CancelParts) {
   return async (
     orders: readonly OrderToCancel[],
-    waitSeconds: number,
+    wait: Whole,
     { by }: WaitOptions = {},
   ): Promise<AwaitedCancellations> => {
-    const body = await signCancellations(signing, orders);
+    const waitSeconds = readWhole('waitSeconds', wait, WAIT_SECONDS);
+    const body = await signCancellations(signing, 'orders', orders);
     const call = { method: 'POST', path: paths.cancellations, body } as const;
     const Prefer = `wait=${waitSeconds}${by === undefined ? '' : `; by=${by}`}`;
     const asked = waitSeconds > 0 ? { ...call, headers: { Prefer } } : call;
     return again(async () => {
-      const { text, headers } = await callService(asked, {
+      const answer = await callService(asked, {
         ...calling,
         timeoutMs: calling.timeoutMs + waitSeconds * 1000,
       });
+      const { headers } = answer;
       const applied = headers.get('preference-applied') ?? '';
       return {
-        cancellations: readList(text),
+        cancellations: readList(answer),
         isOutOfFeed: /\bwait=/.test(applied),
         isSeenByRouters: /\bby=router\b/.test(applied),
         unseenBy: headers.get('x-unseen-by')?.split(', ') ?? [],

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { cancelAllRequestTypes, receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { problemBody } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { TypedDataEncoder, Wallet } from 'ethers';
 import type { WaitOptions } from './cancel-orders.js';
@@ -11,6 +12,8 @@ import { type ClientOptions, createClient, type MakerbookClient } from './create
 import type { MakerbookError } from './errors.js';
 import type { Receipt } from './verify-receipts.js';
 
+/** What the service tells who asks for the time; undefined: the answers of the list tell it. */
+let infoAtMs: number | undefined;
 /** A server that returns the answers of a list, one per request, and records the requests. */
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
 let asked: { url: URL; body: string; headers: IncomingHttpHeaders }[];
@@ -22,6 +25,7 @@ beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
 beforeEach(() => {
   answers = [];
   asked = [];
+  infoAtMs = Date.now();
 });
 afterAll(async () => {
   server.closeAllConnections();
@@ -32,6 +36,10 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
   let body = '';
   for await (const chunk of request) body += chunk;
   const { url = '', headers } = request;
+  if (url === paths.info && infoAtMs !== undefined) {
+    response.writeHead(200, { 'X-Server-Time': String(infoAtMs) }).end('{}');
+    return;
+  }
   asked.push({ url: new URL(url, 'http://x'), body, headers });
   const answer = answers[asked.length - 1];
   if (answer === undefined) response.writeHead(500).end();
@@ -82,6 +90,7 @@ const signed = () =>
 
 describe('the client', () => {
   test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {
+    infoAtMs = 1_700_000_000_999;
     answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
     const client = clientOf({ now: () => 1_700_000_000_999 });
     expect(await client.listOrders()).toEqual({ records: [], readLag: 0 });
@@ -95,6 +104,7 @@ describe('the client', () => {
   test('cancels all by the greatest time that the service has told, and asks for one where there is none', async () => {
     const client = clientOf({ now: () => 1_700_000_000_000 });
     const at = (ms: number) => ({ 'X-Server-Time': String(1_700_000_000_000 + ms) });
+    infoAtMs = undefined;
     answers = [ok({}, at(2)), ok({}, at(3)), ok([], at(900)), ok([], at(5)), ok({})];
     await client.cancelAll();
     for (let n = 0; n < 2; n += 1) await client.listOrders();
@@ -107,7 +117,7 @@ describe('the client', () => {
   test('signs no order whose expiry is in milliseconds', async () => {
     const amount = { token: `0x${'ab'.repeat(20)}`, amount: 1n };
     const draft = { making: amount, taking: amount, expiresAt: 1_700_000_000_000 };
-    await expect(clientOf().signOrder(draft)).rejects.toThrow(RangeError);
+    await expect(clientOf().signOrder(draft)).rejects.toThrow('expiresAt must be Unix seconds, and is in milliseconds');
   });
 
   test('waits with a cancellation for the feed where it is asked to, and hands on what the answer says of it', async () => {
@@ -152,7 +162,7 @@ describe('a receipt', () => {
     const [placed, cancelled] = [[order.orderHash], [old.orderHash]];
     const items = (hashes: string[], status: string) => hashes.map((orderHash) => ({ orderHash, status }));
     const replaced = { placed: items(placed, 'VALIDATING'), cancelled: items(cancelled, 'CANCELLED') };
-    const all = { maker: await client.maker(), untilMs: 7 };
+    const all = { maker: await client.maker(), untilMs: 1_700_000_000_007 };
     const message = { ...all, making: ZERO_ADDRESS, taking: ZERO_ADDRESS };
     const made = [
       await signedOver(replaced.placed, { placed }),
@@ -165,7 +175,7 @@ describe('a receipt', () => {
     await client.placeOrders([order]);
     await client.cancelOrdersAndWait(gone, 2);
     await client.replaceOrders(gone, [order]);
-    await client.cancelAll({ untilMs: 7 });
+    await client.cancelAll({ untilMs: 1_700_000_000_007 });
     await client.placeOrders([order]);
     await client.listOrders();
     expect(receipts).toEqual(made.map(({ receipt }) => receipt));
@@ -208,14 +218,17 @@ describe('a failure', () => {
     const failure = await failureOf(clientOf().listOrders());
     expect(failure).toMatchObject({ code: 'maker_asleep', status: 400, detail: 'no', requestId: 'request-1' });
     expect(failure.mayHaveHappened).toBe(false);
+    expect(failure.problem).toEqual(body);
   });
 
   test.each([
     ['a connection that breaks', hangUp],
     ['an answer that does not come', sayNothing],
-  ])('by %s is `unreachable`, retryable, and of unknown outcome', async (_name, answer) => {
-    answers = [answer];
-    const error = await failureOf(clientOf({ timeoutMs: 1000 }).listOrders());
+  ])('by %s is `unreachable`, retryable, and of unknown outcome if it stores something', async (_name, answer) => {
+    answers = [answer, answer];
+    const read = await failureOf(clientOf({ timeoutMs: 1000 }).listOrders());
+    expect(read).toMatchObject({ code: 'unreachable', mayHaveHappened: false });
+    const error = await failureOf(clientOf({ timeoutMs: 1000 }).placeOrders([await signed()]));
     expect(error).toMatchObject({ code: 'unreachable', status: 0, retryable: true, mayHaveHappened: true });
   });
 

@@ -1,36 +1,52 @@
 import type {
+  CancelKeysAnswer,
   Cancellation,
   CancelledAll,
+  FillCapAnswer,
+  HeartbeatAnswer,
   LimitOrderRecord,
   OrderHistory,
   OrderReport,
   Replacement,
 } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import {
+  type Address,
+  type Hex,
+  readAddress,
+  readBytes,
+  readFields,
+  readPrivateKey,
+  readServiceUrl,
+  readUint256,
+  readWhole,
+  type Uint256,
+  type Whole,
+  WrongValue,
+  ZERO_ADDRESS,
+} from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { type Answer, callService } from './call-service.js';
 import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
-import { type AwaitedCancellations, createCancel, type OrderToCancel, type WaitOptions } from './cancel-orders.js';
+import { type AwaitedCancellations, createCancel, type WaitOptions } from './cancel-orders.js';
+import { followClock } from './follow-clock.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
 import { createReads, type FindOptions, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
-import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
+import { createRequestSigner, type DomainOptions, readDomain, type TypedData } from './sign-requests.js';
 import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
+import { type OrderDraft, type OrderToCancel, readDraft, type SignedOrder } from './take-orders.js';
 import { type Receipt, readReceipt } from './verify-receipts.js';
 
-export interface ClientOptions {
+/** `chainId`, `serviceName` and `limitOrderProtocol` make the EIP-712 domain: `/info` has them. */
+export interface ClientOptions extends DomainOptions {
   /** `https://…`, without the paths of the interface. */
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
-  readonly signer: Signer | Hex;
+  readonly signer: Signer | string;
   /** The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key may cancel. */
   readonly maker?: string;
-  /** These three make the EIP-712 domain: ask the operator. */
-  readonly chainId: number | bigint;
-  readonly serviceName: string;
-  readonly limitOrderProtocol: string;
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** The clock here, in milliseconds since 1970: requests are signed by the service's. Default `Date.now`. */
   readonly now?: () => number;
   /** 32 random bytes. Default those of ethers. */
   readonly randomSalt?: () => Uint8Array;
@@ -46,23 +62,15 @@ export interface ClientOptions {
   readonly onReceipt?: (receipt: Receipt) => void;
 }
 
-/** What a maker decides of an order; the rest is filled in. Amounts are in the token's smallest unit. */
-export interface OrderDraft {
-  readonly making: { readonly token: string; readonly amount: bigint };
-  readonly taking: { readonly token: string; readonly amount: bigint };
-  /** Unix seconds. */
-  readonly expiresAt: number | bigint;
-  /** The maker's cancel-all counter on the chain (`nonce` of the LimitOrderProtocol contract). Default 0. */
-  readonly nonce?: bigint;
-  /** Default: 32 random bytes. */
-  readonly salt?: bigint;
-}
-
-/** The service, for one maker. Every call throws MakerbookError. */
+/**
+ * The service, for one maker. A call throws WrongValue, which names the field, before it signs or sends what cannot be meant; and
+ * MakerbookError where the service refuses or does not answer.
+ */
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
   maker(): Promise<Address>;
-  /** @throws RangeError where `expiresAt` is in milliseconds */
+  /** The service's clock, in milliseconds since 1970, as its answers tell it. */
+  serverTimeMs(): Promise<number>;
   signOrder(draft: OrderDraft): Promise<SignedOrder>;
   /** POST: all of them are stored, or none. */
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
@@ -75,14 +83,14 @@ export interface MakerbookClient {
   /** GET …/stream: the list, then each change as it happens; it connects again by itself. */
   streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
-   * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
-   * order's own.
+   * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by its record,
+   * or by its hash and its salt.
    */
   cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */
   cancelOrdersAndWait(
     orders: readonly OrderToCancel[],
-    waitSeconds: number,
+    waitSeconds: Whole,
     options?: WaitOptions,
   ): Promise<AwaitedCancellations>;
   /**
@@ -100,36 +108,34 @@ export interface MakerbookClient {
    * POST …/heartbeat: unless another one comes first, all orders are cancelled then.
    * @param cancelAt Unix seconds; 0 turns the switch off
    */
-  sendHeartbeat(cancelAt: number): Promise<void>;
+  sendHeartbeat(cancelAt: Whole): Promise<HeartbeatAnswer>;
   /** POST …/cancel-keys: these addresses may cancel for the maker, and no others. */
-  nameCancelKeys(keys: readonly string[]): Promise<void>;
+  nameCancelKeys(keys: readonly string[]): Promise<CancelKeysAnswer>;
   /**
    * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the router's
    * feed until it has passed, or the cap is set again.
    */
-  setFillCap(cap: FillCap): Promise<void>;
+  setFillCap(cap: FillCap): Promise<FillCapAnswer>;
   /** PATCH: the transaction data with another minimum output. */
-  patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
+  patchQuote(request: { readonly data: string; readonly minOutput: Uint256 }): Promise<Hex>;
 }
 
-/** From 1973 to 5138, taken as milliseconds. As seconds these are times that nobody means. */
-const isInMilliseconds = (time: number | bigint) => time >= 100_000_000_000 && time < 100_000_000_000_000;
+const TIMEOUT_MS = { unit: 'milliseconds', min: 1, max: 3_600_000 };
 
+/** @throws WrongValue for an option that cannot be meant; no error shows a key */
 export function createClient(options: ClientOptions): MakerbookClient {
-  const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000, onReceipt } = options;
-  const signer = typeof options.signer === 'string' ? new Wallet(options.signer) : options.signer;
-  const { serviceName, chainId } = options;
-  const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
-  const signing = createRequestSigner(signer, domain, options.onSign);
-  /** The greatest time of the service that an answer has told, and how far it was ahead of the clock here. */
-  const told = { serverTimeMs: 0, aheadMs: 0 };
+  const { now = Date.now, randomSalt = () => randomBytes(32), onReceipt } = readFields('options', options);
+  const baseUrl = readServiceUrl('baseUrl', options.baseUrl);
+  const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? 10_000, TIMEOUT_MS);
+  const signer = readSigner(options.signer);
+  const signing = createRequestSigner(signer, readDomain(options), options.onSign);
+  const clock = followClock(now, () => callService({ method: 'GET', path: paths.info }, calling));
   const calling = {
-    baseUrl: options.baseUrl.replace(/\/+$/, ''),
+    baseUrl,
     timeoutMs,
     fetch: async (...call: Parameters<typeof fetch>) => {
       const response = await (options.fetch ?? fetch)(...call);
-      const serverTimeMs = Number(response.headers.get('x-server-time') ?? Number.NaN);
-      if (serverTimeMs > told.serverTimeMs) Object.assign(told, { serverTimeMs, aheadMs: serverTimeMs - now() });
+      clock.hear(response.headers);
       return response;
     },
     onAnswer:
@@ -140,50 +146,45 @@ export function createClient(options: ClientOptions): MakerbookClient {
       }),
   };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
-  const maker = async () => lowerHex(options.maker ?? (await signer.getAddress()), 20);
-  const named = options.maker === undefined ? {} : { maker: options.maker };
+  const named = options.maker === undefined ? {} : { maker: readAddress('maker', options.maker) };
+  const maker = async () => named.maker ?? readAddress('signer', await signer.getAddress());
   const cancel = createCancel({ signing, calling, again });
-  /** Never before the clock of an instance that has answered: an order that it has accepted has that time. */
-  async function serverNow(): Promise<number> {
-    if (told.serverTimeMs === 0) await callService({ method: 'GET', path: paths.info }, calling).catch(() => undefined);
-    return Math.max(told.serverTimeMs, Math.round(now() + told.aheadMs));
-  }
 
   return {
     maker,
 
-    async signOrder({ making, taking, expiresAt, nonce = 0n, salt }) {
-      if (isInMilliseconds(expiresAt)) throw new RangeError(`expiresAt is Unix seconds, not ${expiresAt}`);
-      return signing.signOrder({
-        salt: salt ?? BigInt(hexlify(randomSalt())),
-        nonce,
-        expiresAt: BigInt(expiresAt),
-        making: { token: lowerHex(making.token, 20), amount: making.amount },
-        taking: { token: lowerHex(taking.token, 20), amount: taking.amount },
-        maker: await maker(),
-        permittedTaker: ZERO_ADDRESS,
-      });
+    serverTimeMs: clock.nowMs,
+
+    async signOrder(given) {
+      const { salt = BigInt(hexlify(randomSalt())), ...draft } = readDraft(readFields('order', given));
+      return signing.signOrder({ ...draft, salt, maker: await maker(), permittedTaker: ZERO_ADDRESS });
     },
 
     ...createPlace({ signing, calling, again }),
 
-    streamOrders: createStream({ signing, calling, named, now, randomSalt }),
+    streamOrders: createStream({ signing, calling, named, clock, randomSalt }),
 
-    ...createReads({ signing, calling, named, again, now, randomSalt }),
+    ...createReads({ signing, calling, named, again, clock, randomSalt }),
 
     cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
 
     cancelOrdersAndWait: cancel,
 
-    ...createExits({ signing, again, calling, now, serverNow, maker }),
+    ...createExits({ signing, again, calling, clock, maker }),
 
     async patchQuote({ data, minOutput }) {
-      const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;
+      const amount = readUint256('minOutput', minOutput).toString();
+      const body = { data: readBytes('data', data), minOutput: { amount } };
       return again(async () => {
-        const body = { data, minOutput: { amount } };
         const { text } = await callService({ method: 'PATCH', path: paths.quoteData, body }, calling);
         return text as Hex;
       });
     },
   };
+}
+
+function readSigner(signer: Signer | string): Signer {
+  if (typeof signer === 'string') return new Wallet(readPrivateKey('signer', signer));
+  if (typeof signer?.getAddress === 'function' && typeof signer.signTypedData === 'function') return signer;
+  throw new WrongValue('signer', 'must be a private key, or a signer of ethers');
 }

@@ -19,6 +19,7 @@ export interface Failure {
   readonly retryAfterSeconds?: number | undefined;
   /** Left out: by code and status. */
   readonly mayHaveHappened?: boolean;
+  readonly problem?: object | undefined;
   readonly cause?: unknown;
 }
 
@@ -39,8 +40,11 @@ export class MakerbookError extends Error {
   readonly index: number | undefined;
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether the service may have done its work although the call failed: by this try or, of a POST of orders, by an earlier one. */
+  /** Whether the service may have done its work although the call failed: by this try or, of a POST of orders, by an earlier one. Never of a call that stores nothing. */
   readonly mayHaveHappened: boolean;
+
+  /** The body of the refusal, as it came: some codes have fields of their own. Undefined where no answer of the service came. */
+  readonly problem: Readonly<Record<string, unknown>> | undefined;
 
   constructor(failure: Failure) {
     super(`${failure.code}: ${failure.detail}`, { cause: failure.cause });
@@ -52,6 +56,7 @@ export class MakerbookError extends Error {
     this.errors = failure.errors;
     this.index = failure.index;
     this.retryAfterSeconds = failure.retryAfterSeconds;
+    this.problem = failure.problem as MakerbookError['problem'];
     const isUnknown = this.code === 'unreachable' || this.code === 'unreadable' || this.status >= 500;
     this.mayHaveHappened = failure.mayHaveHappened ?? isUnknown;
   }

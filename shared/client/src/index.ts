@@ -1,21 +1,31 @@
 export type {
+  CancelKeysAnswer,
   Cancellation,
   CancelledAll,
   FactCause,
   FieldProblem,
+  FillCapAnswer,
+  HeartbeatAnswer,
   LimitOrderRecord,
   OrderHistory,
   OrderReport,
   Replacement,
   TimelineEntry,
 } from '@makerbook/contracts-http';
+export { readPrivateKey, type Uint256, type Whole, WrongValue } from '@makerbook/contracts-primitives';
 export type { CancelAllScope, FillCap } from './cancel-all.js';
-export type { AwaitedCancellations, OrderToCancel, WaitOptions } from './cancel-orders.js';
+export type { AwaitedCancellations, WaitOptions } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
 export type { PlaceOptions } from './place-orders.js';
 export type { FindOptions, HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
-export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';
+export {
+  createRequestSigner,
+  type DomainOptions,
+  type RequestSigner,
+  type TypedData,
+} from './sign-requests.js';
 export type { OrderEvent, StreamOptions } from './stream-orders.js';
+export type { AmountOfToken, OrderDraft, OrderTerms, OrderToCancel, SignedOrder } from './take-orders.js';
 export { type Receipt, readReceipt, verifyReceipt } from './verify-receipts.js';

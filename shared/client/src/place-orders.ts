@@ -1,13 +1,14 @@
 import type { LimitOrderRecord, Replacement } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { callService, readList, readObject } from './call-service.js';
-import { type CancelParts, type OrderToCancel, signCancellations } from './cancel-orders.js';
+import { readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
+import { type Answer, callService, readList, readObject } from './call-service.js';
+import { type CancelParts, signCancellations } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
-import { lowerHex, type SignedOrder } from './sign-requests.js';
+import { type OrderToCancel, readSignedOrders, type SignedOrder } from './take-orders.js';
 
 export interface PlaceOptions {
   /** Milliseconds since 1970: orders that the service judges later are not stored. */
-  readonly validUntilMs?: number;
+  readonly validUntilMs?: Whole;
   /**
    * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored by
    * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
@@ -22,14 +23,15 @@ export function createPlace({ signing, calling, again }: CancelParts) {
     path: string,
     body: unknown,
     { validUntilMs, duplicateCountsAsStored = false }: PlaceOptions,
-    read: (text: string) => T,
+    read: (answer: Answer) => T,
     stored: () => T,
   ): Promise<T> {
-    const headers = validUntilMs === undefined ? {} : { 'Valid-Until-Ms': String(validUntilMs) };
+    const untilMs = validUntilMs === undefined ? undefined : readWhole('validUntilMs', validUntilMs, UNIX_MS);
+    const headers = untilMs === undefined ? {} : { 'Valid-Until-Ms': String(untilMs) };
     let mayBeStored = false;
     return again(async () => {
       try {
-        return read((await callService({ method: 'POST', path, body, headers }, calling)).text);
+        return read(await callService({ method: 'POST', path, body, headers }, calling));
       } catch (error) {
         if (!(error instanceof MakerbookError)) throw error;
         if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) return stored();
@@ -41,13 +43,14 @@ export function createPlace({ signing, calling, again }: CancelParts) {
     });
   }
 
-  const bodyOf = (orders: readonly SignedOrder[]) => orders.map(({ order, signature }) => ({ order, signature }));
   const validating = (orders: readonly SignedOrder[]) =>
     orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
 
   return {
-    placeOrders(orders: readonly SignedOrder[], options: PlaceOptions = {}): Promise<LimitOrderRecord[]> {
-      return store(paths.limitOrders, bodyOf(orders), options, readList<LimitOrderRecord>, () => validating(orders));
+    async placeOrders(orders: readonly SignedOrder[], options: PlaceOptions = {}): Promise<LimitOrderRecord[]> {
+      return store(paths.limitOrders, readSignedOrders(orders), options, readList<LimitOrderRecord>, () =>
+        validating(orders),
+      );
     },
 
     async replaceOrders(
@@ -55,9 +58,12 @@ export function createPlace({ signing, calling, again }: CancelParts) {
       orders: readonly SignedOrder[],
       options: PlaceOptions = {},
     ): Promise<Replacement> {
-      const body = { cancel: await signCancellations(signing, gone), place: bodyOf(orders) };
+      const body = { place: readSignedOrders(orders), cancel: await signCancellations(signing, 'gone', gone) };
       return store(paths.replacements, body, options, readObject<Replacement>, () => ({
-        cancelled: gone.map(({ orderHash }) => ({ orderHash: lowerHex(orderHash, 32), status: 'CANCELLED' })),
+        cancelled: gone.map(({ orderHash }) => ({
+          orderHash: readHex('orderHash', orderHash, 32),
+          status: 'CANCELLED',
+        })),
         placed: validating(orders),
       }));
     },

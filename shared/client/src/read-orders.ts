@@ -1,9 +1,10 @@
 import type { Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
 import { hexlify } from 'ethers';
 import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
-import { lowerHex, type RequestSigner } from './sign-requests.js';
+import type { ServiceClock } from './follow-clock.js';
+import type { RequestSigner } from './sign-requests.js';
 
 /** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
 export interface OrderList {
@@ -15,8 +16,8 @@ export interface OrderList {
 export interface HistoryRequest {
   readonly happened?: readonly Happening[];
   /** Milliseconds since 1970. */
-  readonly fromMs?: number;
-  readonly toMs?: number;
+  readonly fromMs?: Whole;
+  readonly toMs?: Whole;
   /** Entries, at most 100. */
   readonly limit?: number;
   /** The `nextCursor` of the page before. */
@@ -34,42 +35,53 @@ interface ReadParts {
   /** The maker, where the signer is not. */
   readonly named: { readonly maker?: string };
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
-  readonly now: () => number;
+  readonly clock: ServiceClock;
   readonly randomSalt: () => Uint8Array;
 }
 
 type Sign = (request: { readonly issuedAt: bigint; readonly salt: Hex }) => Promise<Hex>;
 
+/** The signed part of a query. Each try is a request of its own: a salt is good for one. */
+export async function signRead(sign: Sign, clock: ServiceClock, randomSalt: () => Uint8Array) {
+  // A second back, for instances whose clocks differ.
+  const issuedAt = BigInt(Math.floor((await clock.nowMs()) / 1000) - 1);
+  const salt = hexlify(randomSalt()) as Hex;
+  return { issuedAt: String(issuedAt), salt, signature: await sign({ issuedAt, salt }) };
+}
+
+/** 0 stands for all that is kept. */
+const readTimeMs = (field: string, value: Whole | undefined) =>
+  value === undefined ? undefined : readWhole(field, value, { ...UNIX_MS, orZero: true });
+
 /** The signed GETs. */
-export function createReads({ signing, calling, named, again, now, randomSalt }: ReadParts) {
+export function createReads({ signing, calling, named, again, clock, randomSalt }: ReadParts) {
   const read = (path: string, sign: Sign, rest: Readonly<Record<string, string>> = {}): Promise<Answer> =>
-    again(async () => {
-      // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
-      const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
-      const salt = hexlify(randomSalt()) as Hex;
-      const signature = await sign({ issuedAt, salt });
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...named, ...rest });
-      return callService({ method: 'GET', path, query }, calling);
-    });
+    again(() =>
+      clock.signed(async () => {
+        const signed = await signRead(sign, clock, randomSalt);
+        const query = new URLSearchParams({ ...signed, ...named, ...rest });
+        return callService({ method: 'GET', path, query }, calling);
+      }),
+    );
   return {
     async listOrders(): Promise<OrderList> {
-      const { text, headers } = await read(paths.limitOrders, signing.signList);
-      const lag = headers.get('x-read-lag');
-      return { records: readList(text), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
+      const answer = await read(paths.limitOrders, signing.signList);
+      const lag = answer.headers.get('x-read-lag');
+      return { records: readList(answer), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
     },
 
     async readHistory(asked: HistoryRequest = {}): Promise<OrderHistory> {
-      const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+      const times = { fromMs: readTimeMs('fromMs', asked.fromMs), toMs: readTimeMs('toMs', asked.toMs) };
+      const given = Object.entries({ ...asked, ...times }).filter(([, value]) => value !== undefined);
       const rest = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-      return readObject((await read(paths.history, signing.signHistory, rest)).text);
+      return readObject(await read(paths.history, signing.signHistory, rest));
     },
 
     async findOrder(hash: string, { at }: FindOptions = {}): Promise<OrderReport> {
-      const orderHash = lowerHex(hash, 32);
+      const orderHash = readHex('orderHash', hash, 32);
       const path = paths.limitOrder.replace('{orderHash}', orderHash);
       const rest = at === undefined ? {} : { at: String(at) };
-      const { text } = await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }), rest);
-      return readObject(text);
+      return readObject(await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }), rest));
     },
   };
 }

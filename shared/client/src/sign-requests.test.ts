@@ -15,7 +15,7 @@ const domain = { serviceName: 'Test', chainId: 8217n, verifyingContract: `0x${'1
 const wallet = new Wallet(`0x${'07'.repeat(32)}`);
 const signing = createRequestSigner(wallet, domain);
 const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
-const expiry = uint256.filter((time) => time < 10n ** 11n || time >= 10n ** 14n);
+const expiry = uint256.filter((time) => time >= 10n ** 9n && (time < 10n ** 11n || time >= 10n ** 14n));
 
 const sideOf = (byte: string, amount = 1n) => ({ token: `0x${byte.repeat(20)}`, amount });
 const client = createClient({

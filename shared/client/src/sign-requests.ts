@@ -3,8 +3,6 @@ import {
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
-  type Order,
-  type OrderInHex,
   orderCancellationRequestTypes,
   orderToBody,
   orderTypes,
@@ -15,14 +13,24 @@ import {
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm/typed-data';
-import type { Hex } from '@makerbook/contracts-primitives';
-import { BaseWallet, concat, isHexString, keccak256, type Signer, TypedDataEncoder } from 'ethers';
+import {
+  type Hex,
+  readAddress,
+  readHex,
+  readName,
+  readUint256,
+  readWhole,
+  type Uint256,
+  type Whole,
+} from '@makerbook/contracts-primitives';
+import { BaseWallet, concat, keccak256, type Signer, TypedDataEncoder } from 'ethers';
+import { type OrderTerms, readTerms, type SignedOrder } from './take-orders.js';
 
-/** An order and its signature, as POST takes them, with the hash that names it. */
-export interface SignedOrder {
-  readonly order: OrderInHex;
-  readonly orderHash: Hex;
-  readonly signature: Hex;
+/** What makes the EIP-712 domain. */
+export interface DomainOptions {
+  readonly chainId: Whole;
+  readonly serviceName: string;
+  readonly limitOrderProtocol: string;
 }
 
 /** What is signed, as `eth_signTypedData_v4` takes it. */
@@ -33,9 +41,9 @@ export interface TypedData {
   readonly message: Readonly<Record<string, unknown>>;
 }
 
-/** Signs what the service wants signed. */
+/** Signs what the service wants signed. @throws WrongValue for what cannot be signed as it was meant */
 export interface RequestSigner {
-  signOrder(order: Order): Promise<SignedOrder>;
+  signOrder(order: OrderTerms): Promise<SignedOrder>;
   /** The signature of a GET. `salt`: 32 bytes. */
   signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of the history. `salt`: 32 bytes. */
@@ -45,9 +53,18 @@ export interface RequestSigner {
   /** The signature of a GET of one order. `salt`: 32 bytes. */
   signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
-  signCancellation(request: { readonly orderHash: Hex; readonly salt: bigint }): Promise<Hex>;
+  signCancellation(request: { readonly orderHash: Hex; readonly salt: Uint256 }): Promise<Hex>;
   /** The signature of a message in the domain of orders: one struct, whose name is that of the types. */
   signMessage(structs: Readonly<Record<string, TypedField[]>>, message: TypedData['message']): Promise<Hex>;
+}
+
+/** The signing domain, as `/info` and the operator name it. @throws WrongValue */
+export function readDomain({ serviceName, chainId, limitOrderProtocol }: DomainOptions) {
+  return {
+    serviceName: readName('serviceName', serviceName),
+    chainId: readWhole('chainId', chainId, { unit: 'the id of a chain', min: 1, max: Number.MAX_SAFE_INTEGER }),
+    verifyingContract: readAddress('limitOrderProtocol', limitOrderProtocol),
+  };
 }
 
 /** @param onSign is called with what is about to be signed, and its EIP-712 digest */
@@ -80,13 +97,14 @@ export function createRequestSigner(
   ): Promise<Hex> {
     const [primaryType = ''] = Object.keys(structs);
     const types = { ...saltedDomainTypes('bytes32'), ...structs };
-    const message = { ...rest, issuedAt: issuedAt.toString() };
-    return (await sign({ types, primaryType, domain: { ...domain, salt }, message })).signature;
+    const message = { ...rest, issuedAt: readUint256('issuedAt', issuedAt).toString() };
+    const salted = { ...domain, salt: readHex('salt', salt, 32) };
+    return (await sign({ types, primaryType, domain: salted, message })).signature;
   }
 
   return {
     async signOrder(given) {
-      const order = orderToBody(given);
+      const order = orderToBody(readTerms('order', given));
       const types = { ...domainTypes, ...orderTypes };
       const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: { ...order } });
       return { order, orderHash: digest, signature };
@@ -100,7 +118,9 @@ export function createRequestSigner(
       const [primaryType = ''] = Object.keys(structs);
       return (await sign({ types: { ...domainTypes, ...structs }, primaryType, domain, message })).signature;
     },
-    async signCancellation({ orderHash, salt }) {
+    async signCancellation(request) {
+      const orderHash = readHex('orderHash', request.orderHash, 32);
+      const salt = readUint256('salt', request.salt);
       const types = { ...saltedDomainTypes(cancellationSalt), ...orderCancellationRequestTypes };
       const salted = { ...domain, salt: `0x${salt.toString(16).padStart(64, '0')}` };
       const data = { types, primaryType: 'OrderCancellationRequest', domain: salted, message: { orderHash } };
@@ -113,10 +133,4 @@ export function createRequestSigner(
 function digestOf({ types: { EIP712Domain = [], ...structs }, domain, message }: TypedData): Hex {
   const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, domain);
   return keccak256(concat(['0x1901', separator, TypedDataEncoder.from(structs).hash(message)])) as Hex;
-}
-
-/** An address or hash in lowercase hex; throws a TypeError when it has another length or is not hex. */
-export function lowerHex(text: string, bytes: number): Hex {
-  if (!isHexString(text, bytes)) throw new TypeError(`${text} is not hex of ${bytes} bytes`);
-  return text.toLowerCase() as Hex;
 }

@@ -1,9 +1,10 @@
 import type { StreamEvent } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import type { Hex } from '@makerbook/contracts-primitives';
-import { hexlify } from 'ethers';
+import { WrongValue } from '@makerbook/contracts-primitives';
 import { type CallOptions, openCall } from './call-service.js';
 import { MakerbookError } from './errors.js';
+import type { ServiceClock } from './follow-clock.js';
+import { signRead } from './read-orders.js';
 import type { RequestSigner } from './sign-requests.js';
 
 /** An event of the stream. `id` names a snapshot or a change: the stream can go on behind it. */
@@ -21,7 +22,7 @@ interface StreamParts {
   readonly calling: CallOptions;
   /** The maker, where the signer is not. */
   readonly named: { readonly maker?: string };
-  readonly now: () => number;
+  readonly clock: ServiceClock;
   readonly randomSalt: () => Uint8Array;
 }
 
@@ -33,28 +34,26 @@ const RECONNECT_MS = 500;
  * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot comes first,
  * and again where the service does not keep what happened since.
  */
-export function createStream({ signing, calling, named, now, randomSalt }: StreamParts) {
-  async function sign(): Promise<URLSearchParams> {
-    const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
-    const salt = hexlify(randomSalt()) as Hex;
-    const signature = await signing.signStream({ issuedAt, salt });
-    return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...named });
+export function createStream({ signing, calling, named, clock, randomSalt }: StreamParts) {
+  function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
+    return clock.signed(async () => {
+      const query = new URLSearchParams({ ...(await signRead(signing.signStream, clock, randomSalt)), ...named });
+      return openCall({ method: 'GET', path: paths.stream, query, headers }, calling, signal);
+    });
   }
 
   return async function* streamOrders({ lastEventId, signal }: StreamOptions = {}): AsyncGenerator<OrderEvent> {
-    let lastId = lastEventId;
+    let lastId = lastEventId === undefined ? undefined : readEventId(lastEventId);
     const isOver = () => signal?.aborted === true;
     while (!isOver()) {
       const connection = new AbortController();
       const stop = () => connection.abort();
       signal?.addEventListener('abort', stop, { once: true });
       let pauseMs = RECONNECT_MS;
-      const query = await sign();
-      const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
       try {
         const late = setTimeout(stop, calling.timeoutMs);
-        const call = { method: 'GET', path: paths.stream, query, headers } as const;
-        const response = await openCall(call, calling, connection.signal).finally(() => clearTimeout(late));
+        const response = await open(lastId, connection.signal).finally(() => clearTimeout(late));
         for await (const event of readEvents(response, connection)) {
           if (event.event === 'end') {
             if (event.reason === 'gone') lastId = undefined;
@@ -64,7 +63,9 @@ export function createStream({ signing, calling, named, now, randomSalt }: Strea
           yield event;
         }
       } catch (error) {
-        if (!(error instanceof MakerbookError) || !error.retryable) throw error;
+        const isGone = error instanceof MakerbookError && error.code === 'gone' && lastId !== undefined;
+        if (!(error instanceof MakerbookError && (error.retryable || isGone))) throw error;
+        if (isGone) lastId = undefined;
         pauseMs = Math.max(RECONNECT_MS, 1000 * (error.retryAfterSeconds ?? 0));
       } finally {
         signal?.removeEventListener('abort', stop);
@@ -73,6 +74,12 @@ export function createStream({ signing, calling, named, now, randomSalt }: Strea
       if (!isOver()) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
+}
+
+/** What a header can hold. */
+function readEventId(id: string): string {
+  if (typeof id === 'string' && /^[!-~]+$/.test(id)) return id;
+  throw new WrongValue('lastEventId', 'must be the id of an event; leave it out to begin with a snapshot');
 }
 
 /** The events of an answer, until it ends or is silent for too long. */

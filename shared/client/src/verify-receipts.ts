@@ -7,11 +7,10 @@ import {
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm/typed-data';
-import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Hex, readAddress, readArray, readFields, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { TypedDataEncoder, verifyTypedData } from 'ethers';
 import { type Answer, parseJson } from './call-service.js';
-import type { ClientOptions } from './create-client.js';
-import { lowerHex } from './sign-requests.js';
+import { type DomainOptions, readDomain } from './sign-requests.js';
 
 /** What the service has stored, where in its log, and its signature over that: a proof to be kept. */
 export interface Receipt {
@@ -26,24 +25,27 @@ export interface Receipt {
   readonly signature: Hex;
 }
 
-type Domain = Pick<ClientOptions, 'serviceName' | 'chainId' | 'limitOrderProtocol'>;
-
 /**
  * Whether one of these keys has signed the receipt. It needs no service.
  * @param signers `receiptSigners` of `/info`, as they were when the receipt came
+ * @throws WrongValue where the domain or the signers cannot be meant
  */
-export function verifyReceipt(receipt: Receipt, domain: Domain, signers: readonly string[]): boolean {
-  const { signature, ...message } = receipt;
+export function verifyReceipt(receipt: Receipt, domain: DomainOptions, signers: readonly string[]): boolean {
+  const { signature, ...message } = readFields('receipt', receipt);
+  const signed = signedDomain(domain);
+  const trusted = readArray('signers', signers).map((address, index) => readAddress(`signers[${index}]`, address));
   try {
-    const signer = verifyTypedData(signedDomain(domain), receiptTypes, message, signature).toLowerCase();
-    return signers.some((address) => address.toLowerCase() === signer);
+    return trusted.includes(verifyTypedData(signed, receiptTypes, message, signature).toLowerCase() as Hex);
   } catch {
     return false;
   }
 }
 
 /** The receipt of an answer: what its body says was stored, and its signature. Undefined where the answer has none. */
-export function readReceipt({ text, headers }: Answer, domain: Domain): Receipt | undefined {
+export function readReceipt(
+  { text, headers }: Pick<Answer, 'text' | 'headers'>,
+  domain: DomainOptions,
+): Receipt | undefined {
   const [signature, position] = [headers.get('x-receipt'), headers.get('x-log-position')];
   if (signature === null || position === null) return undefined;
   const body = (parseJson(text) ?? {}) as AnswerBody;
@@ -62,7 +64,7 @@ type Item = { readonly orderHash: Hex; readonly status: string };
 type AnswerBody = Item[] | { readonly cancelled?: readonly Item[]; readonly placed?: readonly Item[] };
 
 /** The digest of the message that an answer repeats, if it is an answer to one. */
-function digestsOf(told: object, domain: Domain): Hex[] {
+function digestsOf(told: object, domain: DomainOptions): Hex[] {
   const digestOf = (types: Record<string, TypedField[]>, message: object) =>
     TypedDataEncoder.hash(signedDomain(domain), types, message) as Hex;
   if ('untilMs' in told) {
@@ -73,5 +75,4 @@ function digestsOf(told: object, domain: Domain): Hex[] {
   return 'keys' in told ? [digestOf(cancelKeysRequestTypes, told)] : [];
 }
 
-const signedDomain = ({ serviceName, chainId, limitOrderProtocol }: Domain) =>
-  typedDataDomain({ serviceName, chainId, verifyingContract: lowerHex(limitOrderProtocol, 20) });
+const signedDomain = (domain: DomainOptions) => typedDataDomain(readDomain(domain));

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import secrets
 import time
 from urllib.error import HTTPError
@@ -8,7 +9,9 @@ from urllib.request import Request, urlopen
 from eth_account import Account
 
 BASE = "BASE_URL/v0alpha/limit-orders"
-KEY = os.environ["MAKER_KEY"]
+KEY = os.environ.get("MAKER_KEY", "")
+if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show it
+    raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 
 
 def send(url, body=None):

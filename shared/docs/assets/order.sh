@@ -1,3 +1,4 @@
+expr "$MAKER_KEY" : '0x[0-9a-fA-F]\{64\}$' >/dev/null || { echo 'MAKER_KEY is no private key: 0x and 64 hex digits' >&2; exit 1; }
 base=BASE_URL/v0alpha/limit-orders
 domain=$(curl -sf $base/info | jq .domains.order)
 jq -n --argjson domain "$domain" \

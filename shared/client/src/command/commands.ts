@@ -1,0 +1,279 @@
+import type { Info, OrderHistory } from '@makerbook/contracts-http';
+import { type Hex, readAddress, readBytes, readHex, readUint256 } from '@makerbook/contracts-primitives';
+import type { FillCap } from '../cancel-all.js';
+import type { MakerbookClient } from '../create-client.js';
+import { MakerbookError } from '../errors.js';
+import type { OrderToCancel, SignedOrder } from '../take-orders.js';
+import {
+  type NamedOrder,
+  type OptionName,
+  readAmount,
+  readMoment,
+  readOrders,
+  readSeconds,
+  shown,
+  type Words,
+  WrongWords,
+} from './read-words.js';
+
+/** The service that a command asks. */
+export interface Service {
+  readonly client: MakerbookClient;
+  readonly info: Info;
+}
+
+type Run = (service: Service) => AsyncGenerator<unknown, void, void>;
+
+/** One command: it reads its words before anything is sent, and then yields what is printed. */
+export interface Command {
+  /** What it takes, and what it does. */
+  readonly usage: readonly [words: string, does: string];
+  readonly options?: readonly OptionName[];
+  /** Whether it takes words that are no options. */
+  readonly takesMore?: boolean;
+  /** Whether it signs nothing, so that it needs no key. */
+  readonly isPublic?: boolean;
+  /** @throws WrongWords, WrongValue */
+  read(words: Words): Run;
+}
+
+const HOUR = '1h';
+const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce'];
+const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0]';
+
+const place: Command = {
+  usage: [`place ${TERMS}`, 'signs an order, and places it; `post` is the same'],
+  options: terms,
+  read(words) {
+    const sign = readTerms(words);
+    return async function* ({ client }) {
+      yield* await client.placeOrders([await sign(client)], { duplicateCountsAsStored: true });
+    };
+  },
+};
+
+const stream: Command = {
+  usage: ['stream [--cursor ID]', 'prints the open orders, then each change, until Ctrl-C; `watch` is the same'],
+  options: ['cursor'],
+  read({ values: { cursor } }) {
+    return ({ client }) => client.streamOrders(cursor === undefined ? {} : { lastEventId: cursor });
+  },
+};
+
+export const commands: Readonly<Record<string, Command>> = {
+  info: {
+    usage: ['info', 'prints contracts, signing domains and limits of the service'],
+    isPublic: true,
+    read: () =>
+      async function* ({ info }) {
+        yield info;
+      },
+  },
+  list: {
+    usage: ['list', 'prints the open orders'],
+    read: () =>
+      async function* ({ client }) {
+        yield* (await client.listOrders()).records;
+      },
+  },
+  order: {
+    usage: ['order HASH [--at BLOCK|POSITION]', 'prints what became of an order'],
+    options: ['at'],
+    takesMore: true,
+    read({ values: { at }, rest: [hash, ...more] }) {
+      if (hash === undefined || more.length > 0) throw new WrongWords('order takes one hash');
+      const orderHash = readHex('the hash', hash, 32);
+      if (at !== undefined && !/^[0-9]{1,15}(:[0-9]{1,18})?$/.test(at)) {
+        throw new WrongWords('--at must be a block, or <partition>:<offset>');
+      }
+      return async function* ({ client }) {
+        yield client.findOrder(orderHash, at === undefined ? {} : { at });
+      };
+    },
+  },
+  sign: {
+    usage: [`sign ${TERMS}`, 'prints a signed order, and sends nothing but a request for `info`'],
+    options: terms,
+    read(words) {
+      const sign = readTerms(words);
+      return async function* ({ client }) {
+        yield sign(client);
+      };
+    },
+  },
+  place,
+  post: { ...place, usage: ['', ''] },
+  replace: {
+    usage: [`replace HASH… ${TERMS}`, 'cancels orders and places one in their stead, all or nothing'],
+    options: terms,
+    takesMore: true,
+    read(words) {
+      const [gone, sign] = [readOrders(words), readTerms(words)];
+      return async function* ({ client }) {
+        const { known, unknown } = await findSalts(client, gone);
+        if (unknown.length > 0) throw notFound(unknown);
+        yield client.replaceOrders(known, [await sign(client)], { duplicateCountsAsStored: true });
+      };
+    },
+  },
+  cancel: {
+    usage: ['cancel HASH[:SALT]…', 'cancels orders; with their salts also by a cancel key'],
+    takesMore: true,
+    read(words) {
+      const orders = readOrders(words);
+      return async function* ({ client }) {
+        const { known } = await findSalts(client, orders);
+        const cancelled = known.length === 0 ? [] : await client.cancelOrders(known);
+        const statuses = new Map(cancelled.map(({ orderHash, status }) => [orderHash as string, status]));
+        for (const { orderHash } of orders) yield { orderHash, status: statuses.get(orderHash) ?? 'NOT_FOUND' };
+      };
+    },
+  },
+  'cancel-all': {
+    usage: ['cancel-all [--making TOKEN] [--taking TOKEN]', 'cancels all orders, or those of a token or a pair'],
+    options: ['making', 'taking'],
+    read({ values: { making, taking } }) {
+      const scope = {
+        ...(making !== undefined && { making: readAddress('--making', making) }),
+        ...(taking !== undefined && { taking: readAddress('--taking', taking) }),
+      };
+      return async function* ({ client }) {
+        yield client.cancelAll(scope);
+      };
+    },
+  },
+  heartbeat: {
+    usage: ['heartbeat 30s | off', 'cancels all orders then, unless another one comes first; `off` ends that'],
+    takesMore: true,
+    read({ rest: [time, ...more] }) {
+      if (time === undefined || more.length > 0) throw new WrongWords('heartbeat takes one length of time, or `off`');
+      const seconds = time === 'off' ? undefined : readSeconds('the length of time', time);
+      return async function* ({ client }) {
+        const nowSeconds = Math.floor((await client.serverTimeMs()) / 1000);
+        yield client.sendHeartbeat(seconds === undefined ? 0 : nowSeconds + seconds);
+      };
+    },
+  },
+  keys: {
+    usage: ['keys ADDRESS… | none', 'names the addresses that may cancel for the maker, and no others'],
+    takesMore: true,
+    read({ rest }) {
+      if (rest.length === 0) throw new WrongWords('which addresses? `none` revokes all');
+      const isNone = rest.length === 1 && rest[0] === 'none';
+      const keys = isNone ? [] : rest.map((key, index) => readAddress(`address ${index + 1}`, key));
+      return async function* ({ client }) {
+        yield client.nameCancelKeys(keys);
+      };
+    },
+  },
+  cap: {
+    usage: [
+      'cap --making TOKEN:AMOUNT --window 60s',
+      'withholds orders while more is filled in that time; an amount of 0 removes it',
+    ],
+    options: ['making', 'window'],
+    read(words) {
+      const cap = readCap(words);
+      return async function* ({ client }) {
+        yield client.setFillCap(cap);
+      };
+    },
+  },
+  history: {
+    usage: [
+      'history [--happened FILLED,REMOVED] [--from 24h] [--to TIME] [--cursor CURSOR]',
+      'prints every fill and every change, and then the cursor of what comes next',
+    ],
+    options: ['happened', 'from', 'to', 'cursor'],
+    read: readHistory,
+  },
+  stream,
+  watch: { ...stream, usage: ['', ''] },
+  'patch-quote': {
+    usage: ['patch-quote --data HEX --min-output AMOUNT', 'prints the data of a quote with another minimum output'],
+    options: ['data', 'min-output'],
+    isPublic: true,
+    read({ values }) {
+      const data = readBytes('--data', values.data);
+      const minOutput = readUint256('--min-output', values['min-output']);
+      return async function* ({ client }) {
+        yield client.patchQuote({ data, minOutput });
+      };
+    },
+  },
+};
+
+/** The terms of an order. Nothing is signed that the service must refuse. */
+function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrder> {
+  const { expires = HOUR, nonce = '0' } = words.values;
+  const [making, taking] = [readAmount('making', words), readAmount('taking', words)];
+  if (making.amount === 0n || taking.amount === 0n) throw new WrongWords('an amount of an order is above zero');
+  if (making.token === taking.token) throw new WrongWords('--making and --taking must be of two tokens');
+  const expiry = readMoment('--expires', expires, 1);
+  const order = { making, taking, nonce: readUint256('--nonce', nonce) };
+  return async (client) => {
+    const nowMs = await client.serverTimeMs();
+    const expiresAt = Math.floor(expiry(nowMs) / 1000);
+    if (expiresAt * 1000 <= nowMs) throw new WrongWords('--expires is in the past');
+    return client.signOrder({ ...order, expiresAt });
+  };
+}
+
+function readCap(words: Words): FillCap {
+  const { window } = words.values;
+  const { token, amount } = readAmount('making', words);
+  if (window === undefined && amount > 0n) throw new WrongWords('--window is missing: a length of time, such as 60s');
+  return { token, amount, windowSeconds: window === undefined || window === '0' ? 0 : readSeconds('--window', window) };
+}
+
+function readHistory({ values: { happened, from, to, cursor: begin } }: Words): Run {
+  if (happened !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(happened)) {
+    throw new WrongWords(`--happened must be kinds such as FILLED,REMOVED, and not ${shown(happened)}`);
+  }
+  const fromAt = from === undefined ? undefined : readMoment('--from', from, -1);
+  const toAt = to === undefined ? undefined : readMoment('--to', to, -1);
+  return async function* ({ client }) {
+    const nowMs = await client.serverTimeMs();
+    const asked = {
+      ...(happened !== undefined && { happened: happened.split(',') as never }),
+      ...(fromAt !== undefined && { fromMs: fromAt(nowMs) }),
+      ...(toAt !== undefined && { toMs: toAt(nowMs) }),
+    };
+    let page: OrderHistory | undefined;
+    while (page?.hasMore !== false) {
+      page = await client.readHistory({ ...asked, cursor: page?.nextCursor ?? begin });
+      yield* page.entries;
+    }
+    yield { nextCursor: page.nextCursor };
+  };
+}
+
+/** Orders with the salts by which their cancellations are signed: from the list, unless it lacks an order for now. */
+async function findSalts(client: MakerbookClient, orders: readonly NamedOrder[]) {
+  const known: OrderToCancel[] = [];
+  const unknown: string[] = [];
+  const isListNeeded = orders.some(({ salt }) => salt === undefined);
+  const { records } = isListNeeded ? await client.listOrders() : { records: [] };
+  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order.salt]));
+  for (const { orderHash, salt: given } of orders) {
+    const salt = given ?? open.get(orderHash) ?? (await findSalt(client, orderHash));
+    if (salt === undefined) unknown.push(orderHash);
+    else known.push({ orderHash, salt });
+  }
+  return { known, unknown };
+}
+
+/** Undefined where the service knows no such order of the maker. */
+async function findSalt(client: MakerbookClient, orderHash: string): Promise<Hex | undefined> {
+  try {
+    return (await client.findOrder(orderHash)).order.salt;
+  } catch (error) {
+    if (error instanceof MakerbookError && ['not_found', 'gone'].includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+function notFound(hashes: readonly string[]): MakerbookError {
+  const detail = `the maker has no order ${hashes.join(', ')}`;
+  return new MakerbookError({ code: 'not_found', status: 404, detail, retryable: false });
+}

@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util';
+import { readHex, readToken, readUint256, UNIX_SECONDS } from '@makerbook/contracts-primitives';
+
+/** Words of a command line that cannot be meant: nothing was sent. The message names them, but no word that may be a key. */
+export class WrongWords extends Error {
+  override readonly name = 'WrongWords';
+}
+
+export const options = {
+  making: { type: 'string' },
+  taking: { type: 'string' },
+  expires: { type: 'string' },
+  nonce: { type: 'string' },
+  window: { type: 'string' },
+  at: { type: 'string' },
+  happened: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  cursor: { type: 'string' },
+  data: { type: 'string' },
+  'min-output': { type: 'string' },
+  maker: { type: 'string' },
+  help: { type: 'boolean' },
+  version: { type: 'boolean' },
+} as const;
+
+/** An option that takes a text. */
+export type OptionName = Exclude<keyof typeof options, 'help' | 'version'>;
+
+/** The words behind the name of a command. */
+export interface Words {
+  readonly values: Readonly<Partial<Record<OptionName, string>>>;
+  readonly rest: readonly string[];
+}
+
+/** @throws WrongWords for an unknown option, or one without its text */
+export function splitWords(words: readonly string[]) {
+  try {
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+    const { help = false, version = false, ...texts } = values;
+    const [name = '', ...rest] = positionals;
+    return { help, version, name, values: texts, rest };
+  } catch (error) {
+    throw new WrongWords((error as Error).message.split('. ')[0]?.replace(/[0-9a-fA-F]{20,}/g, '…'));
+  }
+}
+
+/** A word as an error may show it: a long one can be a key. */
+export const shown = (word: string) => (word.length > 20 ? 'a long word' : `\`${word}\``);
+
+/** `TOKEN:AMOUNT`. @throws WrongWords, WrongValue */
+export function readAmount(name: OptionName, { values }: Words) {
+  const [token, amount, ...more] = (values[name] ?? '').split(':');
+  if (amount === undefined || more.length > 0) {
+    throw new WrongWords(`--${name} must be TOKEN:AMOUNT, the amount in the smallest unit of the token`);
+  }
+  return { token: readToken(`the token of --${name}`, token), amount: readUint256(`the amount of --${name}`, amount) };
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** A length of time in seconds. @throws WrongWords where it has no unit */
+export function readSeconds(name: string, text: string): number {
+  const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(text) ?? [];
+  if (count === undefined)
+    throw new WrongWords(`${name} must be a length of time with its unit, such as 30s, 15m, 12h or 7d`);
+  return Number(count) * (UNIT_SECONDS[unit] ?? 0);
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * A time, or a length of time from now on. @returns the time in milliseconds since 1970, by the clock it is given
+ * @throws WrongWords where it is neither
+ */
+export function readMoment(name: string, text: string, direction: 1 | -1): (nowMs: number) => number {
+  const timeMs = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (timeMs >= UNIX_SECONDS.min * 1000) return () => timeMs;
+  if (!/^[1-9][0-9]{0,8}[smhd]$/.test(text)) {
+    const forms = 'a length of time with its unit (30s, 15m, 12h, 7d), or a time such as 2030-12-31T23:59:59Z';
+    throw new WrongWords(`${name} must be ${forms}`);
+  }
+  const lengthMs = readSeconds(name, text) * 1000;
+  return (nowMs) => nowMs + direction * lengthMs;
+}
+
+/** An order to cancel: its hash, and its salt where it is given. */
+export interface NamedOrder {
+  readonly orderHash: string;
+  readonly salt?: bigint;
+}
+
+/** `HASH` or `HASH:SALT`. @throws WrongWords, WrongValue */
+export function readOrders({ rest }: Words): readonly NamedOrder[] {
+  if (rest.length === 0) throw new WrongWords('which orders? Give their hashes');
+  return rest.map((word, index) => {
+    const [hash, salt, ...more] = word.split(':');
+    if (more.length > 0) throw new WrongWords('an order is HASH or HASH:SALT');
+    const orderHash = readHex(`hash ${index + 1}`, hash, 32);
+    return { orderHash, ...(salt !== undefined && { salt: readUint256(`salt ${index + 1}`, salt) }) };
+  });
+}

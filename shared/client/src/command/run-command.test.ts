@@ -1,0 +1,246 @@
+import { describe, expect, test } from '@jest/globals';
+import { orderTypes, typedDataDomain } from '@makerbook/contracts-evm/typed-data';
+import { paths } from '@makerbook/contracts-http/paths';
+import { verifyTypedData, Wallet } from 'ethers';
+import { type AskedRequest, answer, CONTRACT, fakeService, refuse } from '../testing/fake-service.js';
+import { runCommand } from './run-command.js';
+
+const KEY = `0x${'1f'.repeat(32)}`;
+const MAKER = new Wallet(KEY).address.toLowerCase();
+const NOW_MS = 1_700_000_000_000;
+const [SELL, BUY, HASH] = [`0x${'ab'.repeat(20)}`, `0x${'cd'.repeat(20)}`, `0x${'4e'.repeat(32)}`];
+const TERMS = `--making ${SELL}:1000000 --taking ${BUY}:0xf4240`;
+const record = { orderHash: HASH, order: { salt: '0x7' }, signature: '0x', status: 'ACTIVE' };
+
+type Handle = (request: AskedRequest) => Response;
+const handleAll: Handle = ({ method, path, body }) => {
+  if (path === paths.limitOrders) return answer(method === 'GET' ? [record] : body);
+  if (path === paths.cancellations) return answer([{ orderHash: HASH, status: 'CANCELLED' }]);
+  if (path === paths.history) return answer({ entries: [{ happened: 'FILLED' }], nextCursor: '9', hasMore: false });
+  if (path === paths.stream)
+    return answer('id: 5\nevent: snapshot\ndata: {"orders":[]}\n\nevent: end\ndata: {"reason":"gone"}\n\n');
+  if (path === paths.quoteData) return answer('0x12');
+  return answer(body ?? { ...record, timeline: [] });
+};
+
+async function run(words: string, { handle = handleAll, environment = {} as Record<string, string | undefined> } = {}) {
+  const [printed, complaints]: [string[], string[]] = [[], []];
+  const { fetch, asked } = fakeService(() => NOW_MS, handle);
+  const exitCode = await runCommand(words.split(' ').filter(Boolean), {
+    environment: { MAKER_KEY: KEY, MAKERBOOK_URL: 'http://x', ...environment },
+    print: (line) => void printed.push(line),
+    complain: (line) => void complaints.push(line),
+    version: '1.2.3',
+    fetch,
+  });
+  const complaint = complaints.length === 1 ? JSON.parse(complaints[0] ?? '') : complaints;
+  return { exitCode, printed, complaint, complaints, asked, sent: asked.filter(({ path }) => path !== paths.info) };
+}
+
+describe('a command', () => {
+  test.each([
+    ['info', undefined],
+    ['list', `GET ${paths.limitOrders}`],
+    [`order ${HASH}`, `GET ${paths.limitOrders}/${HASH}`],
+    [`order ${HASH} --at 3:17`, `GET ${paths.limitOrders}/${HASH}`],
+    [`sign ${TERMS}`, undefined],
+    [`place ${TERMS}`, `POST ${paths.limitOrders}`],
+    [`post ${TERMS} --expires 2030-12-31T23:59:59Z`, `POST ${paths.limitOrders}`],
+    [`replace ${HASH} ${TERMS} --expires 5m`, `POST ${paths.replacements}`],
+    [`cancel ${HASH}`, `POST ${paths.cancellations}`],
+    [`cancel-all --making ${SELL}`, `POST ${paths.cancelAll}`],
+    ['heartbeat 30s', `POST ${paths.heartbeat}`],
+    ['heartbeat off', `POST ${paths.heartbeat}`],
+    [`keys ${BUY}`, `POST ${paths.cancelKeys}`],
+    ['keys none', `POST ${paths.cancelKeys}`],
+    [`cap --making ${SELL}:7 --window 60s`, `POST ${paths.fillCap}`],
+    [`cap --making ${SELL}:0`, `POST ${paths.fillCap}`],
+    ['history --happened FILLED --from 24h --cursor 7', `GET ${paths.history}`],
+    ['patch-quote --data 0x12 --min-output 5', `PATCH ${paths.quoteData}`],
+  ])('%s sends its request, and prints JSON', async (words, request) => {
+    const { exitCode, printed, complaints, sent } = await run(words);
+    expect(complaints).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(sent.map(({ method, path }) => `${method} ${path}`).at(-1)).toBe(request);
+    expect(printed.map((line) => JSON.parse(line)).length).toBeGreaterThan(0);
+  });
+
+  test('prints each event of a stream until it is refused', async () => {
+    let streams = 0;
+    const handle: Handle = (request) => (++streams > 1 ? refuse('maker_not_whitelisted') : handleAll(request));
+    const { printed, exitCode, complaint } = await run('stream', { handle });
+    expect(printed.map((line) => JSON.parse(line))).toEqual([{ orders: [], event: 'snapshot', id: '5' }]);
+    expect([exitCode, complaint.code]).toEqual([1, 'maker_not_whitelisted']);
+  });
+
+  test('signs amounts by their value, for an hour by the service’s clock', async () => {
+    const { printed } = await run(`sign ${TERMS}`);
+    const { order, signature } = JSON.parse(printed[0] ?? '');
+    expect([order.making.amount, order.taking.amount]).toEqual(['0xf4240', '0xf4240']);
+    expect(Number(order.expiresAt)).toBe(NOW_MS / 1000 + 3_600);
+    const domain = typedDataDomain({
+      serviceName: 'Test',
+      chainId: 8217,
+      verifyingContract: CONTRACT as `0x${string}`,
+    });
+    expect(verifyTypedData(domain, orderTypes, order, signature).toLowerCase()).toBe(MAKER);
+  });
+
+  test.each([
+    ['--expires 30s', 30],
+    ['--expires 15m', 900],
+    ['--expires 7d', 604_800],
+    ['--expires 2023-11-14T22:14:20Z', 60],
+    ['--expires 2023-11-15T00:14:20.000+02:00', 60],
+  ])('takes %s', async (words, seconds) => {
+    const { printed } = await run(`sign ${TERMS} ${words}`);
+    expect(Number(JSON.parse(printed[0] ?? '').order.expiresAt)).toBe(NOW_MS / 1000 + seconds);
+  });
+
+  test('of a cancel key names the maker, and needs no list where salts are given', async () => {
+    const { sent, complaints } = await run(`cancel-all --maker ${BUY}`);
+    expect(complaints).toEqual([]);
+    expect(sent[0]?.body).toMatchObject({ maker: BUY, untilMs: NOW_MS });
+    const cancelled = await run(`cancel ${HASH}:7`);
+    expect(cancelled.sent.map(({ path }) => path)).toEqual([paths.cancellations]);
+    expect(cancelled.sent[0]?.body).toMatchObject([{ orderHash: HASH, salt: '0x7' }]);
+  });
+
+  test('says the version, and all commands', async () => {
+    expect(await run('--version')).toMatchObject({ exitCode: 0, printed: ['1.2.3'], asked: [] });
+    expect((await run('--help')).printed[0]).toContain('heartbeat 30s | off');
+  });
+
+  test('needs no key where nothing is signed', async () => {
+    const environment = { MAKER_KEY: undefined };
+    expect((await run('info', { environment })).exitCode).toBe(0);
+    expect((await run('patch-quote --data 0x12 --min-output 5', { environment })).printed).toEqual(['"0x12"']);
+  });
+});
+
+/** One line, which names what is wrong, before anything is sent. */
+async function expectWrongWords(words: string, detail: string | RegExp, environment = {}) {
+  const { exitCode, complaint, printed, asked } = await run(words, { environment });
+  expect(complaint).toMatchObject({ code: 'wrong_words', detail: expect.stringMatching(detail) });
+  expect({ exitCode, printed, asked }).toEqual({ exitCode: 2, printed: [], asked: [] });
+}
+
+describe('wrong words', () => {
+  test.each([
+    ['', 'no command'],
+    ['lsit', 'unknown command `lsit`'],
+    ['toString', 'unknown command `toString`'],
+    ['list now', 'list takes no `now`'],
+    ['list --window 60s', 'list takes no --window'],
+    ['cancel --all', "Unknown option '--all'"],
+    ['place --making', '--making'],
+    ['place', '--making must be TOKEN:AMOUNT'],
+    ['place --making 7', '--making must be TOKEN:AMOUNT'],
+    [`place --making ${SELL}:1.5 --taking ${BUY}:1`, 'the amount of --making must be a bigint'],
+    [`place --making ${SELL}: --taking ${BUY}:1`, 'the amount of --making must be'],
+    [`place --making ${SELL}:0 --taking ${BUY}:1`, 'above zero'],
+    [`place --making ${SELL}:1 --taking 0x12:1`, 'the token of --taking must be 0x and 40 hex digits'],
+    [
+      `place --making ${SELL}:1 --taking 0x${'00'.repeat(20)}:1`,
+      'the token of --taking must be the address of a token',
+    ],
+    [`place --making ${SELL}:1 --taking ${SELL}:1`, 'of two tokens'],
+    [`place ${TERMS} --nonce x`, '--nonce must be'],
+    [`place ${TERMS} --expires 30`, '--expires must be a length of time with its unit'],
+    [`place ${TERMS} --expires 1800000000`, '--expires must be'],
+    [`place ${TERMS} --expires 2030-12-31`, '--expires must be'],
+    [`place ${TERMS} --expires 0s`, '--expires must be'],
+    ['cancel', 'which orders'],
+    ['cancel 0x12', 'hash 1 must be 0x and 64 hex digits'],
+    [`cancel ${HASH}:`, 'salt 1 must be'],
+    [`replace ${HASH}`, '--making must be TOKEN:AMOUNT'],
+    ['order', 'order takes one hash'],
+    [`order ${HASH} --at noon`, '--at must be'],
+    ['heartbeat', 'heartbeat takes one length of time'],
+    ['heartbeat 30', 'with its unit'],
+    ['heartbeat 1800000000000', 'with its unit'],
+    ['keys', 'which addresses'],
+    ['keys 0x12', 'address 1 must be'],
+    [`cap --making ${SELL}:7`, '--window is missing'],
+    [`cap --making ${SELL}:7 --window 60`, '--window must be a length of time'],
+    ['history --from yesterday', '--from must be'],
+    ['history --happened filled', '--happened must be'],
+    ['cancel-all --making 0x12', '--making must be'],
+    ['patch-quote --data 0x123 --min-output 1', '--data must be'],
+    ['patch-quote --data 0x12', '--min-output must be'],
+    ['list --maker 0x12', '--maker must be'],
+  ])('%j is refused, and nothing is sent', expectWrongWords);
+
+  test.each(['127.0.0.1:8080', 'localhost:8080', 'ftp://x', 'http://me:secret@x'])('MAKERBOOK_URL=%s too', (url) =>
+    expectWrongWords('list', /^MAKERBOOK_URL must be a URL that begins with http:\/\/ or https:\/\/[^@]*$/, {
+      MAKERBOOK_URL: url,
+    }),
+  );
+
+  test('an order that has expired by the service’s clock is not signed', async () => {
+    const { exitCode, complaint, sent } = await run(`place ${TERMS} --expires 2023-11-14T22:13:20Z`);
+    expect([exitCode, complaint.detail, sent]).toEqual([2, '--expires is in the past', []]);
+  });
+
+  test.each([
+    ['one digit less', KEY.slice(0, -1)],
+    ['a line break', `${KEY}\n`],
+    ['a comma', `${KEY},`],
+    ['no prefix', KEY.slice(2)],
+    ['zero', `0x${'0'.repeat(64)}`],
+  ])('a key with %s is refused, and not shown', (_what, key) =>
+    expectWrongWords('list', /^MAKER_KEY is no private key: 0x and 64 hex digits$/, { MAKER_KEY: key }),
+  );
+
+  test.each([
+    `list ${KEY}`,
+    KEY,
+    `--${KEY}`,
+    `place --making ${KEY}:1`,
+    `keys ${KEY}`,
+    `cancel ${KEY}1`,
+    `history --from ${KEY}`,
+  ])('a key in a wrong place is not shown: %j', async (words) => {
+    const { complaints, exitCode } = await run(words);
+    expect(exitCode).toBe(2);
+    expect(complaints.join()).not.toContain('1f1f1f');
+  });
+});
+
+describe('a fault is one line of JSON', () => {
+  test('with exit code 1 where the service refuses', async () => {
+    const handle: Handle = () => refuse('duplicate', {}, { index: 0, known: 'as sent' });
+    const { exitCode, complaint } = await run(`place ${TERMS}`, { handle });
+    expect(exitCode).toBe(1);
+    expect(complaint).toEqual({
+      code: 'duplicate',
+      detail: 'no',
+      status: 400,
+      retryable: false,
+      mayHaveHappened: false,
+      requestId: 'request-1',
+      index: 0,
+      known: 'as sent',
+    });
+  });
+
+  test('with exit code 1 where an order that is to be replaced is not known, and nothing is placed', async () => {
+    const other = `0x${'7e'.repeat(32)}`;
+    const handle: Handle = (request) => (request.path.endsWith(other) ? refuse('not_found') : handleAll(request));
+    const { exitCode, complaint, sent } = await run(`replace ${other} ${TERMS}`, { handle });
+    expect([exitCode, complaint.code]).toEqual([1, 'not_found']);
+    expect(sent.every(({ method }) => method === 'GET')).toBe(true);
+  });
+
+  test('with exit code 3 where nobody knows whether it was stored, and 1 where nothing could be', async () => {
+    const handle: Handle = () => answer('<html>');
+    expect(await run(`place ${TERMS}`, { handle })).toMatchObject({ exitCode: 3, complaint: { code: 'unreadable' } });
+    expect(await run('heartbeat 30s', { handle })).toMatchObject({ exitCode: 3 });
+    expect(await run('list', { handle })).toMatchObject({ exitCode: 1, complaint: { mayHaveHappened: false } });
+  });
+
+  test('also where the client itself is wrong', async () => {
+    const handle: Handle = () => answer('[null]');
+    expect(await run(`cancel ${HASH}`, { handle })).toMatchObject({ exitCode: 3, complaint: { code: 'failed' } });
+  });
+});

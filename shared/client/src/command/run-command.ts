@@ -1,0 +1,104 @@
+import type { Info } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
+import { readAddress, readPrivateKey, readServiceUrl, WrongValue, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { VoidSigner } from 'ethers';
+import { callService, readObject } from '../call-service.js';
+import { createClient } from '../create-client.js';
+import { MakerbookError } from '../errors.js';
+import { retry } from '../retry-calls.js';
+import { type Command, commands, type Service } from './commands.js';
+import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
+
+const TIMEOUT_MS = 10_000;
+
+/** What runs a command, and what it prints on. */
+export interface Terminal {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly print: (line: string) => void;
+  readonly complain: (line: string) => void;
+  /** That of the package. */
+  readonly version: string;
+  readonly fetch?: typeof fetch;
+}
+
+/** Runs one command of `makerbook`. @returns the exit code: 0, or that of the fault, which is one line of JSON */
+export async function runCommand(words: readonly string[], terminal: Terminal): Promise<number> {
+  const { environment, print, complain, version } = terminal;
+  try {
+    const { help, version: isVersionAsked, name, ...rest } = splitWords(words);
+    if (help || isVersionAsked) {
+      print(help ? USAGE : version);
+      return 0;
+    }
+    const command = readCommand(name, rest);
+    const run = command.read(rest);
+    const connect = readConnection(environment, rest.values.maker, command);
+    for await (const value of run(await connect(terminal.fetch ?? fetch))) print(JSON.stringify(value, inDigits));
+    return 0;
+  } catch (error) {
+    complain(JSON.stringify(describeFault(error)));
+    return exitCodeOf(error);
+  }
+}
+
+const inDigits = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+
+function readCommand(name: string, { values, rest }: Words): Command {
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const hint = '`makerbook --help` has all commands';
+  if (command === undefined)
+    throw new WrongWords(`${name === '' ? 'no command' : `unknown command ${shown(name)}`}: ${hint}`);
+  const taken: readonly OptionName[] = [...(command.options ?? []), 'maker'];
+  const wrong = (Object.keys(values) as OptionName[]).find((option) => !taken.includes(option));
+  if (wrong !== undefined) throw new WrongWords(`${name} takes no --${wrong}: ${hint}`);
+  const [word] = rest;
+  if (word !== undefined && command.takesMore !== true)
+    throw new WrongWords(`${name} takes no ${shown(word)}: ${hint}`);
+  return command;
+}
+
+/** @returns what asks the service for its domain, and opens a client. @throws WrongValue before anything is sent */
+function readConnection(environment: Terminal['environment'], maker: string | undefined, { isPublic }: Command) {
+  const baseUrl = readServiceUrl('MAKERBOOK_URL', environment['MAKERBOOK_URL'] || 'http://127.0.0.1:8080');
+  const key = environment['MAKER_KEY'];
+  if (key === undefined && isPublic !== true)
+    throw new WrongWords('MAKER_KEY is missing: the private key of the maker');
+  const signer = isPublic === true ? new VoidSigner(ZERO_ADDRESS) : readPrivateKey('MAKER_KEY', key);
+  const named = maker === undefined ? {} : { maker: readAddress('--maker', maker) };
+  return async (fetch: typeof globalThis.fetch): Promise<Service> => {
+    const calling = { baseUrl, timeoutMs: TIMEOUT_MS, fetch };
+    const info = await retry(async () =>
+      readObject<Info>(await callService({ method: 'GET', path: paths.info }, calling)),
+    );
+    const { chainId, verifyingContract: limitOrderProtocol } = info.domains.order;
+    const domain = { serviceName: info.serviceName, chainId, limitOrderProtocol };
+    return { info, client: createClient({ baseUrl, fetch, signer, ...domain, ...named, retry: {} }) };
+  };
+}
+
+/** What a fault says on standard error. */
+function describeFault(error: unknown): object {
+  if (error instanceof WrongWords || error instanceof WrongValue) return { code: 'wrong_words', detail: error.message };
+  if (!(error instanceof MakerbookError)) return { code: 'failed', detail: String((error as Error).message ?? error) };
+  const { code, detail, status, retryable, mayHaveHappened, problem = {} } = error;
+  const { type: _, title: __, ...told } = problem;
+  return { ...told, code, detail, status, retryable, mayHaveHappened };
+}
+
+/** 1: refused. 2: the words are wrong, and nothing was sent. 3: nobody knows whether it was done. */
+function exitCodeOf(error: unknown): number {
+  if (error instanceof WrongWords || error instanceof WrongValue) return 2;
+  return error instanceof MakerbookError && !error.mayHaveHappened ? 1 : 3;
+}
+
+const shownCommands = Object.values(commands).filter(({ usage: [words] }) => words !== '');
+
+const USAGE = `makerbook <command>
+${shownCommands.map(({ usage: [words, does] }) => `  ${words}\n      ${does}`).join('\n')}
+  --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
+  --version
+
+MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). Amounts are in the token's
+smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like 2030-12-31T23:59:59Z.
+Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2, the words are wrong,
+and nothing was sent; 3, no answer tells whether it was done.`;

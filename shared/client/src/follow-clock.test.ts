@@ -1,0 +1,100 @@
+import { describe, expect, test } from '@jest/globals';
+import { paths } from '@makerbook/contracts-http/paths';
+import { createClient, type MakerbookClient } from './create-client.js';
+import { answer, CONTRACT, fakeService, refuse } from './testing/fake-service.js';
+
+const START_MS = 1_700_000_000_000;
+const token = `0x${'ab'.repeat(20)}`;
+const orderHash = `0x${'4e'.repeat(32)}`;
+
+/** A client whose clock is so far ahead of the service. */
+function open(aheadMs: number) {
+  let [serverMs, localMs] = [START_MS, START_MS + aheadMs];
+  const service = fakeService(
+    () => serverMs,
+    ({ path, headers }) => {
+      if (path !== paths.stream) return answer(path === paths.limitOrders ? [] : {});
+      if (headers.has('Last-Event-ID')) return refuse('not_found');
+      return answer(`id: 7\nevent: snapshot\ndata: {"orders":[],"version":"7"}\n\n`);
+    },
+  );
+  const client = createClient({
+    baseUrl: 'http://x',
+    signer: `0x${'07'.repeat(32)}`,
+    serviceName: 'Test',
+    chainId: 8217,
+    limitOrderProtocol: CONTRACT,
+    now: () => localMs,
+    fetch: service.fetch,
+  });
+  const pass = (ms: number) => {
+    serverMs += ms;
+    localMs += ms;
+  };
+  const step = (ms: number) => {
+    localMs += ms;
+  };
+  const skew = (ms: number) => {
+    serverMs += ms;
+  };
+  return { client, ...service, pass, step, skew };
+}
+
+const calls: readonly [string, (client: MakerbookClient) => Promise<unknown>][] = [
+  ['list', (client) => client.listOrders()],
+  ['find', (client) => client.findOrder(orderHash)],
+  ['history', (client) => client.readHistory()],
+  ['stream', (client) => client.streamOrders().next()],
+  ['heartbeat', async (client) => client.sendHeartbeat(Math.floor((await client.serverTimeMs()) / 1000) + 5)],
+  ['keys', (client) => client.nameCancelKeys([])],
+  ['cap', (client) => client.setFillCap({ token, amount: 1n, windowSeconds: 60 })],
+  ['cancel-all', (client) => client.cancelAll()],
+];
+
+describe.each([
+  ['20 s ahead', 20_000],
+  ['60 s behind', -60_000],
+  ['a day behind', -86_400_000],
+  ['right', 0],
+])('with a clock that is %s', (_what, aheadMs) => {
+  test.each(calls)('%s is signed by the service’s clock', async (_name, call) => {
+    const { client, asked } = open(aheadMs);
+    await call(client);
+    await call(client);
+    // One request more, for the first of all.
+    expect(asked.map(({ path }) => path === paths.info)).toEqual([true, false, false]);
+  });
+});
+
+test('calls at once ask for the time once', async () => {
+  const { client, asked } = open(20_000);
+  await Promise.all(calls.map(([, call]) => call(client)));
+  expect(asked.filter(({ path }) => path === paths.info)).toHaveLength(1);
+});
+
+test.each(calls.slice(0, 4))('%s goes on by itself after the clock here was set anew', async (_name, call) => {
+  const { client, asked, step, pass } = open(0);
+  await call(client);
+  step(-90_000);
+  pass(1_000);
+  await call(client);
+  // Info, one, the refused one, and the same again.
+  expect(asked).toHaveLength(4);
+});
+
+test('an instance whose clock is wrong is believed until the next one answers', async () => {
+  const { client, skew } = open(0);
+  await client.listOrders();
+  for (const ms of [3_600_000, -3_600_000]) {
+    skew(ms);
+    await client.listOrders();
+  }
+  expect(await client.serverTimeMs()).toBe(START_MS);
+});
+
+test('each message about all orders is newer than the one before', async () => {
+  const { client, asked } = open(0);
+  for (let n = 0; n < 3; n += 1) await client.nameCancelKeys([]);
+  const times = asked.slice(1).map(({ body }) => (body as { issuedAtMs: number }).issuedAtMs);
+  expect(times).toEqual([START_MS, START_MS + 1, START_MS + 2]);
+});

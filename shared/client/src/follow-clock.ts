@@ -1,0 +1,52 @@
+import { MakerbookError } from './errors.js';
+
+/** The clock of the service, as its answers tell it: requests are signed by it, so that a clock that is wrong here does no harm. */
+export interface ServiceClock {
+  /** Notes what an answer tells. */
+  hear(headers: Headers): void;
+  /** Milliseconds since 1970; asks the service where no answer has told yet. */
+  nowMs(): Promise<number>;
+  /** The same, and never before a time that an answer has told: an order that was accepted by then has it. */
+  latestMs(): Promise<number>;
+  /** Signs and sends a request, and once more where it was too early or too late: the refusal has told the time. */
+  signed<T>(send: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * @param now the clock here, in milliseconds since 1970
+ * @param ask sends a request, whose answer is heard
+ */
+export function followClock(now: () => number, ask: () => Promise<unknown>): ServiceClock {
+  /** How far the service is ahead, by the newest answer: one of an instance whose clock is wrong does not last. */
+  let aheadMs: number | undefined;
+  let greatestMs = 0;
+  let asking: Promise<unknown> | undefined;
+
+  async function nowMs(): Promise<number> {
+    if (aheadMs === undefined) {
+      asking ??= ask().catch(() => undefined);
+      await asking;
+      asking = undefined;
+    }
+    return Math.round(now() + (aheadMs ?? 0));
+  }
+
+  return {
+    hear(headers) {
+      const serverMs = Number(headers.get('x-server-time') ?? Number.NaN);
+      if (!(serverMs > 0)) return;
+      aheadMs = serverMs - now();
+      greatestMs = Math.max(greatestMs, serverMs);
+    },
+    nowMs,
+    latestMs: async () => Math.max(greatestMs, await nowMs()),
+    async signed(send) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!(error instanceof MakerbookError) || error.code !== 'request_expired') throw error;
+        return send();
+      }
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { Order, OrderInHex } from '@makerbook/contracts-evm/typed-data';
+import { orderToBody } from '@makerbook/contracts-evm/typed-data';
+import {
+  type Hex,
+  readAddress,
+  readArray,
+  readBytes,
+  readExpiry,
+  readFields,
+  readHex,
+  readTime,
+  readToken,
+  readUint256,
+  type Uint256,
+  type Whole,
+} from '@makerbook/contracts-primitives';
+
+/** An amount of a token in its smallest unit. */
+export interface AmountOfToken {
+  readonly token: string;
+  readonly amount: Uint256;
+}
+
+/** What a maker decides of an order; the rest is filled in. */
+export interface OrderDraft {
+  readonly making: AmountOfToken;
+  readonly taking: AmountOfToken;
+  /** Unix seconds. */
+  readonly expiresAt: Whole;
+  /** The maker's cancel-all counter on the chain (`nonce` of the LimitOrderProtocol contract). Default 0. */
+  readonly nonce?: Uint256;
+  /** Default: 32 random bytes. */
+  readonly salt?: Uint256;
+}
+
+/** A whole order, as a program gives it. */
+export interface OrderTerms extends Required<OrderDraft> {
+  readonly maker: string;
+  readonly permittedTaker: string;
+}
+
+/** An order and its signature, as POST takes them, with the hash that names it. */
+export interface SignedOrder {
+  readonly order: OrderInHex;
+  readonly orderHash: Hex;
+  readonly signature: Hex;
+}
+
+/** What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is signed. */
+export type OrderToCancel =
+  | { readonly orderHash: string; readonly salt: Uint256 }
+  | { readonly orderHash: string; readonly order: { readonly salt: Uint256 } };
+
+/** @throws WrongValue where a field cannot be meant */
+export function readDraft({ making, taking, expiresAt, nonce = 0n, salt }: OrderDraft) {
+  return {
+    making: readAmountOf('making', making),
+    taking: readAmountOf('taking', taking),
+    expiresAt: readExpiry('expiresAt', expiresAt),
+    nonce: readUint256('nonce', nonce),
+    ...(salt !== undefined && { salt: readUint256('salt', salt) }),
+  };
+}
+
+function readAmountOf(field: string, given: AmountOfToken) {
+  const { token, amount } = readFields(field, given);
+  return { token: readToken(`${field}.token`, token), amount: readUint256(`${field}.amount`, amount) };
+}
+
+/** The order as it is signed. What it says is for the service to judge. @throws WrongValue where a field has another form */
+export function readTerms(field: string, given: OrderTerms): Order {
+  const uint256 = (name: 'salt' | 'nonce') => readUint256(`${field}.${name}`, given[name]);
+  const amountOf = (name: 'making' | 'taking') => {
+    const { token, amount } = readFields(`${field}.${name}`, given[name]);
+    return {
+      token: readAddress(`${field}.${name}.token`, token),
+      amount: readUint256(`${field}.${name}.amount`, amount),
+    };
+  };
+  readFields(field, given);
+  return {
+    salt: uint256('salt'),
+    nonce: uint256('nonce'),
+    expiresAt: readTime(`${field}.expiresAt`, given.expiresAt),
+    making: amountOf('making'),
+    taking: amountOf('taking'),
+    maker: readAddress(`${field}.maker`, given.maker),
+    permittedTaker: readAddress(`${field}.permittedTaker`, given.permittedTaker),
+  };
+}
+
+/** The items of a POST. @throws WrongValue where one is no signed order */
+export function readSignedOrders(given: readonly SignedOrder[]) {
+  return readArray('orders', given).map((item, index) => {
+    const { order, signature } = readFields(`orders[${index}]`, item);
+    return {
+      order: orderToBody(readTerms(`orders[${index}].order`, order)),
+      signature: readBytes(`orders[${index}].signature`, signature),
+    };
+  });
+}
+
+/** @param field names the list. @throws WrongValue where an item lacks its hash or its salt */
+export function readOrdersToCancel(field: string, given: readonly OrderToCancel[]) {
+  return readArray(field, given).map((item, index) => {
+    const of = readFields(`${field}[${index}]`, item);
+    return {
+      orderHash: readHex(`${field}[${index}].orderHash`, of.orderHash, 32),
+      salt: readUint256(`${field}[${index}].salt`, 'salt' in of ? of.salt : of.order?.salt),
+    };
+  });
+}
