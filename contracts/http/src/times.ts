@@ -1,17 +1,15 @@
+import { UNIX_MS, UNIX_SECONDS } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 
 type Unit = 'seconds' | 'milliseconds';
-
-/** Times that requests name are in these years, in which no number is a time in seconds and in milliseconds alike. */
-const [FIRST_YEAR, LAST_YEAR] = [2020, 2100];
 
 const isWhole = (value: unknown, least: number, most: number): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
 
 /** The first and the last time that a request may name, in the unit. */
 const boundsOf = (unit: Unit): [least: number, most: number] => {
-  const perUnit = unit === 'seconds' ? 1000 : 1;
-  return [Date.UTC(FIRST_YEAR, 0) / perUnit, Date.UTC(LAST_YEAR, 0) / perUnit];
+  const { min, max } = unit === 'seconds' ? UNIX_SECONDS : UNIX_MS;
+  return [min, max];
 };
 
 /** What a time must be; and what it looks like, where it is one in the other unit. */
@@ -19,7 +17,7 @@ function describeTime(value: unknown, unit: Unit, orElse: string): string {
   const other: Unit = unit === 'seconds' ? 'milliseconds' : 'seconds';
   const looksLike = isWhole(Number(value), ...boundsOf(other)) ? `; this looks like ${other}` : '';
   const [least, most] = boundsOf(unit);
-  const years = `from ${least} (${FIRST_YEAR}) to ${most} (${LAST_YEAR})`;
+  const years = `from ${least} (2020) to ${most} (2100)`;
   return `must be a whole number: the time in ${unit} since 1970, ${years}${orElse}${looksLike}`;
 }
 

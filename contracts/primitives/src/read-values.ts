@@ -48,10 +48,9 @@ export interface Bounds {
   readonly orZero?: boolean;
 }
 
-/** From 2001 to 5138: the same time in milliseconds, and any length of time, is out of bounds. */
-export const UNIX_SECONDS: Bounds = { unit: 'Unix seconds', min: 1_000_000_000, max: 99_999_999_999 };
-/** From 2001 to 5138, likewise. */
-export const UNIX_MS: Bounds = { unit: 'milliseconds since 1970', min: 1_000_000_000_000, max: 99_999_999_999_999 };
+/** Times that requests name are from 2020 to 2100: no number is one in seconds and in milliseconds, and no length of time is one. */
+export const UNIX_MS = { unit: 'milliseconds since 1970', min: Date.UTC(2020, 0), max: Date.UTC(2100, 0) } as const;
+export const UNIX_SECONDS = { unit: 'Unix seconds', min: UNIX_MS.min / 1000, max: UNIX_MS.max / 1000 } as const;
 
 /** @throws WrongValue for anything but a whole number within the bounds; it may be a bigint or a string of digits too */
 export function readWhole(field: string, value: unknown, { unit, min, max, orZero = false }: Bounds): number {
@@ -76,8 +75,8 @@ export function readTime(field: string, value: unknown): bigint {
  */
 export function readExpiry(field: string, value: unknown): bigint {
   const read = readTime(field, value);
-  const isInMs = read > BigInt(UNIX_SECONDS.max) && read <= BigInt(UNIX_MS.max);
-  if (read >= BigInt(UNIX_SECONDS.min) && !isInMs) return read;
+  const isInMs = read >= 10n ** 11n && read < 10n ** 14n;
+  if (read >= 10n ** 9n && !isInMs) return read;
   throw new WrongValue(field, `must be Unix seconds, and is ${isInMs ? 'in milliseconds' : 'before 2001'}`);
 }
 

@@ -49,9 +49,8 @@ export async function signRead(sign: Sign, clock: ServiceClock, randomSalt: () =
   return { issuedAt: String(issuedAt), salt, signature: await sign({ issuedAt, salt }) };
 }
 
-/** 0 stands for all that is kept. */
 const readTimeMs = (field: string, value: Whole | undefined) =>
-  value === undefined ? undefined : readWhole(field, value, { ...UNIX_MS, orZero: true });
+  value === undefined ? undefined : readWhole(field, value, UNIX_MS);
 
 /** The signed GETs. */
 export function createReads({ signing, calling, named, again, clock, randomSalt }: ReadParts) {
