@@ -1,4 +1,4 @@
-import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readOptions, refuseWords } from '@makerbook/settings';
 import { findStack, orExit } from './demo/find-stack.js';
 import { readWhole } from './kit/read-values.js';
 
@@ -27,8 +27,8 @@ const { values } = readOptions(USAGE, {
 });
 const { at, order, record, replay, make } = values;
 const modes = [at, record, replay, make].filter((mode) => mode !== undefined);
-if (modes.length > 1) endWithUsage(USAGE, 'one of --at, --record, --replay and --make is enough');
-const whole = (name: 'speed' | 'seed' | 'minutes') => readWhole(USAGE, `--${name}`, values[name], 1);
+if (modes.length > 1) refuseWords('one of --at, --record, --replay and --make is enough');
+const whole = (name: 'speed' | 'seed' | 'minutes') => readWhole(`--${name}`, values[name], 1);
 const [speed, seed, minutes] = [whole('speed'), whole('seed'), whole('minutes')];
 
 await orExit(async () => {

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readOptions, refuseWords } from '@makerbook/settings';
 
 const USAGE = `npm run example:maker | example:maker-viem | example:quoter | example:router | example:poller | example:streamer
   a maker's bot, the same with nothing but viem, a bot that quotes and a router's reader until Ctrl-C, an aggregator's adapters
   that fill once by polling and by the stream (examples/typescript/src), on the stack that runs (MAKERBOOK_DATA: its folder,
   .local unless given); the router also on KAFKA_BROKERS alone`;
 const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'quoter', 'router', 'poller', 'streamer']);
-if (name === undefined) endWithUsage(USAGE, 'which example?');
+if (name === undefined) refuseWords('which example?');
 const file = join(process.env['MAKERBOOK_DATA'] ?? '.local', 'stack.json');
 if (!existsSync(file) && !(name === 'router' && process.env['KAFKA_BROKERS'])) {
   console.error(

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
+import { makeFolder } from '@makerbook/settings';
 import { type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
 import { keepSigner, type Signer } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
@@ -179,7 +179,7 @@ async function start(
 
 function lockFolder(folder: string): { release(): void } {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const lock = takeLock(join(folder, 'stack.lock'));
     if ('release' in lock) return lock;
     throw new PartError(

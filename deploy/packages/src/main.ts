@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { endWithUsage, readWords } from '@makerbook/settings';
+import { makeFolderOrRefuse, readWords, refuseWords } from '@makerbook/settings';
 import { buildPackage, publishedPackages } from './build-package.js';
 
 const USAGE = `npm run packages [-- <folder>]
@@ -8,8 +8,9 @@ const USAGE = `npm run packages [-- <folder>]
 const {
   positionals: [folder = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/packages`, ...more],
 } = readWords(USAGE, {});
-if (more.length > 0) endWithUsage(USAGE, `one folder is needed, and not \`${more.join(' ')}\` too`);
+if (more.length > 0) refuseWords(`one folder is needed, and not \`${more.join(' ')}\` too`);
 const into = resolve(folder);
+makeFolderOrRefuse(into);
 for (const workspace of publishedPackages) {
   const built = join(into, workspace);
   await buildPackage(workspace, built);

@@ -7,6 +7,14 @@ const START_MS = 1_700_000_000_000;
 const token = `0x${'ab'.repeat(20)}`;
 const orderHash = `0x${'4e'.repeat(32)}`;
 
+const options = {
+  baseUrl: 'http://x',
+  signer: `0x${'07'.repeat(32)}`,
+  serviceName: 'Test',
+  chainId: 8217,
+  limitOrderProtocol: CONTRACT,
+};
+
 /** A client whose clock is so far ahead of the service. */
 function open(aheadMs: number) {
   let [serverMs, localMs] = [START_MS, START_MS + aheadMs];
@@ -18,15 +26,7 @@ function open(aheadMs: number) {
       return answer(`id: 7\nevent: snapshot\ndata: {"orders":[],"version":"7"}\n\n`);
     },
   );
-  const client = createClient({
-    baseUrl: 'http://x',
-    signer: `0x${'07'.repeat(32)}`,
-    serviceName: 'Test',
-    chainId: 8217,
-    limitOrderProtocol: CONTRACT,
-    now: () => localMs,
-    fetch: service.fetch,
-  });
+  const client = createClient({ ...options, now: () => localMs, fetch: service.fetch });
   const pass = (ms: number) => {
     serverMs += ms;
     localMs += ms;
@@ -64,6 +64,22 @@ describe.each([
     // One request more, for the first of all.
     expect(asked.map(({ path }) => path === paths.info)).toEqual([true, false, false]);
   });
+});
+
+test('a service that does not tell its time is asked once, and signed for by the clock here', async () => {
+  const asked: string[] = [];
+  const client = createClient({
+    ...options,
+    now: () => START_MS,
+    fetch: async (input) => {
+      asked.push(String(input).split('?')[0] ?? '');
+      return answer([]);
+    },
+  });
+  await client.listOrders();
+  await client.listOrders();
+  expect(asked).toHaveLength(3);
+  expect(await client.serverTimeMs()).toBe(START_MS);
 });
 
 test('calls at once ask for the time once', async () => {

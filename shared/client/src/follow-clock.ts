@@ -24,9 +24,11 @@ export function followClock(now: () => number, ask: () => Promise<unknown>): Ser
 
   async function nowMs(): Promise<number> {
     if (aheadMs === undefined) {
-      asking ??= ask().catch(() => undefined);
+      // An answer without a time is none the next time either; a failed call is made again.
+      asking ??= ask().catch(() => {
+        asking = undefined;
+      });
       await asking;
-      asking = undefined;
     }
     return Math.round(now() + (aheadMs ?? 0));
   }

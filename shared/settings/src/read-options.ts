@@ -16,7 +16,7 @@ export function parseWords<Options extends ParseArgsOptionsConfig>(words: readon
   try {
     return parseArgs({ args: [...words], options, allowPositionals: true });
   } catch (error) {
-    throw new WrongWords((error as Error).message);
+    throw new WrongWords((error as Error).message.split('\n')[0]);
   }
 }
 
@@ -45,7 +45,7 @@ function countEdits(from: string, to: string): number {
 
 /**
  * Reads the options of this process and its other words. `--help` prints the usage and ends the process with 0; what cannot be
- * understood is named above the usage, and ends it with 2.
+ * understood is named in one line, and ends it with 2.
  */
 export function readWords<Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
   const words = process.argv.slice(2);
@@ -56,7 +56,7 @@ export function readWords<Options extends ParseArgsOptionsConfig>(usage: string,
   try {
     return parseWords(words, options);
   } catch (error) {
-    return endWithUsage(usage, (error as Error).message);
+    return refuseWords((error as Error).message);
   }
 }
 
@@ -72,12 +72,12 @@ export function readOptions<Options extends ParseArgsOptionsConfig>(
   const { values, positionals } = readWords(usage, options);
   const [name, ...more] = positionals;
   const wrong = name === undefined || names.includes(name) ? more[0] : name;
-  if (wrong !== undefined) endWithUsage(usage, describeUnknown('word', wrong, names));
+  if (wrong !== undefined) refuseWords(describeUnknown('word', wrong, names));
   return { values, name };
 }
 
-/** Prints the error and the usage, and ends the process with exit code 2. */
-export function endWithUsage(usage: string, wrong: string): never {
-  console.error(`${wrong}\n${usage}`);
+/** Prints what is wrong in one line, and ends the process with exit code 2. */
+export function refuseWords(wrong: string): never {
+  console.error(`${wrong} (--help shows the usage)`);
   process.exit(2);
 }

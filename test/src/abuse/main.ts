@@ -24,7 +24,7 @@ const USAGE = `npm run abuse -- [--seconds N]
   attacks the local stack by other addresses, each in turn, beside a client that places, lists and cancels; exits with 1
   where that one waited too long or was refused. Linux, for the addresses 127.0.0.2 and on. --seconds: of each attack, 20`;
 const { values } = readOptions(USAGE, { seconds: { type: 'string', default: '20' } });
-const ms = 1000 * readWhole(USAGE, '--seconds', values.seconds, 1);
+const ms = 1000 * readWhole('--seconds', values.seconds, 1);
 
 let isWrong = false;
 await withBench(

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readOptions, refuseWords } from '@makerbook/settings';
 import { readWhole } from '../kit/read-values.js';
 import { type BenchOptions, type Figure, formatFigures, isMissed, recordFigures } from './report.js';
 
@@ -33,13 +33,13 @@ const { values, name } = readOptions(
   },
   Object.keys(benches),
 );
-if (values.quick && values.record) endWithUsage(USAGE, 'the figures of a quick run are not recorded');
+if (values.quick && values.record) refuseWords('the figures of a quick run are not recorded');
+const minutes = readWhole('--minutes', values.minutes, 1);
 const one = name === undefined ? undefined : benches[name];
 if (name === undefined || one === undefined) await runAll();
 else await runOne(name, one);
 
 async function runOne(wanted: string, bench: (options: BenchOptions) => Promise<readonly Figure[]>): Promise<void> {
-  const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
   const measured = await bench({ isQuick: values.quick, against: values.against, minutes });
   if (values.record) recordFigures(wanted, measured);
   console.log(`\n${formatFigures(measured)}`);

@@ -23,11 +23,11 @@ const { values } = readOptions(USAGE, {
   alerts: { type: 'boolean', default: false },
   faster: { type: 'string', default: '10' },
 });
-const seed = readWhole(USAGE, '--seed', values.seed);
-const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
-const makers = readWhole(USAGE, '--makers', values.makers, 1);
-const faster = readWhole(USAGE, '--faster', values.faster, 1);
-const brokers = readWhole(USAGE, '--brokers', values.brokers, 1) === 3 ? 3 : 1;
+const seed = readWhole('--seed', values.seed);
+const minutes = readWhole('--minutes', values.minutes, 1);
+const makers = readWhole('--makers', values.makers, 1);
+const faster = readWhole('--faster', values.faster, 1);
+const brokers = readWhole('--brokers', values.brokers, 1) === 3 ? 3 : 1;
 const only = values.only ?? (brokers === 3 ? 'SIGKILL Kafka' : '');
 const folder = join('.chaos', `${seed}.logs`);
 const report = (line: string) => console.log(line);

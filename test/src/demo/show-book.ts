@@ -4,9 +4,8 @@ import { type BookEntry, topicNames } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
 import type { StackFile } from '@makerbook/local-stack';
 import { silentLogger } from '@makerbook/telemetry';
-import { formatUnits } from 'ethers';
-import { statusOf } from '../kit/follow-orders.js';
 import type { FoundStack } from './find-stack.js';
+import { tellChange, tellOrder } from './tell-orders.js';
 
 const FRAME_MS = 250;
 const ENTRIES_MAX = 20;
@@ -25,8 +24,7 @@ export async function showBook({ stack, topicPrefix }: FoundStack): Promise<void
     onFatal,
     onChange: (change) => {
       if (change.kind === 'clock') return;
-      const orderHash = change.kind === 'entry' ? change.entry.orderHash : change.orderHash;
-      news.push(`${new Date().toISOString().slice(11, 23)}  ${orderHash.slice(0, 10)}  ${statusOf(change)}`);
+      news.push(`${new Date().toISOString().slice(11, 23)}  ${tellChange(change, stack.tokens)}`);
       if (!stdout.isTTY) stdout.write(`${news.at(-1)}\n`);
       if (news.length > NEWS_MAX) news.shift();
     },
@@ -50,21 +48,13 @@ function ageLine(staleSince: number | undefined): string {
 }
 
 function entryLines(entries: ReadonlyMap<string, BookEntry>, { tokens }: StackFile): string[] {
-  const amountOf = (address: string, amount: string) => {
-    const token = tokens.find((each) => each.address.toLowerCase() === address);
-    if (token === undefined) return `${BigInt(amount)} of ${address.slice(0, 10)}`;
-    return `${formatUnits(BigInt(amount), token.decimals)} ${token.symbol}`;
-  };
   const counts = Map.groupBy(entries.values(), ({ status }) => status);
   const newest = [...entries.values()].toSorted((a, b) => b.acceptedAtMs - a.acceptedAtMs).slice(0, ENTRIES_MAX);
   return [
     `${entries.size} open orders${[...counts].map(([status, each]) => `, ${each.length} ${status}`).join('')}`,
     ...newest.map((entry) => {
-      const { making, taking } = entry.order;
-      const terms = `${amountOf(making.token, making.amount)} for ${amountOf(taking.token, taking.amount)}`;
       const status = entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status;
-      const left = amountOf(making.token, entry.remainingMakingAmount);
-      return `${entry.orderHash.slice(0, 10)}  ${status.padEnd(32)}  ${terms}, ${left} left`;
+      return `${entry.orderHash.slice(0, 10)}  ${status.padEnd(32)}  ${tellOrder(entry, tokens)}`;
     }),
     ...(entries.size > ENTRIES_MAX ? [`… and ${entries.size - ENTRIES_MAX} older ones`] : []),
   ];

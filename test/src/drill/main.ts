@@ -1,4 +1,4 @@
-import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readOptions, refuseWords } from '@makerbook/settings';
 import { readWhole } from '../kit/read-values.js';
 import { loseBroker } from './lose-broker.js';
 import { openParts } from './open-parts.js';
@@ -29,8 +29,8 @@ const drills = {
 };
 const options = { seconds: { type: 'string', default: '5' }, against: { type: 'string' } } as const;
 const { name, values } = readOptions(USAGE, options, Object.keys(drills));
-const drill = drills[(name ?? '') as keyof typeof drills] ?? endWithUsage(USAGE, 'a drill is missing');
-const loadMs = readWhole(USAGE, '--seconds', values.seconds) * 1000;
+const drill = drills[(name ?? '') as keyof typeof drills] ?? refuseWords('a drill is missing');
+const loadMs = readWhole('--seconds', values.seconds) * 1000;
 const parts = await openParts();
 const stopEarly = () => void parts.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopEarly);

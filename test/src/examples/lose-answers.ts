@@ -5,7 +5,7 @@ import { paths, problemBody } from '@makerbook/contracts-http';
 
 /**
  * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders,
- * and refuses the first GET with 429, the first cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
+ * and refuses the first GET but that of `info` with 429, the first cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
  */
 export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];
@@ -13,9 +13,10 @@ export async function openBadGateway(baseUrl: string) {
     const { method = '', url = '' } = request;
     const kind = url === paths.cancellations ? 'DELETE' : method;
     const body = await text(request);
+    const isInfo = url === paths.info;
     const isFirst = !answers.some((one) => one.startsWith(kind));
     const refusal = { GET: 'rate_limited', DELETE: 'unavailable' } as const;
-    if (isFirst && (kind === 'GET' || kind === 'DELETE')) {
+    if (isFirst && !isInfo && (kind === 'GET' || kind === 'DELETE')) {
       const problem = problemBody(refusal[kind], { detail: 'not now' }, 'request-1');
       answers.push(`${kind} ${problem.status}`);
       const headers = {
@@ -29,10 +30,10 @@ export async function openBadGateway(baseUrl: string) {
     const headers = { 'Content-Type': 'application/json', Prefer: String(prefer) };
     const real = await fetch(`${baseUrl}${url}`, { method, headers, ...(body === '' ? {} : { body }) });
     const answered = await real.text();
-    answers.push(`${kind} ${isFirst && kind === 'POST' ? 'lost' : real.status}`);
+    if (!isInfo) answers.push(`${kind} ${isFirst && kind === 'POST' ? 'lost' : real.status}`);
     if (isFirst && kind === 'POST') request.socket.destroy();
     else {
-      for (const name of ['content-type', 'x-log-position', 'x-receipt']) {
+      for (const name of ['content-type', 'x-log-position', 'x-receipt', 'x-server-time']) {
         response.setHeader(name, real.headers.get(name) ?? []);
       }
       response.writeHead(real.status).end(answered);

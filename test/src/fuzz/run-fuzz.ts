@@ -13,6 +13,12 @@ const { values } = readOptions(USAGE, {
   seconds: { type: 'string', default: '86400' },
 });
 
+const asked = {
+  seed: readWhole('--seed', values.seed),
+  requests: readWhole('--requests', values.requests, 1),
+  secondsMax: readWhole('--seconds', values.seconds, 1),
+};
+
 /** No limit stands in the way: what is fuzzed is behind them. */
 const settings = {
   ...UNBOUNDED,
@@ -27,9 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 let report: FuzzReport;
 try {
   report = await fuzzEndpoints(stack, codesOf, {
-    seed: readWhole(USAGE, '--seed', values.seed),
-    requests: readWhole(USAGE, '--requests', values.requests, 1),
-    secondsMax: readWhole(USAGE, '--seconds', values.seconds, 1),
+    ...asked,
     onProgress: ({ requests, seconds, failures }) =>
       console.error(`${requests} requests, ${Math.round(requests / seconds)} a second, ${failures.length} failures`),
   });

@@ -1,6 +1,7 @@
 import { PartitionFold } from '@makerbook/chain-watcher/testing';
 import type { Transition } from '@makerbook/domain';
-import type { FollowedOrders, OrderChange } from './follow-orders.js';
+import type { FollowedOrders } from './follow-orders.js';
+import type { OrderChange } from './status-of.js';
 
 const ROUTING_GRACE_SECONDS = 60;
 

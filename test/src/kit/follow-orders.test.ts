@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { afterTheEnd, type OrderChange } from './follow-orders.js';
+import { afterTheEnd } from './follow-orders.js';
+import type { OrderChange } from './status-of.js';
 
 describe('after an order has left the feed', () => {
   const gone = (removal: string) =>

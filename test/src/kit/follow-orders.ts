@@ -5,8 +5,7 @@ import { openMessageCheck } from '@makerbook/contracts-events/testing';
 import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from './open-stack.js';
-
-export type OrderChange = Exclude<BookChange, { kind: 'clock' }>;
+import { type OrderChange, statusOf } from './status-of.js';
 
 /** One message to the router about an order, and what led to it. */
 export interface Step {
@@ -156,13 +155,6 @@ export function afterTheEnd(before: readonly OrderChange[], change: OrderChange)
 
 function entryOf(changes: readonly OrderChange[]): BookEntry | undefined {
   return changes.findLast((change) => change.kind === 'entry')?.entry;
-}
-
-export function statusOf(change: OrderChange | undefined): string {
-  if (change === undefined) return 'nothing';
-  if (change.kind === 'removed') return `gone ${change.removal}`;
-  const { entry } = change;
-  return entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status;
 }
 
 function stepOf(change: OrderChange, entry: BookEntry, fact: MakerEvent): Step {

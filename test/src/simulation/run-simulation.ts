@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { readOptions } from '@makerbook/settings';
+import { makeFolderOrRefuse, readOptions } from '@makerbook/settings';
 import { readRange, readWhole } from '../kit/read-values.js';
 
 const USAGE = `npm run simulate -- [--seed N | --seeds A..B] [--failures N] [--keep FOLDER]
@@ -19,13 +18,12 @@ const { values } = readOptions(USAGE, {
   name: { type: 'string', default: '' },
 });
 const { seed, keep, defects, name } = values;
-const failuresMax = readWhole(USAGE, '--failures', values.failures, 1);
+const failuresMax = readWhole('--failures', values.failures, 1);
 const seeds = readRange(
-  USAGE,
   seed === undefined ? '--seeds' : '--seed',
   seed ?? values.seeds ?? (defects ? '1..200' : '1..1000'),
 );
-if (keep !== undefined) mkdirSync(keep, { recursive: true });
+if (keep !== undefined) makeFolderOrRefuse(keep);
 const isRight = defects
   ? await (await import('./run-defects.js')).runDefects([...seeds], name, keep)
   : await (await import('./run-seeds.js')).runSeeds(seeds, { failuresMax, keep, isTraced: seed !== undefined });

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { StoredRecord, TopicPartition } from '@makerbook/kafka';
+import { makeFolder } from '@makerbook/settings';
 import { z } from 'zod';
 
 /** A file of an archive: consecutive records of one partition, a line of JSON each, compressed. */
@@ -130,7 +131,7 @@ const sumOf = (bytes: Buffer): string => createHash('sha256').update(bytes).dige
 
 /** The file appears whole, and is on the disk. */
 function writeWhole(file: string, bytes: Buffer): void {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   const unfinished = `${file}.unfinished`;
   const descriptor = openSync(unfinished, 'w');
   try {

@@ -1,5 +1,5 @@
 import { connectLog } from '@makerbook/kafka';
-import { endWithUsage, kafkaConnection, postgresConnection, readOptions, readSettings } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, readOptions, readSettings, refuseWords } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { rebuildSettings } from '../env.js';
 import { usedTopics } from '../used-topics.js';
@@ -10,7 +10,7 @@ rebuild   puts a replay of the log in the place of the read model`;
 const { name: word } = readOptions(USAGE, {}, ['verify', 'rebuild']);
 
 async function run(): Promise<number> {
-  if (word === undefined) return endWithUsage(USAGE, 'verify or rebuild');
+  if (word === undefined) return refuseWords('verify or rebuild');
   const settings = readSettings(rebuildSettings, process.env);
   const logger = createLogger('rebuild', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-rebuild', logger });
