@@ -117,8 +117,8 @@ export function readPrivateKey(field: string, value: unknown): Hex {
 
 /** The key of a reader: what an HTTP header can hold. @throws WrongValue that does not show it */
 export function readBearerKey(field: string, value: unknown): string {
-  if (typeof value === 'string' && /^[!-~]+$/.test(value)) return value;
-  throw new WrongValue(field, 'is no key of a reader: letters, digits and signs, without spaces or line breaks');
+  if (typeof value === 'string' && /^[ -~]+$/.test(value) && value.trim() === value) return value;
+  throw new WrongValue(field, 'is no key of a reader: ASCII, without line breaks and spaces around it');
 }
 
 /** @returns the URL without slashes at its end. @throws WrongValue, also for user and password, a query or a fragment in it */

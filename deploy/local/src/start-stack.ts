@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path';
 import { PartError } from '@makerbook/parts';
 import { readOptions, SettingsError } from '@makerbook/settings';
 import { runStack, type Stack } from './run-stack.js';
-import { readStackEnvironment, type StackSettings } from './stack-env.js';
+import { given, readStackEnvironment, type StackSettings } from './stack-env.js';
 
 readOptions(
   `npm start
@@ -25,7 +25,7 @@ async function main(settings: StackSettings): Promise<void> {
   const order = stopOnSignal(stack.stop);
   try {
     const { addresses } = await stack.ready;
-    report(summary(addresses, resolve(settings.MAKERBOOK_DATA)));
+    report(summary(addresses, settings));
   } catch (error) {
     // A signal in the middle of the start is no failure: its handler ends the process.
     if (!order.isStopping()) throw error;
@@ -55,8 +55,11 @@ function explain(error: PartError): string {
   return `${tail}${error.message}`;
 }
 
-function summary({ baseUrl, ...rest }: Stack['addresses'], folder: string): string {
-  const shown = relative(process.cwd(), folder) || '.';
+function summary({ baseUrl, ...rest }: Stack['addresses'], settings: StackSettings): string {
+  const shown = relative(process.cwd(), resolve(settings.MAKERBOOK_DATA)) || '.';
+  // One that was given may hold a password.
+  const urlOf = (name: 'DATABASE_URL' | 'REDIS_URL' | 'RPC_URL', url: string) =>
+    given(settings[name]) === undefined ? url : `that of ${name}`;
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
   const others = shown === '.local' ? '' : `; give it and the others MAKERBOOK_DATA=${shown} too`;
   return `
@@ -65,9 +68,9 @@ Makerbook is ready (${seconds} s).
   base URL    ${baseUrl}      to read and try: ${baseUrl}/docs
   console     ${baseUrl}/console
   Kafka       ${rest.kafkaBrokers}
-  Postgres    ${rest.databaseUrl}
-  Redis       ${rest.redisUrl}
-  chain       ${rest.rpcUrl}  (id ${rest.chainId}, LimitOrderProtocol ${rest.limitOrderProtocol})
+  Postgres    ${urlOf('DATABASE_URL', rest.databaseUrl)}
+  Redis       ${urlOf('REDIS_URL', rest.redisUrl)}
+  chain       ${urlOf('RPC_URL', rest.rpcUrl)}  (id ${rest.chainId}, LimitOrderProtocol ${rest.limitOrderProtocol})
   addresses   ${shown}/stack.json
   logs        ${shown}/logs/
 

@@ -41,7 +41,7 @@ const SLIPPAGE = 50n;
 const stack = readStack();
 const key = process.env['READER_KEY'];
 // An error of `fetch` would show it.
-if (key !== undefined && !/^[!-~]+$/.test(key)) throw new Error('READER_KEY has a space or a line break');
+if (key !== undefined && !/^[ -~]+$/.test(key)) throw new Error('READER_KEY has a line break');
 // The taker pays WETH and gets USDT, unless told otherwise.
 const tokenIn = process.env['TOKEN_IN'] ?? stack.tokens[1].address;
 const tokenOut = process.env['TOKEN_OUT'] ?? stack.tokens[0].address;

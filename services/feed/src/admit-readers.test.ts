@@ -75,6 +75,7 @@ test('a change of the file counts within a second; one that cannot be used does 
     expect(ask('c')).toBe('two');
   }
   expect(here.faults).toHaveLength(3);
+  expect(here.faults.map(String).join()).toContain('BOOK_READERS is no JSON');
   expect(() => open({ name: 'two' })).toThrow('BOOK_READERS');
 });
 

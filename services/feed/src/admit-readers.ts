@@ -144,9 +144,18 @@ export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOp
 /** @returns undefined where anyone may read. @throws where it is no list of readers */
 function parseReaders(text: string): readonly Reader[] | undefined {
   if (text === '') return undefined;
-  const parsed = readersFile.safeParse(JSON.parse(text));
+  const parsed = readersFile.safeParse(parseJson(text));
   if (!parsed.success) throw new Error(`BOOK_READERS: ${z.prettifyError(parsed.error)}`);
   return parsed.data.map((one) => ({ ...one, keys: one.keys.map((key) => Buffer.from(key, 'hex')) }));
+}
+
+/** The error of `JSON.parse` would show a part of the text. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('BOOK_READERS is no JSON');
+  }
 }
 
 function digestOf(authorization = ''): Buffer | undefined {

@@ -1,4 +1,5 @@
 import type { Log } from '@makerbook/kafka';
+import { hideKeys } from '@makerbook/settings';
 import { archiveUsage, runArchive } from './archive-command.js';
 import { contractsUsage } from './contracts-command.js';
 import { createTopics } from './create-topics.js';
@@ -41,7 +42,7 @@ export function readCommand(words: readonly string[]): Command | Outcome {
   if (words.includes('--help')) return { lines: usage, exitCode: 0 };
   const command = parseCommand(words);
   if (!('wrong' in command)) return command;
-  return { lines: [...command.wrong, ...(command.needsUsage === true ? usage : [])], exitCode: 1 };
+  return { lines: [...command.wrong.map(hideKeys), ...(command.needsUsage === true ? usage : [])], exitCode: 1 };
 }
 
 /** Runs one command of the operator that needs the log. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeUnknown, parseWords } from './read-options.js';
+import { describeUnknown, hideKeys, parseWords } from './read-options.js';
 
 describe('words of a command line', () => {
   const options = { seed: { type: 'string' }, quick: { type: 'boolean' } } as const;
@@ -28,4 +28,16 @@ test.each([
 ])('the word %j may have been meant to be %j', (word, meant) => {
   const hint = meant === undefined ? '' : `; did you mean \`${meant}\`?`;
   expect(describeUnknown('command', word, ['add', 'suspend', 'list'])).toBe(`unknown command \`${word}\`${hint}`);
+});
+
+test.each(['1f'.repeat(32), `${'1f'.repeat(16)}z${'1f'.repeat(15)}`, `0x${'1f'.repeat(31)}1`, `0x${'1f'.repeat(33)}`])(
+  'what may be a private key is not shown: %s',
+  (key) => {
+    expect(hideKeys(`unknown word \`${key}\``)).toMatch(/^unknown word `(0x)?…(z…)?`$/);
+  },
+);
+
+test('an address is shown', () => {
+  const text = `0x${'1f'.repeat(20)} has a wrong checksum`;
+  expect(hideKeys(text)).toBe(text);
 });

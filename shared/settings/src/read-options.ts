@@ -20,6 +20,10 @@ export function parseWords<Options extends ParseArgsOptionsConfig>(words: readon
   }
 }
 
+/** The text without what may be a private key in it: hex that is long, and no address. */
+export const hideKeys = (text: string): string =>
+  text.replace(/[0-9a-fA-F]{24,}/g, (digits) => (digits.length === 40 ? digits : '…'));
+
 /** Names a word that is none of the known ones, and the one that it may have been meant to be. */
 export function describeUnknown(what: string, word: string, known: readonly string[]): string {
   const [nearest] = known
@@ -78,6 +82,6 @@ export function readOptions<Options extends ParseArgsOptionsConfig>(
 
 /** Prints what is wrong in one line, and ends the process with exit code 2. */
 export function refuseWords(wrong: string): never {
-  console.error(`${wrong} (--help shows the usage)`);
+  console.error(`${hideKeys(wrong)} (--help shows the usage)`);
   process.exit(2);
 }

@@ -41,6 +41,12 @@ describe('settings', () => {
     );
   });
 
+  test('a value that may be a key is not shown, whichever variable has it', () => {
+    const read = () => readSettings(spec, { BROKERS: 'a:1', CONTRACT: `0x${'1f'.repeat(32)}` });
+    expect(read).toThrow('CONTRACT=0x…: must be');
+    expect(read).not.toThrow(/1f1f/);
+  });
+
   test.each(['1.5', '-1', '1e3', 'x', ' 1'])('%s is no whole number', (value) => {
     expect(() => readSettings(spec, { BROKERS: 'a:1', LIMIT_MS: value })).toThrow(/whole number/);
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
+import { hideKeys } from './read-options.js';
 
 /** One setting of a service: an environment variable, what it may hold, and what it is for. */
 export interface Setting<T> {
@@ -66,7 +67,7 @@ function readSetting(
   const parsed = setting.schema.safeParse(value);
   if (!parsed.success) {
     throw new SettingsError(
-      `${name}${setting.secret ? '' : `=${value}`}: ${parsed.error.issues[0]?.message ?? 'wrong'}`,
+      `${name}${setting.secret ? '' : `=${hideKeys(value)}`}: ${parsed.error.issues[0]?.message ?? 'wrong'}`,
     );
   }
   return file !== undefined && setting.isRenewed ? renew(() => readSecret(name, file, readFile)) : parsed.data;
