@@ -150,10 +150,13 @@ describe('a private key', () => {
   });
 });
 
-test.each([' a', 'a ', 'a\n', 'a\r\nX: y', '', 'é', undefined])('%p is no key of a reader, and is not shown', (given) => {
-  expect(readBearerKey('READER_KEY', 'swift 7f')).toBe('swift 7f');
-  expect(() => readBearerKey('READER_KEY', given)).toThrow(/^READER_KEY is no key of a reader: [^é\n]*$/);
-});
+test.each([' a', 'a ', 'a\n', 'a\r\nX: y', '', 'é', undefined])(
+  '%p is no key of a reader, and is not shown',
+  (given) => {
+    expect(readBearerKey('READER_KEY', 'swift 7f')).toBe('swift 7f');
+    expect(() => readBearerKey('READER_KEY', given)).toThrow(/^READER_KEY is no key of a reader: [^é\n]*$/);
+  },
+);
 
 describe('the URL of a service', () => {
   test.each([
