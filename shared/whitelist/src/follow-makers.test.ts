@@ -53,6 +53,18 @@ describe('the makers of the feed', () => {
     expect(makers.limitsOf(`0x${'b2'.repeat(20)}`)).toEqual({});
   });
 
+  test('have the keys of their newest record, and none where it has none', async () => {
+    expect(makers.cancelKeysOf(maker)).toEqual([]);
+    const cancelKeys: Hex[] = [`0x${'c3'.repeat(20)}`];
+    show({ nonce: '0x3', cancelKeys });
+    await until(() => makers.cancelKeysOf(maker).length > 0);
+    expect(makers.cancelKeysOf(maker)).toEqual(cancelKeys);
+    show({ nonce: '0x5' });
+    await until(() => makers.nonceOf(maker) === 5n);
+    expect([makers.cancelKeysOf(maker), makers.limitsOf(maker)]).toEqual([[], {}]);
+    show({ nonce: '0x3' });
+  });
+
   test('may place no orders while an operator has the whole service take none', async () => {
     expect(makers.isCancelOnly()).toBe(false);
     showMode('CANCEL_ONLY');
