@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { FillCapSet } from '@makerbook/contracts-events';
 import { type Address, quantity } from '@makerbook/contracts-primitives';
 import { FILL_CAPS_MAX, type FillCap, setFillCap } from './fill-caps.js';
@@ -14,12 +14,35 @@ function set(caps: readonly FillCap[], token: Address, amount: bigint, seconds: 
   return setFillCap(caps, fact, { seconds: START + seconds });
 }
 
-test('a removed cap is remembered until no older one can come, and a maker has so many', () => {
+test('a removed cap is remembered until no older one can come', () => {
   const tokensOf = (caps: readonly FillCap[]) => caps.map(({ token }) => token);
   const removed = set([], usd, 0n, 0);
   expect(tokensOf(set(removed, eur, 1n, 600))).toEqual([usd, eur]);
   expect(tokensOf(set(removed, eur, 1n, 601))).toEqual([eur]);
-  const tokens = Array.from({ length: FILL_CAPS_MAX + 1 }, (_, n): Address => `0x${String(n).padStart(40, '0')}`);
-  const many = tokens.reduce<readonly FillCap[]>((caps, token) => set(caps, token, 1n, 0), []);
-  expect(tokensOf(many)).toEqual(tokens.slice(1));
+});
+
+describe('a maker with as many caps as it may have', () => {
+  const tokens = Array.from({ length: 3 * FILL_CAPS_MAX }, (_, n): Address => `0x${String(n).padStart(40, '0')}`);
+  const own = tokens.slice(0, FILL_CAPS_MAX);
+  const full = own.reduce<readonly FillCap[]>((caps, token) => set(caps, token, 1n, 0), []);
+  const onOf = (caps: readonly FillCap[]) => caps.flatMap(({ token, amount }) => (amount === '0x0' ? [] : [token]));
+
+  test('keeps all of them, whatever comes, and may set each anew', () => {
+    expect(set(full, tokens[FILL_CAPS_MAX] ?? usd, 1n, 1)).toBe(full);
+    const anew = set(full, own[0] ?? usd, 2n, 1);
+    expect(anew).toHaveLength(FILL_CAPS_MAX);
+    expect(anew.at(-1)).toMatchObject({ token: own[0], amount: '0x2' });
+  });
+
+  test('keeps them while others are set and removed, and remembers as many removed ones', () => {
+    const [last = usd, ...first] = own.toReversed();
+    const removed = set(full, last, 0n, 1);
+    const churned = tokens.slice(FILL_CAPS_MAX).reduce((caps, token, n) => {
+      const { length } = onOf(set(caps, token, 1n, n + 2));
+      expect(length).toBe(FILL_CAPS_MAX);
+      return set(set(caps, token, 1n, n + 2), token, 0n, n + 2.5);
+    }, removed);
+    expect(onOf(churned)).toEqual(first.toReversed());
+    expect(churned.length).toBeLessThanOrEqual(2 * FILL_CAPS_MAX);
+  });
 });

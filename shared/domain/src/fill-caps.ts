@@ -10,7 +10,7 @@ export interface FillCap extends Pick<FillCapSet, 'token' | 'amount' | 'windowSe
   readonly untilSeconds: number;
 }
 
-/** A maker has at most so many; the one that was set longest ago goes. */
+/** A maker has at most so many: one more changes nothing. Removed ones count apart, and the oldest of them goes. */
 export const FILL_CAPS_MAX = 100;
 /** By far longer than a message may wait before it is in the log: none that was signed before a removed cap comes later. */
 const REMOVED_SECONDS = 600;
@@ -26,9 +26,12 @@ export function setFillCap(
   const earlier = caps.find((cap) => cap.token === token);
   if (earlier !== undefined && issuedAtMs <= earlier.issuedAtMs) return caps;
   const oldestMs = (seconds - REMOVED_SECONDS) * 1000;
-  const kept = caps.filter((cap) => cap !== earlier && (isOn(cap) || cap.issuedAtMs >= oldestMs));
   const added: FillCap = { token, amount, windowSeconds, issuedAtMs, filled: '0x0', untilSeconds: 0 };
-  return [...kept.slice(1 - FILL_CAPS_MAX), added];
+  const others = caps.filter((cap) => cap !== earlier);
+  const on = others.filter(isOn);
+  if (isOn(added) && on.length >= FILL_CAPS_MAX) return caps;
+  const removed = others.filter((cap) => !isOn(cap) && cap.issuedAtMs >= oldestMs);
+  return [...removed.slice(-FILL_CAPS_MAX), ...on, added];
 }
 
 /**
