@@ -59,19 +59,21 @@ export const ordersCancelled = z.object({
 
 /**
  * `SwitchSet`: once the partition's clock reaches `cancelAt`, the orders of the maker that were accepted by then are cancelled,
- * unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes nothing.
+ * unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes nothing, and so does
+ * one by a key that may not cancel for the maker.
  */
 export const switchSet = z.object({
   type: z.literal('SwitchSet'),
   maker: address,
   cancelAt: seconds.describe('seconds since 1970; 0: never'),
-  issuedAtMs: milliseconds.describe('when the maker signed it'),
+  issuedAtMs: milliseconds.describe('when it was signed'),
+  key: address.optional().describe('the key that signed it for the maker; left out: the maker did'),
   cause,
 });
 
 /**
  * `CancelKeysSet`: these addresses may cancel for the maker, and no others. One that was not issued after the newest changes
- * nothing.
+ * nothing. Where the newest switch is by a key that is gone, it stays, and its time counts no more.
  */
 export const cancelKeysSet = z.object({
   type: z.literal('CancelKeysSet'),

@@ -109,6 +109,7 @@ describe('messages on the log', () => {
       'BookEntry-wallet.v1.json',
       'MakerSuspended-reason.v1.json',
       'OrdersCancelled-any.v1.json',
+      'SwitchSet-key.v1.json',
     ];
     expect(files.sort()).toEqual([...events, ...entries, ...others].sort());
   });

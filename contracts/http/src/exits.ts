@@ -81,26 +81,25 @@ export const cancelledAll = z
   })
   .meta({ id: 'CancelledAll' });
 
+/** The answer to an instruction: its fields, and what counts from now on. */
+const taken = <Fields extends z.ZodRawShape>(id: string, fields: Fields) => {
+  const instruction = { ...fields, issuedAtMs };
+  const counts = z.object(instruction).nullable().describe('What counts from now on; null where that is not known now');
+  return z.object({ maker: sentMaker, ...instruction, counts }).meta({ id });
+};
+
 /** The answer to POST …/heartbeat. */
-export const heartbeatAnswer = z
-  .object({ maker: sentMaker, cancelAt: z.int().nonnegative().describe(cancelAt), issuedAtMs })
-  .meta({ id: 'Heartbeat' });
+export const heartbeatAnswer = taken('Heartbeat', { cancelAt: z.int().nonnegative().describe(cancelAt) });
 
 /** The answer to POST …/cancel-keys. */
-export const cancelKeysAnswer = z
-  .object({ maker: sentMaker, keys: z.array(sentAddress).describe(keys), issuedAtMs })
-  .meta({ id: 'CancelKeys' });
+export const cancelKeysAnswer = taken('CancelKeys', { keys: z.array(sentAddress).describe(keys) });
 
 /** The answer to POST …/fill-cap. */
-export const fillCapAnswer = z
-  .object({
-    maker: sentMaker,
-    token: sentAddress.describe(cap.token),
-    amount: sentQuantity.describe(cap.amount),
-    windowSeconds: z.int().nonnegative().describe(cap.windowSeconds),
-    issuedAtMs,
-  })
-  .meta({ id: 'FillCap' });
+export const fillCapAnswer = taken('FillCap', {
+  token: sentAddress.describe(cap.token),
+  amount: sentQuantity.describe(cap.amount),
+  windowSeconds: z.int().nonnegative().describe(cap.windowSeconds),
+});
 
 export type CancelledAll = z.infer<typeof cancelledAll>;
 export type HeartbeatAnswer = z.infer<typeof heartbeatAnswer>;

@@ -341,7 +341,7 @@ const list: Operation = {
             .string()
             .regex(/^[1-9][0-9]*$/)
             .optional(),
-          "There while the maker's dead-man's switch is set: when it cancels all orders, in Unix seconds",
+          "There while the maker's dead-man's switch is set, until it has fired: when it cancels all orders, in Unix seconds",
         ),
       })
       .extend(lagHeaders.shape),
@@ -567,6 +567,16 @@ const exitErrors: ErrorCases = {
   internal,
 };
 
+/** Of standing instructions: the newest one counts. */
+const instructionErrors: ErrorCases = {
+  ...exitErrors,
+  superseded: {
+    cause:
+      'Another instruction about the same was issued later, or at the same time: `counts` has it. Nothing was changed.',
+    remedy: 'If yours is to count, sign it anew, with an `issuedAtMs` after that of `counts`.',
+  },
+};
+
 const cancelAll: Operation = {
   method: 'POST',
   path: paths.cancelAll,
@@ -594,17 +604,17 @@ const beat: Operation = {
   tag: 'Limit orders',
   summary: "Set the dead-man's switch",
   description:
-    'Unless a newer heartbeat comes first, the orders of the maker that were accepted by `cancelAt` are cancelled by the first block with that time or a later one. Send one every few seconds, each some seconds ahead. After it has fired the switch is off for orders that are accepted later. The header `X-Cancel-All-At` of the list shows it.',
+    'Unless a newer heartbeat comes first, the orders of the maker that were accepted by `cancelAt` are cancelled by the first block with that time or a later one. Send one every few seconds, each some seconds ahead. After it has fired the switch is off for orders that are accepted later. The header `X-Cancel-All-At` of the list shows it until it has fired.',
   body: { type: 'application/json', schema: heartbeatInput, example: examples.heartbeat },
   answer: {
     type: 'application/json',
     schema: heartbeatAnswer,
     example: examples.heartbeatAnswer,
-    description: 'The switch as it is set, unless a newer one has come',
+    description: 'The switch as it is set',
     headers: storedHeaders,
   },
   headers: receiptHeaders,
-  errors: exitErrors,
+  errors: instructionErrors,
 };
 
 const nameCancelKeys: Operation = {
@@ -614,17 +624,17 @@ const nameCancelKeys: Operation = {
   tag: 'Limit orders',
   summary: 'Name the keys that may cancel for a maker',
   description:
-    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else: a watchdog needs no key that trades. An empty list revokes all. A new key counts within a second.',
+    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else: a watchdog needs no key that trades. An empty list revokes all. A new key counts within a second. A switch that a revoked key has set stays until the next heartbeat.',
   body: { type: 'application/json', schema: cancelKeysInput, example: examples.cancelKeys },
   answer: {
     type: 'application/json',
     schema: cancelKeysAnswer,
     example: examples.cancelKeysAnswer,
-    description: 'The keys as they are set, unless newer ones have come',
+    description: 'The keys as they are set',
     headers: storedHeaders,
   },
   headers: receiptHeaders,
-  errors: exitErrors,
+  errors: instructionErrors,
 };
 
 const setFillCap: Operation = {
@@ -634,17 +644,24 @@ const setFillCap: Operation = {
   tag: 'Limit orders',
   summary: 'Cap what is filled of a token within a time',
   description:
-    'The first fill of the token begins a window. Where more than `amount` is filled within it, all orders of the maker that sell the token leave the feed of the router, also those that come meanwhile, and come back when the window has passed. They stay listed, with `cappedUntil`. Setting a cap again counts from zero, and an amount or a window of 0 removes it. It overshoots by at most what one block fills.',
+    'The first fill of the token begins a window. Where more than `amount` is filled within it, all orders of the maker that sell the token leave the feed of the router, also those that come meanwhile, and come back when the window has passed. They stay listed, with `cappedUntil`. Setting a cap again counts from zero, and an amount or a window of 0 removes it. A maker may have caps of 100 tokens. It overshoots by at most what one block fills.',
   body: { type: 'application/json', schema: fillCapInput, example: examples.fillCap },
   answer: {
     type: 'application/json',
     schema: fillCapAnswer,
     example: examples.fillCapAnswer,
-    description: 'The cap as it is set, unless a newer one of the token has come',
+    description: 'The cap as it is set',
     headers: storedHeaders,
   },
   headers: receiptHeaders,
-  errors: exitErrors,
+  errors: {
+    ...instructionErrors,
+    invalid_request: {
+      cause:
+        'A field is missing, unknown or malformed, or a time is not one that is allowed; the token is no contract; or 100 other tokens have a cap.',
+      remedy: 'Fix the places that `errors` names; remove a cap that is not needed.',
+    },
+  },
 };
 
 const readErrors: ErrorCases = {

@@ -29,6 +29,7 @@ export const problemKinds = {
   field_not_exists: kind(404, 'The field to change does not exist in the data'),
   method_not_allowed: kind(405, 'The method is not allowed here'),
   request_timeout: kind(408, 'The request did not arrive in time', true),
+  superseded: kind(409, 'A newer instruction counts'),
   gone: kind(410, 'It is not remembered any more'),
   payload_too_large: kind(413, 'The body is too large'),
   unsupported_media_type: kind(415, 'The content type is not supported'),
@@ -64,6 +65,10 @@ export const problem = z
     retryable: z.boolean().meta({ description: 'Whether the same request, sent again later, can succeed' }),
     errors: z.array(fieldProblem).optional().meta({ description: 'The places of the request that are wrong' }),
     index: z.int().nonnegative().optional().meta({ description: 'The item of the request that failed, from 0' }),
+    counts: z
+      .looseObject({})
+      .optional()
+      .meta({ description: 'Of `superseded`: what counts, with its fields as the request has them' }),
   })
   .meta({ id: 'Problem' });
 
@@ -75,6 +80,7 @@ export interface ProblemText {
   detail: string;
   errors?: FieldProblem[];
   index?: number;
+  counts?: object;
 }
 
 /** The body of an error answer. Its keys are always in this order. */
@@ -90,5 +96,6 @@ export function problemBody(code: ProblemCode, text: ProblemText, requestId: str
     retryable,
     ...(text.errors === undefined ? {} : { errors: text.errors }),
     ...(text.index === undefined ? {} : { index: text.index }),
+    ...(text.counts === undefined ? {} : { counts: { ...text.counts } }),
   };
 }

@@ -44,21 +44,31 @@ const marked = { kind: 'marked', untilMs: 77, remaining: [1] } as const;
 const away = async () => {
   throw new PostgresUnavailable('away');
 };
-const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away };
+const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away, instruct: away };
+const taken = { kind: 'taken', untilMs: 77, isKnown: true, remaining: [1] } as const;
 
 /** The routes on a store that answers as it is told to, and a log that counts. */
-function openRoutes(
-  store: Partial<PlacementStore> = {},
-  { lagSeconds = 0, own, isLogAway, acks, isBehind, askWallets, ...makers }: Given = {},
-) {
+function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
+  const {
+    lagSeconds = 0,
+    own,
+    isLogAway,
+    mayHaveBeenAppended = true,
+    acks,
+    isBehind: _,
+    askWallets,
+    ...makers
+  } = given;
+  const records: { readonly value: unknown }[] = [];
   const clock = { nowMs: Date.now() };
   const seen = { appended: 0, losses: 0, charged: 0 };
   const ends = new Map<number, bigint>();
   const appender: Pick<Appender, 'append'> = {
-    append: async (records) => {
-      if (isLogAway === true) throw new LogUnavailable('away', { mayHaveBeenAppended: true });
-      seen.appended += records.length;
-      return records.map(({ partition }) => {
+    append: async (appended) => {
+      if (isLogAway === true) throw new LogUnavailable('away', { mayHaveBeenAppended });
+      records.push(...appended);
+      seen.appended += appended.length;
+      return appended.map(({ partition }) => {
         const offset = ends.get(partition) ?? 0n;
         ends.set(partition, offset + 1n);
         return { partition, offset };
@@ -80,8 +90,8 @@ function openRoutes(
       cancelKeysOf: (address: Hex) => (address === lower(maker) ? [lower(key)] : []),
       ...makers,
     },
-    store: { forgetNotes: async () => undefined, ...store },
-    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => isBehind !== true },
+    store: { forgetNotes: async () => undefined, instruct: async () => taken, ...store },
+    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => given.isBehind !== true },
     acks,
     askWallets,
     trust: { noteLoss: () => (seen.losses += 1) },
@@ -109,7 +119,7 @@ function openRoutes(
     return route.handle(request as ApiRequest);
   };
   const post = (path: string, body: unknown, headers = {}, query = '') => send('POST', path, body, headers, query);
-  return { clock, seen, post, send };
+  return { clock, seen, records, post, send };
 }
 type Given = Partial<Makers> & {
   readonly askWallets?: Outside['askWallets'];
@@ -117,6 +127,7 @@ type Given = Partial<Makers> & {
   /** Settings of its own. */
   readonly own?: Record<string, string>;
   readonly isLogAway?: boolean;
+  readonly mayHaveBeenAppended?: boolean;
   readonly acks?: Outside['acks'];
   readonly isBehind?: boolean;
 };
@@ -390,12 +401,18 @@ describe('what a maker says of all its orders', () => {
         counts.push(count);
         return { ...marked, orderHashes: [] };
       },
+      instruct: async ({ count }) => {
+        counts.push(count);
+        return taken;
+      },
     });
     const all = await signExit('cancelAll', maker, { untilMs: Date.now() });
     expect(await post(paths.cancelAll, all)).toHaveProperty('body');
     expect(await post(paths.cancelAll, all)).toHaveProperty('body');
-    expect(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }))).toHaveProperty('body');
-    expect(counts).toEqual([100, 1]);
+    const beat = await signExit('heartbeat', maker, { cancelAt: 0 });
+    expect(await post(paths.heartbeat, beat)).toHaveProperty('body');
+    expect(await post(paths.heartbeat, beat)).toHaveProperty('body');
+    expect(counts).toEqual([100, 1, 0]);
     expect(seen.appended).toBe(2);
   });
 
@@ -444,6 +461,94 @@ describe('what a maker says of all its orders', () => {
       expect(await ask(what, key)).toBe(byKey);
       expect(await ask(what, stranger)).toBe('invalid_signature');
     }
+  });
+});
+
+describe('a standing instruction', () => {
+  const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
+
+  test('that is taken says what counts from now on, and in the log who signed it', async () => {
+    const asked: unknown[] = [];
+    const { post, records } = openRoutes({
+      instruct: async ({ instruction }) => {
+        asked.push(instruction);
+        return taken;
+      },
+    });
+    const beat = await signExit('heartbeat', maker, { cancelAt: 0 }, key);
+    const { issuedAtMs } = beat as unknown as { issuedAtMs: number };
+    expect(bodyOf(await post(paths.heartbeat, beat))).toEqual({
+      ...{ maker: lower(maker), cancelAt: 0, issuedAtMs },
+      counts: { cancelAt: 0, issuedAtMs },
+    });
+    expect(JSON.parse(String(records[0]?.value))).toMatchObject({ cancelAt: 0, issuedAtMs, key: lower(key) });
+    const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x0A', windowSeconds: 60 });
+    expect(bodyOf(await post(paths.fillCap, cap))).toMatchObject({ counts: { token: tokenA, amount: '0xa' } });
+    expect(asked).toEqual([
+      { subject: 'switch', issuedAtMs, terms: { cancelAt: 0 }, key: lower(key) },
+      {
+        subject: `cap:${tokenA}`,
+        issuedAtMs: expect.any(Number),
+        terms: { amount: '0xa', windowSeconds: 60 },
+        key: undefined,
+      },
+    ]);
+  });
+
+  test('that another one supersedes is refused with what counts, also where it was answered before', async () => {
+    let isSuperseded = false;
+    const { post, seen } = openRoutes({
+      instruct: async () => {
+        if (!isSuperseded) return taken;
+        return { kind: 'superseded', counts: { amount: '0x2', windowSeconds: 5, issuedAtMs: 9 }, remaining: [1] };
+      },
+    });
+    const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 60 });
+    expect(bodyOf(await post(paths.fillCap, cap))).toHaveProperty('counts');
+    isSuperseded = true;
+    expect(await post(paths.fillCap, cap)).toMatchObject({
+      code: 'superseded',
+      counts: { token: tokenA, amount: '0x2', windowSeconds: 5, issuedAtMs: 9 },
+    });
+    expect(seen.appended).toBe(1);
+  });
+
+  test('is taken while Postgres is away, and until the rows have it nobody knows what counts', async () => {
+    const given: { isBehind: boolean; isAway: boolean } = { isBehind: true, isAway: true };
+    const store = { instruct: async () => (given.isAway ? away() : taken) };
+    const { post } = openRoutes(store, given);
+    const counts = async () =>
+      bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }))).counts;
+    expect(await counts()).toBeNull();
+    given.isAway = false;
+    expect(await counts()).toBeNull();
+    given.isBehind = false;
+    expect(await counts()).toHaveProperty('cancelAt', 0);
+  });
+
+  test('is released where the log has certainly not stored it', async () => {
+    const released: unknown[] = [];
+    const { post } = openRoutes(
+      { release: async (...release) => void released.push(release) },
+      { isLogAway: true, mayHaveBeenAppended: false },
+    );
+    expect(bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 })))).toBe(
+      'unavailable',
+    );
+    expect(released).toEqual([[[expect.stringMatching(/^0x[0-9a-f]{64}$/)], 77]]);
+  });
+
+  test.each([
+    ['unknown_key', paths.heartbeat, 'unavailable'],
+    ['too_many_caps', paths.fillCap, 'invalid_request'],
+  ] as const)('is refused as %s', async (kind, path, code) => {
+    const { post, seen } = openRoutes({ instruct: async () => ({ kind, remaining: [1] }) });
+    const cap = { token: tokenA, amount: '0x1', windowSeconds: 60 };
+    const body = await (path === paths.fillCap
+      ? signExit('fillCap', maker, cap)
+      : signExit('heartbeat', maker, { cancelAt: 0 }));
+    expect(await post(path, body)).toMatchObject({ code });
+    expect(seen.appended).toBe(0);
   });
 });
 

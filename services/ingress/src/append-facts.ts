@@ -1,19 +1,11 @@
-import {
-  type CancelKeysSet,
-  encodeMakerEvent,
-  type FillCapSet,
-  type OrderCancelled,
-  type OrderSubmitted,
-  type OrdersCancelled,
-  type SwitchSet,
-} from '@makerbook/contracts-events';
+import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { nameOfCutoff } from '@makerbook/domain';
+import { type ExitFact, nameOfExit } from '@makerbook/domain';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 import { makerEventsTopicOf, type Parts } from './parts.js';
 
-type Fact = OrderSubmitted | OrderCancelled | OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
+type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 
 /** When a request is worth sending again behind one whose append is in flight: that ends within seconds. */
 export const IN_FLIGHT_RETRY_SECONDS = 2;
@@ -106,12 +98,7 @@ function idOf(fact: Fact): string {
       return `${fact.orderHash}:submitted`;
     case 'OrderCancelled':
       return `${fact.orderHash}:cancelled`;
-    case 'OrdersCancelled':
-      return nameOfCutoff(fact);
-    case 'SwitchSet':
-    case 'CancelKeysSet':
-      return `${fact.maker}:${fact.type === 'SwitchSet' ? 'switch' : 'keys'}:${fact.issuedAtMs}`;
-    case 'FillCapSet':
-      return `${fact.maker}:cap:${fact.token}:${fact.issuedAtMs}`;
+    default:
+      return nameOfExit(fact);
   }
 }

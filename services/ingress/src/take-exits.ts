@@ -1,232 +1,205 @@
-import type { CancelKeysSet, Cause, FillCapSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
-import {
-  bytesToHex,
-  cancelAllRequestTypes,
-  cancelKeysRequestTypes,
-  createStructHasher,
-  fillCapRequestTypes,
-  heartbeatRequestTypes,
-  type SigningDomain,
-} from '@makerbook/contracts-evm';
-import { cancelAllInput, cancelKeysInput, fillCapInput, heartbeatInput, paths } from '@makerbook/contracts-http';
-import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { markOfCutoff } from '@makerbook/domain';
+import type { Cause } from '@makerbook/contracts-events';
+import { bytesToHex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { FILL_CAPS_MAX, markOfExit, subjectOf } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
   okJson,
-  parseAs,
   type Refusal,
   type Reply,
+  type ReplyHeaders,
   rateHeaders,
   refuseFields,
   unavailable,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type MarkAllRequest, unlessAway } from '@makerbook/postgres';
+import { type InstructOutcome, type MarkOutcome, unlessAway } from '@makerbook/postgres';
 import { recoverSigner } from '@makerbook/signatures';
-import type { z } from 'zod';
 import { acknowledge } from './acknowledge-facts.js';
 import { appendDecided, type Written } from './append-facts.js';
 import { askAbout } from './ask-about.js';
 import { type Parts, settledMsOf } from './parts.js';
-
-type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
-type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
-
-/** A request about all orders of a maker, parsed. */
-interface Exit extends Pick<MarkAllRequest, 'count' | 'scope'> {
-  readonly fact: WithoutCause<ExitFact>;
-  readonly digest: Uint8Array;
-  readonly signature: Hex;
-  /** Whether a key that may cancel for the maker may sign it. */
-  readonly takesKeys: boolean;
-}
-
-/** Reads a body at a time of the service's clock. */
-export type ReadExit = (body: unknown, nowMs: number) => Exit | Refusal;
+import { type Exit, type Instruction, type ReadExit, TAKEN_MS_MAX } from './read-exits.js';
 
 /** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
 const CANCEL_ALL_COST = 100;
-/** How far ahead a cancellation of all orders may reach: so it takes orders whose POST has no answer yet. */
-const UNTIL_AHEAD_MS_MAX = 60_000;
 
-/** A message that is older is not taken: whoever has seen it could spend the maker's budget with it for ever. */
-const AGE_MS_MAX = 300_000;
+/** What was decided about a request that is taken. */
+interface Decided {
+  readonly headers: ReplyHeaders;
+  readonly written: readonly Written[];
+  /** Of an instruction: whether it counts from now on. False where the log may have a newer one. */
+  readonly isKnown: boolean;
+}
 
-const lower = (address: Address) => address.toLowerCase() as Address;
-/** The zero address is signed for a token that is left out, and may be sent for it. */
-const tokenOf = (address: Address | undefined) =>
-  address === undefined || BigInt(address) === 0n ? undefined : lower(address);
-
-/** What is read of a message that sets something. */
-type Setting = WithoutCause<Exclude<ExitFact, OrdersCancelled>>;
-
-/**
- * The readers of these requests, by their paths, for one domain.
- * @param skewMsMax how far the clock of a signer may be ahead
- */
-export function createExitReaders(domain: SigningDomain, skewMsMax: number): ReadonlyMap<string, ReadExit> {
-  const hashAll = createStructHasher(domain, cancelAllRequestTypes);
-  const cancelAll: ReadExit = (body, nowMs) => {
-    const asked = parseAs(cancelAllInput, body);
-    if (isRefusal(asked)) return asked;
-    const { untilMs, signature } = asked;
-    const untimely = refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
-    if (untimely !== undefined) return untimely;
-    const maker = lower(asked.maker);
-    const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
-    const tokens = { ...(making && { making }), ...(taking && { taking }) };
-    return {
-      fact: { type: 'OrdersCancelled', maker, ...tokens, untilMs },
-      digest: hashAll({ maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs }),
-      signature,
-      takesKeys: true,
-      count: CANCEL_ALL_COST,
-      scope: { untilMs, making, taking, mark: markOfCutoff({ maker, ...tokens, untilMs }) },
-    };
-  };
-
-  /** The fields of the fact are what is signed. */
-  function setting<Asked extends { readonly issuedAtMs: number; readonly signature: Hex }>(
-    schema: z.ZodType<Asked>,
-    types: Parameters<typeof createStructHasher>[1],
-    takesKeys: boolean,
-    settingOf: (asked: Asked, nowMs: number) => Setting | Refusal,
-  ): ReadExit {
-    const hash = createStructHasher(domain, types);
-    return (body, nowMs) => {
-      const asked = parseAs(schema, body);
-      if (isRefusal(asked)) return asked;
-      const untimely = refuseTime('issuedAtMs', asked.issuedAtMs, nowMs, skewMsMax);
-      if (untimely !== undefined) return untimely;
-      const fact = settingOf(asked, nowMs);
-      if (isRefusal(fact)) return fact;
-      return { fact, digest: hash(fact), signature: asked.signature, takesKeys, count: 1 };
-    };
-  }
-
-  const heartbeat = setting(heartbeatInput, heartbeatRequestTypes, true, ({ maker, cancelAt, issuedAtMs }, nowMs) => {
-    if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
-      const message = `must be after now (${Math.floor(nowMs / 1000)}), in seconds since 1970, or 0`;
-      return refuseFields([{ path: ['cancelAt'], message }]);
-    }
-    return { type: 'SwitchSet', maker: lower(maker), cancelAt, issuedAtMs };
-  });
-  const cancelKeys = setting(cancelKeysInput, cancelKeysRequestTypes, false, ({ maker, keys, issuedAtMs }) => {
-    return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), issuedAtMs };
-  });
-  const fillCap = setting(fillCapInput, fillCapRequestTypes, false, ({ maker, token, amount, ...rest }) => {
-    const { windowSeconds, issuedAtMs } = rest;
-    const terms = { token: lower(token), amount: quantity(BigInt(amount)), windowSeconds };
-    return { type: 'FillCapSet', maker: lower(maker), ...terms, issuedAtMs };
-  });
-  return new Map([
-    [paths.cancelAll, cancelAll],
-    [paths.heartbeat, heartbeat],
-    [paths.cancelKeys, cancelKeys],
-    [paths.fillCap, fillCap],
-  ]);
+/** Where in the log an answered message is, and when it was answered. */
+interface Answered {
+  readonly atMs: number;
+  readonly appended: readonly AppendedAt[];
 }
 
 /**
- * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no store: while Postgres is away
- * it is not charged. 200 means that the log has acknowledged it. A repeat of an answered one is answered without a charge.
+ * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no store: while
+ * Postgres is away it is not charged, and whether an instruction counts is not known. 200 means that the log has acknowledged it. A
+ * repeat of an answered one is answered without a charge.
  */
 export function takeExit(read: ReadExit) {
   /** The messages that were answered, by their digests. */
   const answered = new Map<Hex, Answered>();
+  /** Where instructions are that Postgres does not know of, until the rows have them. */
+  const unmarked = new Map<Address, readonly AppendedAt[]>();
+
+  const isAllKnown = async ({ rows }: Parts, maker: Address) => {
+    const appended = unmarked.get(maker);
+    if (appended === undefined) return true;
+    const isFolded = (await unlessAway(rows.havePassed(appended, 0))) === true;
+    if (isFolded) unmarked.delete(maker);
+    return isFolded;
+  };
+
   return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
     const exit = read(request.body, parts.now());
     if (isRefusal(exit)) return exit;
     const { maker } = exit.fact;
     request.describe({ maker });
-    const refusal = await refuseSigner(parts, exit);
-    if (refusal !== undefined) return refusal;
-    const { type: _, ...told } = exit.fact;
+    const signed = await proveSigner(parts, exit);
+    if (isRefusal(signed)) return signed;
     const digest = bytesToHex(exit.digest);
-    const answer = async (appended: readonly AppendedAt[], headers = {}) => {
-      const stored = await acknowledge(parts, request, appended, { messages: [digest] }, exit.scope !== undefined);
-      return okJson(JSON.stringify(told), { ...headers, ...stored });
-    };
     const before = answered.get(digest);
-    if (before !== undefined) return answer(before.appended);
-    const charged = await charge(parts, exit);
-    if (isRefusal(charged)) return charged;
-    const { headers, written } = charged;
+    const decided = await decide(parts, signed, before !== undefined);
+    if (decided !== undefined && isRefusal(decided)) return decided;
+    const { headers, written, isKnown } = decided ?? { headers: {}, written: [], isKnown: false };
     const { requestId } = request;
     const cause: Cause = { kind: 'request', requestId };
-    const fact: ExitFact = { ...exit.fact, cause };
-    const appended = await appendDecided(parts, [fact], { requestId, timeMs: parts.now(), written });
+    const appended =
+      before?.appended ??
+      (await appendDecided(parts, [{ ...signed.fact, cause }], { requestId, timeMs: parts.now(), written }));
     if (appended instanceof LogUnavailable) {
       return unavailable('the log did not confirm the request: send it again');
     }
-    remember(answered, digest, { atMs: parts.now(), appended });
-    return answer(appended, headers);
+    if (before === undefined) remember(answered, digest, { atMs: parts.now(), appended });
+    if (decided === undefined) unmarked.set(maker, appended);
+    const counts = isKnown && (await isAllKnown(parts, maker));
+    const isAll = exit.fact.type === 'OrdersCancelled';
+    const stored = await acknowledge(parts, request, appended, { messages: [digest] }, isAll);
+    return okJson(JSON.stringify(describeTaken(exit.fact, counts)), { ...headers, ...stored });
   };
 }
 
-/** When a message was answered, and where in the log it is. */
-interface Answered {
-  readonly atMs: number;
-  readonly appended: readonly AppendedAt[];
+/** The fields of the message; of an instruction also what counts from now on, or null where that is not known. */
+function describeTaken({ type: _, ...told }: Exit['fact'], isKnown: boolean): object {
+  if (!('issuedAtMs' in told)) return told;
+  const { maker: _maker, ...counts } = told;
+  return { ...told, counts: isKnown ? counts : null };
 }
 
 /** Forgets those that are too old to be taken again. */
 function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): void {
   answered.set(digest, newest);
   for (const [old, { atMs }] of answered) {
-    if (atMs > newest.atMs - AGE_MS_MAX - UNTIL_AHEAD_MS_MAX) break;
+    if (atMs > newest.atMs - TAKEN_MS_MAX) break;
     answered.delete(old);
   }
 }
 
-/** The whitelist first: a stranger costs a look-up. */
-async function refuseSigner(
-  { makers, askWallets }: Parts,
-  { fact, digest, signature, takesKeys }: Exit,
-): Promise<Refusal | undefined> {
+/** The whitelist first: a stranger costs a look-up. @returns the request, with the key that signed it for the maker */
+async function proveSigner({ makers, askWallets }: Parts, exit: Exit): Promise<Exit | Refusal> {
+  const { fact, digest, signature } = exit;
   const { maker } = fact;
+  const takesKeys = fact.type === 'OrdersCancelled' || fact.type === 'SwitchSet';
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   if (makers.admissionOf(maker) === 'UNKNOWN') {
     const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
     return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
   }
   const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
-  const isKey = signer !== undefined && makers.cancelKeysOf(maker).includes(signer);
-  if (signer === maker || (isKey && takesKeys)) return undefined;
+  if (signer === maker) return exit;
+  const key = signer !== undefined && makers.cancelKeysOf(maker).includes(signer) ? signer : undefined;
+  if (key !== undefined && takesKeys) return fact.type === 'SwitchSet' ? { ...exit, fact: { ...fact, key } } : exit;
   const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
   const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question]);
-  if (doubt === undefined || isRefusal(doubt)) return doubt;
+  if (doubt === undefined) return exit;
+  if (isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
-  const remedy = isKey ? ', a key that may cancel and move the switch alone: the maker has to sign this' : '';
+  const remedy =
+    key === undefined ? '' : ', a key that may cancel and move the switch alone: the maker has to sign this';
   const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 
-/** Charges nothing while Postgres is away: a maker can always cancel. */
-async function charge(
-  { settings, store, now }: Parts,
-  { fact: { maker }, count, scope }: Exit,
-): Promise<{ readonly headers: Record<string, string>; readonly written: readonly Written[] } | Refusal> {
-  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
-  const partition = partitionOf(maker, settings.PARTITIONS);
-  const lastsMs = settledMsOf(settings);
-  const marking = store.markAll({ nowMs: now(), lastsMs, budget, maker, partition, count, ...(scope && { scope }) });
-  const outcome = await unlessAway(marking);
-  if (outcome === undefined) return { headers: {}, written: [] };
-  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-  const headers = rateHeaders('cancels', [{ maker, budget }], outcome.remaining, retryAfterMs);
-  if (outcome.kind === 'marked') return { headers, written: [outcome] };
-  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent; this costs ${count}`;
-  return { code: 'rate_limited', detail, headers };
+/** @returns undefined while Postgres is away: a maker can always cancel */
+async function decide(parts: Parts, { fact }: Exit, isRepeat: boolean): Promise<Decided | Refusal | undefined> {
+  if (fact.type !== 'OrdersCancelled') return instruct(parts, fact, isRepeat);
+  if (isRepeat) return { headers: {}, written: [], isKnown: true };
+  const { maker, making, taking, untilMs } = fact;
+  const rules = rulesOf(parts, maker);
+  const scope = { untilMs, making, taking, mark: markOfExit(fact) };
+  const outcome = await unlessAway(parts.store.markAll({ ...rules, count: CANCEL_ALL_COST, scope }));
+  if (outcome === undefined) return undefined;
+  const headers = describeBudget(rules, outcome);
+  if (outcome.kind !== 'marked') return refuseRate(rules, CANCEL_ALL_COST, headers);
+  return { headers, written: [outcome], isKnown: true };
 }
 
-/** Every time of a message by the clock here; `cancelAt` alone lies beyond these bounds. */
-function refuseTime(field: string, timeMs: number, nowMs: number, aheadMsMax: number): Refusal | undefined {
-  if (timeMs <= nowMs + aheadMsMax && timeMs >= nowMs - AGE_MS_MAX) return undefined;
-  const message =
-    `must be in milliseconds since 1970, at most ${aheadMsMax / 1000} s ahead of the clock here (${nowMs}) and ` +
-    `${AGE_MS_MAX / 1000} s behind it`;
-  return refuseFields([{ path: [field], message }]);
+/** Whether the instruction counts. One that was taken before is judged again: a newer one may have come. */
+async function instruct(parts: Parts, fact: Instruction, isRepeat: boolean): Promise<Decided | Refusal | undefined> {
+  const rules = rulesOf(parts, fact.maker);
+  const mark = markOfExit(fact);
+  const key = fact.type === 'SwitchSet' ? fact.key : undefined;
+  const instruction = { subject: subjectOf(fact), issuedAtMs: fact.issuedAtMs, terms: termsOf(fact), key };
+  const asked = { ...rules, count: isRepeat ? 0 : 1, mark, instruction, capsMax: FILL_CAPS_MAX } as const;
+  const outcome = await unlessAway(parts.store.instruct(asked));
+  if (outcome === undefined) return undefined;
+  const headers = describeBudget(rules, outcome);
+  switch (outcome.kind) {
+    case 'taken': {
+      const written = isRepeat ? [] : [{ orderHashes: [mark], untilMs: outcome.untilMs }];
+      return { headers, written, isKnown: outcome.isKnown };
+    }
+    case 'superseded': {
+      const counts = { ...(fact.type === 'FillCapSet' && { token: fact.token }), ...outcome.counts };
+      const detail =
+        'nothing was changed: `counts` was issued later, or at the same time; sign anew, with a later issuedAtMs';
+      return { code: 'superseded', detail, counts, headers };
+    }
+    case 'rate_limited':
+      return refuseRate(rules, 1, headers);
+    case 'unknown_key':
+      return unavailable('nothing was changed: whether the key may do this is not known now; send the request again');
+    case 'too_many_caps': {
+      const message = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: remove another cap first, by amount 0`;
+      return { ...refuseFields([{ path: ['token'], message }]), headers };
+    }
+  }
+}
+
+function termsOf(fact: Instruction): object {
+  switch (fact.type) {
+    case 'SwitchSet':
+      return { cancelAt: fact.cancelAt };
+    case 'CancelKeysSet':
+      return { keys: fact.keys };
+    case 'FillCapSet':
+      return { amount: fact.amount, windowSeconds: fact.windowSeconds };
+  }
+}
+
+/** What Postgres judges a request of the maker by. */
+function rulesOf({ settings, now }: Parts, maker: Address) {
+  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
+  const partition = partitionOf(maker, settings.PARTITIONS);
+  return { nowMs: now(), lastsMs: settledMsOf(settings), budget, maker, partition };
+}
+
+type Rules = ReturnType<typeof rulesOf>;
+
+function describeBudget({ maker, budget }: Rules, outcome: MarkOutcome | InstructOutcome): ReplyHeaders {
+  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+  return rateHeaders('cancels', [{ maker, budget }], outcome.remaining, retryAfterMs);
+}
+
+function refuseRate({ budget }: Rules, cost: number, headers: ReplyHeaders): Refusal {
+  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent; this costs ${cost}`;
+  return { code: 'rate_limited', detail, headers };
 }

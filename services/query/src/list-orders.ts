@@ -26,8 +26,7 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
       'Cache-Control': 'private, no-store',
       ETag: etag,
       'X-List-Version': String(version),
-      // One that has passed holds for no order that is accepted now.
-      ...(cancelAt > asker.nowSeconds ? { 'X-Cancel-All-At': String(cancelAt) } : {}),
+      ...(cancelAt > 0 ? { 'X-Cancel-All-At': String(cancelAt) } : {}),
       ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
       ...lagHeader(lag),
     });

@@ -62,7 +62,7 @@ async function beginAnew(asker: Asker, { readList }: StreamParts): Promise<Begun
   if (listing === undefined) return listUnknown;
   const { version, cancelAt } = listing;
   const place: HistoryPlace = { offset: version === 0n ? 0n : version + 1n };
-  const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > asker.nowSeconds ? `,"cancelAllAt":${cancelAt}` : ''}}`;
+  const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > 0 ? `,"cancelAllAt":${cancelAt}` : ''}}`;
   return { place, first: data };
 }
 

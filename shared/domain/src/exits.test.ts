@@ -80,6 +80,33 @@ describe("a maker's switch", () => {
   });
 });
 
+describe('a key that may cancel', () => {
+  const keys = (named: readonly Address[], issuedIn: number): MakerEvent => {
+    return { type: 'CancelKeysSet', maker, keys: [...named], issuedAtMs: ms(issuedIn), cause };
+  };
+  const beatBy = (key: Address, cancelIn: number | undefined, issuedIn: number) => ({
+    ...beat(cancelIn, issuedIn),
+    key,
+  });
+  const orders = [submitted(1, 1)];
+
+  test('moves the switch while it is one, and not before or after that', () => {
+    expect(openAfter(beatBy(usd, 10, 0), ...orders, mined(10))).toEqual([1]);
+    expect(openAfter(keys([usd], 0), beatBy(usd, 10, 1), ...orders, mined(10))).toEqual([]);
+    expect(openAfter(keys([usd], 0), keys([eur], 1), beatBy(usd, 10, 2), ...orders, mined(10))).toEqual([1]);
+  });
+
+  test('that is revoked leaves the switch as it is, and the next heartbeat counts, whatever its time', () => {
+    const byKey = [keys([usd, eur], 0), beatBy(usd, 10, 60)];
+    expect(openAfter(...byKey, beat(undefined, 2), ...orders, mined(10))).toEqual([]);
+    expect(openAfter(...byKey, keys([eur], 1), ...orders, mined(10))).toEqual([]);
+    expect(openAfter(...byKey, keys([eur], 1), beat(undefined, 2), ...orders, mined(10))).toEqual([1]);
+    expect(openAfter(...byKey, keys([eur], 1), beatBy(eur, undefined, 2), ...orders, mined(10))).toEqual([1]);
+    // A key that stays has set it: its time counts.
+    expect(openAfter(...byKey, keys([usd], 1), beat(undefined, 2), ...orders, mined(10))).toEqual([]);
+  });
+});
+
 test('the newest keys that may cancel show to those who follow the makers', () => {
   const keys = (named: readonly Address[], issuedIn: number): MakerEvent => {
     return { type: 'CancelKeysSet', maker, keys: [...named], issuedAtMs: ms(issuedIn), cause };

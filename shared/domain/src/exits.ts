@@ -1,4 +1,4 @@
-import type { CancelKeysSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
+import type { CancelKeysSet, FillCapSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
 import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { FillCap } from './fill-caps.js';
@@ -14,8 +14,10 @@ export interface Exits {
   readonly cutoffs: readonly Cutoff[];
   /** The dead-man's switch: when the clock gets there, orders that were accepted by then are cancelled. 0: never. In seconds. */
   readonly cancelAt: number;
-  /** When the newest switch was signed. */
+  /** When the newest switch was signed; 0 where its key was revoked since. */
   readonly switchIssuedAtMs: number;
+  /** The key that signed it; null: the maker. Rows of earlier releases lack it. */
+  readonly switchKey: Address | null;
   /** The addresses that may cancel for the maker. */
   readonly cancelKeys: readonly Address[];
   /** When the newest keys were signed. */
@@ -28,6 +30,7 @@ export const noExits: Exits = {
   cutoffs: [],
   cancelAt: 0,
   switchIssuedAtMs: 0,
+  switchKey: null,
   cancelKeys: [],
   keysIssuedAtMs: 0,
   caps: [],
@@ -54,16 +57,32 @@ export function isCutOff(
   );
 }
 
-type CancelAll = Omit<OrdersCancelled, 'type' | 'cause'>;
+/** What a maker says of all its orders. */
+export type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
+type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
 
-/** Names a cancellation of all orders. */
-export function nameOfCutoff({ maker, making, taking, untilMs }: CancelAll): string {
+/** What a standing instruction is about: a newer one of the maker about the same replaces it. */
+export function subjectOf(instruction: WithoutCause<Exclude<ExitFact, OrdersCancelled>>): string {
+  switch (instruction.type) {
+    case 'SwitchSet':
+      return 'switch';
+    case 'CancelKeysSet':
+      return 'keys';
+    case 'FillCapSet':
+      return `cap:${instruction.token}`;
+  }
+}
+
+/** Names what a maker says of all its orders. */
+export function nameOfExit(fact: WithoutCause<ExitFact>): string {
+  if (fact.type !== 'OrdersCancelled') return `${fact.maker}:${subjectOf(fact)}:${fact.issuedAtMs}`;
+  const { maker, making, taking, untilMs } = fact;
   return `${maker}:${making ?? 'any'}:${taking ?? 'any'}:${untilMs}`;
 }
 
 /** Names it as a hash names an order, in 32 bytes, while it is on its way into the log. */
-export function markOfCutoff(cancelAll: CancelAll): Hex {
-  return bytesToHex(keccak256(new TextEncoder().encode(nameOfCutoff(cancelAll))));
+export function markOfExit(fact: WithoutCause<ExitFact>): Hex {
+  return bytesToHex(keccak256(new TextEncoder().encode(nameOfExit(fact))));
 }
 
 /** Adds a cutoff, and forgets those of long ago. */
@@ -81,14 +100,19 @@ export function addCutoff(exits: Exits, added: Cutoff, { seconds }: Pick<LogCloc
 }
 
 /** Sets the switch. One whose time has passed goes on to hold for orders that come late. */
-export function setSwitch(exits: Exits, { cancelAt, issuedAtMs }: SwitchSet, clock: Pick<LogClock, 'seconds'>): Exits {
-  if (issuedAtMs <= exits.switchIssuedAtMs) return exits;
+export function setSwitch(exits: Exits, fact: SwitchSet, clock: Pick<LogClock, 'seconds'>): Exits {
+  const { cancelAt, issuedAtMs, key = null } = fact;
+  const isByOther = key !== null && !exits.cancelKeys.includes(key);
+  if (issuedAtMs <= exits.switchIssuedAtMs || isByOther) return exits;
   const hasPassed = exits.cancelAt > 0 && exits.cancelAt <= clock.seconds;
   const kept = hasPassed ? addCutoff(exits, { untilMs: exits.cancelAt * 1000 }, clock) : exits;
-  return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs };
+  return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs, switchKey: key };
 }
 
-/** Replaces the keys that may cancel. */
+/** Replaces the keys that may cancel. A switch by a key that is gone stays, and the next one counts, whatever its time. */
 export function setCancelKeys(exits: Exits, { keys, issuedAtMs }: CancelKeysSet): Exits {
-  return issuedAtMs <= exits.keysIssuedAtMs ? exits : { ...exits, cancelKeys: keys, keysIssuedAtMs: issuedAtMs };
+  if (issuedAtMs <= exits.keysIssuedAtMs) return exits;
+  const isRevoked = exits.switchKey !== null && !keys.includes(exits.switchKey);
+  const time = isRevoked ? { switchIssuedAtMs: 0, switchKey: null } : {};
+  return { ...exits, ...time, cancelKeys: keys, keysIssuedAtMs: issuedAtMs };
 }

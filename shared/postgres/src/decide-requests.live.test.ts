@@ -236,8 +236,8 @@ const marking = (numbers: readonly number[]) => ({
 });
 
 describe('all orders of a maker', () => {
-  const markAll = (scope?: Parameters<PlacementStore['markAll']>[0]['scope'], count = 1) =>
-    store.markAll({ ...charging, maker, partition, count, ...(scope && { scope }) });
+  const markAll = (scope: Parameters<PlacementStore['markAll']>[0]['scope'], count = 1) =>
+    store.markAll({ ...charging, maker, partition, count, scope });
 
   test('are marked where they were accepted by then, and sell and want these tokens', async () => {
     for (const number of [1, 2, 3]) await openOrder(number);
@@ -251,7 +251,6 @@ describe('all orders of a maker', () => {
     await postgres.query('delete from cancelling');
     expect((await markAll({ untilMs, mark, taking: '0xb2' })).orderHashes).toEqual([mark, hashOf(2)]);
     expect((await markAll({ untilMs, mark, taking: '0xb3' })).orderHashes).toEqual([mark]);
-    expect((await markAll()).orderHashes).toEqual([]);
     const all = await markAll({ untilMs, mark });
     // The other is marked already.
     expect(all.orderHashes).toEqual([mark, hashOf(1)]);
@@ -271,7 +270,7 @@ describe('all orders of a maker', () => {
       remaining: [5],
       orderHashes: [],
     });
-    expect(await markAll(undefined, 5)).toMatchObject({ kind: 'marked', remaining: [0], orderHashes: [] });
+    expect(await markAll({ untilMs: NOW - 1, mark: hashOf(99) }, 5)).toMatchObject({ kind: 'marked', remaining: [0] });
   });
 });
 

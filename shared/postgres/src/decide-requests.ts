@@ -122,14 +122,51 @@ export interface MarkRequest {
   readonly isFirst?: boolean;
 }
 
+/** A standing instruction of a maker: its switch, its keys, its cap of a token. */
+export interface Instruction {
+  /** Of one subject of a maker one instruction counts: see `subjectOf` of the domain. */
+  readonly subject: string;
+  readonly issuedAtMs: number;
+  /** What it sets, as the maker's row names it. */
+  readonly terms: object;
+  /** The key that signed it for the maker. */
+  readonly key?: Hex | undefined;
+}
+
+export interface InstructRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs' | 'budget'> {
+  readonly maker: Hex;
+  readonly partition: number;
+  /** How many cancellations it costs. 0 only asks whether one that was taken before still counts. */
+  readonly count: 0 | 1;
+  /** Names it, so that a list waits for it. */
+  readonly mark: Hex;
+  readonly instruction: Instruction;
+  /** Caps that a maker may have. */
+  readonly capsMax: number;
+}
+
+/**
+ * `remaining`: what is left of the maker's budget.
+ * - `taken`: it counts from now on, unless `isKnown` is false: the log may have a newer one.
+ * - `superseded`: `counts` does, with the terms of the same subject.
+ * - `unknown_key`: by these rows the key may not cancel for the maker.
+ * - `too_many_caps`: the maker has as many of other tokens.
+ */
+export type InstructOutcome = { readonly remaining: readonly number[] } & (
+  | { readonly kind: 'taken'; readonly untilMs: number; readonly isKnown: boolean }
+  | { readonly kind: 'superseded'; readonly counts: object }
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'unknown_key' | 'too_many_caps' }
+);
+
 /** What a maker does to all of its orders at once. */
 export interface MarkAllRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs' | 'budget'> {
   readonly maker: Hex;
   readonly partition: number;
   /** How many cancellations it costs. */
   readonly count: number;
-  /** The open orders to mark, if any: accepted by then, and of these tokens, where they are named. */
-  readonly scope?: {
+  /** The open orders to mark: accepted by then, and of these tokens, where they are named. */
+  readonly scope: {
     readonly untilMs: number;
     readonly making?: Hex | undefined;
     readonly taking?: Hex | undefined;
@@ -167,6 +204,8 @@ export interface PlacementStore {
   markCancelling(request: MarkRequest): Promise<MarkOutcome>;
   /** @returns with what is marked */
   markAll(request: MarkAllRequest): Promise<MarkOutcome & { readonly orderHashes: readonly Hex[] }>;
+  /** Decides whether an instruction counts, and marks it. */
+  instruct(request: InstructRequest): Promise<InstructOutcome>;
   /** Deletes notes of unknown hashes that are older. */
   forgetNotes(beforeMs: number): Promise<void>;
   /** Notes that a server that has no row, or another start time, may have lost something by now. */
@@ -185,6 +224,7 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     findOrders: (orderHashes, nowMs, mayNote) => find({ orderHashes, nowMs, mayNote }),
     markCancelling: shareStatements(postgres, marking),
     markAll: (request) => markAll(postgres, request),
+    instruct: (request) => instruct(postgres, request),
     async forgetNotes(beforeMs) {
       await postgres.query('delete from in_flight where partition is null and until_ms < $1', [beforeMs]);
     },
@@ -385,18 +425,51 @@ async function markAll(
   postgres: Pick<Postgres, 'query'>,
   { nowMs, lastsMs, budget, count, maker, partition, scope }: MarkAllRequest,
 ): Promise<MarkOutcome & { readonly orderHashes: readonly Hex[] }> {
-  const making = scope?.making === undefined ? null : byteaOf(scope.making);
+  const making = scope.making === undefined ? null : byteaOf(scope.making);
   const [row] = await postgres.query<MarkedRow & { readonly hashes: readonly Hex[] | null }>(
     'select * from mark_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
     [
       ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst, count],
-      ...[byteaOf(maker), partition, scope?.untilMs ?? null, making, scope?.taking ?? null],
-      scope === undefined ? null : byteaOf(scope.mark),
+      ...[byteaOf(maker), partition, scope.untilMs, making, scope.taking ?? null, byteaOf(scope.mark)],
     ],
     'mark all',
   );
   if (row === undefined) throw new Error('mark_all returned no row');
   return { ...markOutcome(row), orderHashes: row.hashes ?? [] };
+}
+
+interface InstructedRow {
+  readonly outcome: InstructOutcome['kind'];
+  readonly figure: bigint;
+  readonly remaining: readonly number[];
+  readonly counts: object | null;
+  readonly is_known: boolean;
+}
+
+async function instruct(
+  postgres: Pick<Postgres, 'query'>,
+  { nowMs, lastsMs, budget, count, maker, partition, mark, instruction, capsMax }: InstructRequest,
+): Promise<InstructOutcome> {
+  const [row] = await postgres.query<InstructedRow>(
+    'select * from instruct($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+    [
+      ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst, count],
+      ...[byteaOf(maker), partition, byteaOf(mark), JSON.stringify(instruction), capsMax],
+    ],
+    'instruct',
+  );
+  if (row === undefined) throw new Error('instruct returned no row');
+  const { outcome: kind, figure, remaining, counts, is_known: isKnown } = row;
+  switch (kind) {
+    case 'taken':
+      return { kind, untilMs: Number(figure), isKnown, remaining };
+    case 'superseded':
+      return { kind, counts: counts ?? {}, remaining };
+    case 'rate_limited':
+      return { kind, retryAfterMs: Number(figure), remaining };
+    default:
+      return { kind, remaining };
+  }
 }
 
 interface MarkedRow {

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, readListChanges, readListState } from './index.js';
+import { byteaOf, openPlacementStore, readListChanges, readListState } from './index.js';
 import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -50,6 +50,23 @@ describe('the state of a list', () => {
     await postgres.query('truncate in_flight');
     await place(other, 3, 9);
     expect((await readListState(postgres, other)).unsettled).not.toContain(first);
+  });
+
+  test('has the switch until the clock of the rows gets there, and names what moves it on its way', async () => {
+    await postgres.query('delete from projections');
+    await postgres.query('insert into projections (partition, block_timestamp) values (3, 1700000000)');
+    const read = async (cancelAt: number) => {
+      await postgres.query('truncate makers');
+      await insertRow(postgres, 'makers', { maker, list_version: 1n, exits: JSON.stringify({ cancelAt }) });
+      return (await readListState(postgres, maker)).cancelAt;
+    };
+    expect([await read(1_700_000_001), await read(1_700_000_000), await read(0)]).toEqual([1_700_000_001, 0, 0]);
+    const instruction = { subject: 'switch', issuedAtMs: 1, terms: { cancelAt: 2 } };
+    const budget = { ratePerSecond: 1, burst: 1 };
+    const asked = { nowMs: 1, lastsMs: 1, budget, maker, partition: 3, count: 1, mark: hashOf(1), capsMax: 1 } as const;
+    await openPlacementStore(postgres).instruct({ ...asked, instruction });
+    expect((await readListState(postgres, maker)).unsettled).toHaveLength(1);
+    await postgres.query('truncate projections, budgets');
   });
 
   test('is unsure while the maker is in quarantine', async () => {

@@ -6,11 +6,11 @@ import { byteaOf, type Postgres } from './connect-postgres.js';
 export interface ListState {
   /** The offset of the fact that changed the list last; 0n before the first. A maker and a version name one list for ever. */
   readonly version: bigint;
-  /** The maker's placements and cancellations that the list does not show yet, each by a key that is used once. */
+  /** The maker's placements, cancellations and instructions that the list does not show yet, each by a key that is used once. */
   readonly unsettled: readonly string[];
   /** Something may be missing: the maker is in quarantine, or Postgres has lost what was unsettled, and the log is not folded yet. */
   readonly isUnsure: boolean;
-  /** When the maker's switch cancels its orders, in seconds since 1970; 0: never. */
+  /** When the maker's switch cancels its orders, in seconds since 1970; 0: never, or it has fired. */
   readonly cancelAt: number;
 }
 
@@ -23,13 +23,14 @@ export async function readListState(postgres: Postgres, maker: Hex): Promise<Lis
 }
 
 const readListStateSql = `
-  select coalesce(m.list_version, 0) as version, coalesce((m.exits ->> 'cancelAt')::bigint, 0) as cancel_at,
+  select coalesce(m.list_version, 0) as version,
+    case when (m.exits ->> 'cancelAt')::bigint > p.block_timestamp then (m.exits ->> 'cancelAt')::bigint else 0 end as cancel_at,
     array(
       select 'placed:' || encode(order_hash, 'hex') || until_ms from in_flight where maker = $1
       union all
       select 'cancelled:' || encode(order_hash, 'hex') || until_ms from cancelling where maker = $1) as unsettled,
     m.quarantined_offset is not null or not exists (select from trusted) as is_unsure
-  from (select) as one left join makers m on m.maker = $1`;
+  from (select) as one left join makers m on m.maker = $1 left join projections p on p.partition = m.partition`;
 
 interface StateRow {
   readonly version: bigint;

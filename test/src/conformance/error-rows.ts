@@ -65,6 +65,8 @@ export interface ErrorRow {
   readonly index?: number | 'some';
   readonly pointers?: readonly string[];
   readonly headers?: Readonly<Record<string, RegExp>>;
+  /** Whether it says what counts, since when. */
+  readonly saysWhatCounts?: true;
 }
 
 type Ask = ErrorRow['ask'];
@@ -611,6 +613,22 @@ const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
   });
 });
 
+/** Standing instructions: the newest one counts. */
+const supersededRows = exits.slice(1).flatMap(([operation, kind]): ErrorRow[] =>
+  rowsOf(operation, {
+    superseded: [
+      [
+        'a newer one counts',
+        async ({ make, makers, send }) => {
+          await send(make.exit(kind, makers.canceller));
+          return make.exit(kind, makers.canceller, {}, makers.canceller, Date.now() - 10_000);
+        },
+        { saysWhatCounts: true },
+      ],
+    ],
+  }),
+);
+
 /** Operations that are read without a signature. */
 const documents = {
   describeService: `${ORDERS_PATH}/info`,
@@ -762,6 +780,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...cancellingByPost,
   ...replacing,
   ...exitRows,
+  ...supersededRows,
   ...reading,
   ...bookRows,
   ...patching,

@@ -28,6 +28,7 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   request_replayed: [403, false],
   not_found: [404, false],
   field_not_exists: [404, false],
+  superseded: [409, false],
   method_not_allowed: [405, false],
   request_timeout: [408, true],
   gone: [410, false],
@@ -44,8 +45,9 @@ function expectProblem({ status, headers, body }: RawAnswer, code: string, row: 
   expect(`${status} ${text.slice(0, 500)}`).toMatch(new RegExp(`^${codes[code]?.[0]} .*"code":"${code}"`));
   expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
   const problem = JSON.parse(text) as Record<string, unknown> & { requestId: string };
-  const { title, detail, requestId, errors, index, ...rest } = problem;
+  const { title, detail, requestId, errors, index, counts, ...rest } = problem;
   expect(rest).toEqual({ type: `urn:makerbook:problem:${code}`, status, code, retryable: codes[code]?.[1] });
+  expect(counts).toEqual(row.saysWhatCounts && expect.objectContaining({ issuedAtMs: expect.any(Number) }));
   expect(title).toMatch(/^[A-Z].+/);
   // A sentence for its reader, without a word of where it was written.
   expect(detail).toMatch(/^\S.{5,}/);

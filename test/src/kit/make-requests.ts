@@ -99,9 +99,8 @@ export function requestMaker(stack: StackFile) {
     stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
     history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
     /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed */
-    exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet): Asked {
+    exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet, issuedAtMs = Date.now()): Asked {
       const maker = wallet.address;
-      const issuedAtMs = Date.now();
       const [types, body, unsent = {}] = {
         'cancel-all': [
           cancelAllRequestTypes,

@@ -1,7 +1,9 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { hashKeyText } from '@makerbook/domain';
+import { hashKeyText, noExits } from '@makerbook/domain';
 import type {
   FoundHash,
+  InstructOutcome,
+  InstructRequest,
   MarkAllRequest,
   MarkOutcome,
   MarkRequest,
@@ -13,6 +15,7 @@ import type {
   Trust,
 } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory } from '@makerbook/projector/testing';
+import { decideInstruction } from './hold-instructions.js';
 
 /** No budget is ever spent here. */
 const REMAINING = 1_000;
@@ -28,6 +31,7 @@ export class PlacementsInMemory {
   static forgetsPlacements = false;
   static ignoresNonces = false;
   static replacesTwice = false;
+  static ignoresInstructions = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
@@ -57,6 +61,7 @@ export class PlacementsInMemory {
       findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
       markCancelling: (request) => ask(() => this.#mark(request)),
       markAll: (request) => ask(() => this.#markAll(request)),
+      instruct: (request) => ask(() => this.#instruct(request)),
       forgetNotes: (beforeMs) =>
         ask(() => {
           for (const [orderHash, toldAtMs] of this.#notes) if (toldAtMs < beforeMs) this.#notes.delete(orderHash);
@@ -191,16 +196,32 @@ export class PlacementsInMemory {
       return (
         whose === maker &&
         !cancelling.some((row) => row.maker === maker && row.orderHash === orderHash) &&
-        scope !== undefined &&
         acceptedAtMs <= scope.untilMs &&
         makingToken === (scope.making ?? makingToken) &&
         taking.token === (scope.taking ?? taking.token)
       );
     };
     const marked = [...orders.values()].filter(isMarked).map(({ orderHash }) => orderHash);
-    const orderHashes = scope === undefined ? [] : [scope.mark, ...marked];
+    const orderHashes = [scope.mark, ...marked];
     const hashes = orderHashes.map((orderHash) => ({ orderHash, makerIndex: 0 }));
     return { ...this.#mark({ makers: [{ maker, partition }], hashes, nowMs, lastsMs, budget }), orderHashes };
+  }
+
+  #instruct(request: InstructRequest): InstructOutcome {
+    const { maker, partition, nowMs, lastsMs, count, mark, instruction, capsMax } = request;
+    const { makers, cancelling } = this.#of(partition).tables;
+    const exits = { ...noExits, ...makers.get(maker)?.exits };
+    const marked = cancelling.flatMap((row) => (row.maker === maker && row.instruction ? [row.instruction] : []));
+    const ofMaker = PlacementsInMemory.ignoresInstructions ? [] : marked;
+    const decided = decideInstruction(exits, ofMaker, instruction, capsMax);
+    const remaining = [REMAINING];
+    if (decided.kind !== 'taken') return { ...decided, remaining };
+    const isKnown = this.isTrusted && !this.#isQuarantined({ maker, partition });
+    if (count === 0) return { kind: 'taken', untilMs: 0, isKnown, remaining };
+    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
+    const row = { orderHash: mark, maker, untilMs, salt: '0x', expiresAtSeconds: 0, instruction } as const;
+    this.#of(partition).cancel(row);
+    return { kind: 'taken', untilMs, isKnown, remaining };
   }
 
   #isQuarantined({ maker, partition }: { readonly maker: Hex; readonly partition: number }): boolean {

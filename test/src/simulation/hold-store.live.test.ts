@@ -131,17 +131,54 @@ async function decideInto(store: PlacementStore) {
     if (placed.kind === 'placed') await store.release([orderOf(each, ORDERS + 4).orderHash], placed.untilMs);
     outcomes.push((await place(each, [ORDERS + 4], NOW_MS + 1, 100)).kind);
   }
-  for (const scope of [
-    undefined,
-    { untilMs: NOW_MS, making: orderOf(maker, 0).order.making.token, mark: `0x${'ee'.repeat(32)}` as Hex },
-  ]) {
-    const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS, count: 1 };
-    const { kind, orderHashes } = await store.markAll({ ...charge, ...(scope && { scope }) });
-    outcomes.push(kind, [...orderHashes].sort());
-  }
+  const scope = { untilMs: NOW_MS, making: orderOf(maker, 0).order.making.token, mark: `0x${'ee'.repeat(32)}` as Hex };
+  const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS };
+  const { kind, orderHashes } = await store.markAll({ ...charge, count: 1, scope });
+  outcomes.push(kind, [...orderHashes].sort());
+  outcomes.push(await instructInto(store, maker));
   await store.forgetNotes(NOW_MS + 1);
   outcomes.push((await place(maker, [ORDERS], NOW_MS, 100)).kind);
   outcomes.push(await store.findOrders(hashes, NOW_MS, false));
+  return outcomes;
+}
+
+/** Sends standing instructions of many times: anew, again, older, of the same time, by keys that are named and revoked. */
+async function instructInto(store: PlacementStore, maker: Hex) {
+  const [first, second] = [`0x${'1c'.repeat(20)}`, `0x${'2c'.repeat(20)}`] as const;
+  const keys = (named: readonly Hex[], issuedAtMs: number) => ({ subject: 'keys', issuedAtMs, terms: { keys: named } });
+  const beat = (cancelAt: number, issuedAtMs: number, key?: Hex) => {
+    return { subject: 'switch', issuedAtMs, terms: { cancelAt }, ...(key && { key }) };
+  };
+  const cap = (token: string, amount: Hex, issuedAtMs: number) => {
+    return { subject: `cap:${token}`, issuedAtMs, terms: { amount, windowSeconds: 60 } };
+  };
+  const given = [
+    ...[beat(9, NOW_MS), beat(9, NOW_MS), beat(8, NOW_MS), beat(7, NOW_MS - 1), beat(6, NOW_MS + 1, first)],
+    ...[
+      keys([first, second], NOW_MS),
+      beat(6, NOW_MS + 1, first),
+      beat(5, NOW_MS, second),
+      beat(4, NOW_MS + 2, second),
+    ],
+    ...[keys([second], NOW_MS + 1), beat(3, NOW_MS + 3, first), beat(3, NOW_MS + 3, second), keys([], NOW_MS + 2)],
+    ...[beat(2, NOW_MS + 1), keys([first], NOW_MS + 1), keys([first], NOW_MS + 3), keys([second], NOW_MS + 3)],
+    ...[cap('0xa', '0x1', NOW_MS), cap('0xb', '0x1', NOW_MS), cap('0xc', '0x1', NOW_MS), cap('0xa', '0x2', NOW_MS + 1)],
+    ...[
+      cap('0xa', '0x0', NOW_MS + 2),
+      cap('0xc', '0x1', NOW_MS + 1),
+      cap('0xd', '0x0', NOW_MS),
+      cap('0xd', '0x1', NOW_MS),
+    ],
+  ];
+  const outcomes: unknown[] = [];
+  for (const [n, instruction] of given.entries()) {
+    const mark: Hex = `0x${String(n).padStart(64, 'd')}`;
+    const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS, capsMax: 2 };
+    for (const count of [1, 0] as const) {
+      const { remaining: _, ...outcome } = await store.instruct({ ...charge, count, mark, instruction });
+      outcomes.push(outcome.kind === 'taken' ? { ...outcome, untilMs: 0 } : outcome);
+    }
+  }
   return outcomes;
 }
 

@@ -259,8 +259,11 @@ function isQuarantined(tables: readonly Tables[], maker: Hex): boolean {
 }
 
 function cancelAtOf(tables: readonly Tables[], maker: Hex): number {
-  const row = tables.map(({ makers }) => makers.get(maker)).find((each) => each !== undefined);
-  return (row?.exits as Partial<Exits> | undefined)?.cancelAt ?? 0;
+  for (const { makers, projection } of tables) {
+    const { cancelAt = 0 } = (makers.get(maker)?.exits ?? {}) as Partial<Exits>;
+    if (cancelAt > projection.clock.seconds) return cancelAt;
+  }
+  return 0;
 }
 
 function fail(partition: number): never {

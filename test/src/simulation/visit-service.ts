@@ -39,6 +39,8 @@ export interface Visit {
   readonly replaced: readonly Hex[];
   /** What a cancellation of all orders is about. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
+  /** A standing instruction: what it is about, and when it was signed. */
+  readonly instruction?: { readonly subject: string; readonly issuedAtMs: number } | undefined;
   /** Of an ORDER: as of which moment, a block or a position, and where the maker's partition of the log ended then. */
   readonly asOf?: { readonly at: string; readonly end: bigint } | undefined;
   /** When the service had it; when it was sent, where nobody had it. */
@@ -132,7 +134,8 @@ export class Visits {
       const maker = chance.pick(MAKER_ADDRESSES);
       const exit = chance.pick(['all', 'beat', 'beat', 'follow', 'follow'] as const);
       if (exit === 'follow') return void this.follow(maker, chance);
-      return void (exit === 'all' ? this.cancelAll(maker, chance) : this.beat(maker, chance));
+      if (exit === 'all') return void this.cancelAll(maker, chance);
+      return this.beat(maker, chance);
     }
     if (draw % 20 === 17) return void this.replace(chance);
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
@@ -229,13 +232,18 @@ export class Visits {
     return this.#send('ALL', [{ maker } as SignedOrder], { body, scope }, chance);
   }
 
-  /** Sets the switch some seconds ahead, or turns it off. */
-  beat(maker: Address, chance: Chance): Promise<Visit> {
-    const issuedAtMs = this.#parts.nowMs() - chance.pick([0, 4_000]);
-    const cancelAt = chance.oneIn(4) ? 0 : Math.ceil(this.#parts.nowMs() / 1000) + chance.between(1, 12);
-    const signed = { maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) };
-    const signature = this.#signatureOf(maker, bytesToHex(hashHeartbeat(signed)));
-    return this.#send('BEAT', [{ maker } as SignedOrder], { body: { maker, cancelAt, issuedAtMs, signature } }, chance);
+  /** Sets the switch some seconds ahead, or turns it off; one message may overtake an older one. */
+  beat(maker: Address, chance: Chance): void {
+    const { nowMs } = this.#parts;
+    for (const ageMs of chance.pick([[0], [4_000], [4_000, 0], [4_000, 0]])) {
+      const issuedAtMs = nowMs() - ageMs;
+      const cancelAt = chance.oneIn(4) ? 0 : Math.ceil(nowMs() / 1000) + chance.between(1, 12);
+      const signed = { maker, cancelAt: BigInt(cancelAt), issuedAtMs: BigInt(issuedAtMs) };
+      const signature = this.#signatureOf(maker, bytesToHex(hashHeartbeat(signed)));
+      const body = { maker, cancelAt, issuedAtMs, signature };
+      const instruction = { subject: 'switch', issuedAtMs };
+      void this.#send('BEAT', [{ maker } as SignedOrder], { body, instruction }, chance);
+    }
   }
 
   /** Posts some orders of one token, and caps it for some seconds, or removes the cap; one message may overtake an older one. */
@@ -248,7 +256,8 @@ export class Visits {
       const amount = quantity(BigInt(chance.pick([0, 1, 1, 1, 2, 4])));
       const terms = { token, amount, windowSeconds: chance.pick([2, 5, 10, 15]), issuedAtMs: nowMs() - ageMs };
       const signature = this.#signatureOf(maker, bytesToHex(hashFillCap({ maker, ...terms })));
-      void this.#send('CAP', [{ maker } as SignedOrder], { body: { maker, ...terms, signature } }, chance);
+      const instruction = { subject: token, issuedAtMs: terms.issuedAtMs };
+      void this.#send('CAP', [{ maker } as SignedOrder], { body: { maker, ...terms, signature }, instruction }, chance);
     }
   }
 
@@ -344,9 +353,10 @@ export class Visits {
       body,
       query,
       scope,
+      instruction,
       asOf,
       replaced = [],
-    }: Pick<Visit, 'scope' | 'asOf'> &
+    }: Pick<Visit, 'scope' | 'instruction' | 'asOf'> &
       Partial<Pick<Visit, 'replaced'>> & { readonly body?: unknown; readonly query?: Record<string, string> },
     chance: Chance,
   ): Promise<Visit> {
@@ -356,7 +366,18 @@ export class Visits {
     const maker = first?.maker ?? '0x';
     const number = this.all.length;
     const times = { receivedAtMs: nowMs(), sentAtMs: nowMs() };
-    const visit: Visit = { number, kind, maker, hashes, replaced, scope, asOf, ...times, answer: undefined };
+    const visit: Visit = {
+      number,
+      kind,
+      maker,
+      hashes,
+      replaced,
+      scope,
+      instruction,
+      asOf,
+      ...times,
+      answer: undefined,
+    };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
     const isRead = ['GET', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);

@@ -65,7 +65,7 @@ function makerRow(
 
 /** What is off is left out. */
 function usedExits(exits: Exits): Partial<Exits> {
-  const isUsed = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== 0);
+  const isUsed = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== 0 && value !== null);
   return Object.fromEntries(Object.entries(exits).filter(([, value]) => isUsed(value)));
 }
 

@@ -2,9 +2,10 @@ import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
+  type ExitFact,
   expirySeconds,
   hashKeyText,
-  markOfCutoff,
+  markOfExit,
   type OpenOrder,
   reasonOf,
   type Transition,
@@ -35,7 +36,7 @@ export class Changes {
   readonly hashes = new Map<string, HashRow>();
   /** Orders that the log holds. */
   readonly submitted: HashKey[] = [];
-  /** Cancellations that the log holds, and orders that were removed. */
+  /** Cancellations and instructions that the log holds, and orders that were removed. */
   readonly settled: HashKey[] = [];
   /** Counts for metrics; what happened with its outcome, `OrderRemoved:FILLED`. */
   readonly kinds = new Map<string, number>();
@@ -52,7 +53,7 @@ export class Changes {
     count(this.types, fact.type);
     if (fact.type === 'OrderSubmitted') this.submitted.push(fact);
     if (fact.type === 'OrderCancelled') this.settled.push(fact);
-    if (fact.type === 'OrdersCancelled') this.settled.push({ maker: fact.maker, orderHash: markOfCutoff(fact) });
+    if (isExit(fact)) this.settled.push({ maker: fact.maker, orderHash: markOfExit(fact) });
     if (fact.type !== 'MakerObserved') return;
     for (const { orderHash, blockNumber, logIndex } of fact.fills ?? []) {
       this.fills.push({ orderHash, blockNumber, logIndex, maker: fact.maker, logOffset: offset });
@@ -114,6 +115,9 @@ export class Changes {
     this.hashes.set(hashKeyText(row), row);
   }
 }
+
+const exits: readonly string[] = ['OrdersCancelled', 'SwitchSet', 'CancelKeysSet', 'FillCapSet'];
+const isExit = (fact: LoggedFact['fact']): fact is ExitFact => exits.includes(fact.type);
 
 const happenings = {
   OrderOpened: 'OPENED',

@@ -7,6 +7,7 @@ import {
   type HashKey,
   type HashRow,
   type HistoryRow,
+  type Instruction,
   InvariantBroken,
   type MakerRow,
   type OrderRow,
@@ -24,6 +25,8 @@ export interface InFlight extends HashKey {
   readonly salt: string;
   readonly expiresAtSeconds: number;
   readonly untilMs: number;
+  /** Of a standing instruction. */
+  readonly instruction?: Instruction | undefined;
 }
 
 /** The tables, never changed in place: a copy of them is they themselves. */

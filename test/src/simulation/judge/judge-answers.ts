@@ -136,13 +136,37 @@ class AnswerJudge {
   }
 
   /** What was answered with 200 is in the log. */
-  #judgeExit({ maker, number, answer }: Visit): string[] {
-    if (answer === undefined || isRefusal(answer.reply)) return [];
+  #judgeExit(visit: Visit): string[] {
+    const { maker, number, answer } = visit;
+    if (answer === undefined) return [];
+    const superseding = this.#supersede(visit);
+    if (isRefusal(answer.reply)) {
+      return answer.reply.code === 'superseded' && !superseding.maybe ? ['it was superseded by nothing'] : [];
+    }
+    if (doesCount(answer) && superseding.surely) return ['it is said to count, and a newer one did before'];
     const partition = partitionOf(maker, this.#parts.replays.length);
     const isLogged = this.#parts.replays[partition]?.facts.some(
       ({ fact, offset }) => requestOf(fact) === `visit ${number}` && offset < (answer.at[partition] ?? 0n),
     );
     return isLogged ? [] : ['it was answered with 200, and is not in the log'];
+  }
+
+  /** Whether another instruction about the same, as new at least, was sent before this one was answered; and answered before it was sent. */
+  #supersede({ maker, number, instruction, sentAtMs, answer }: Visit) {
+    const others = this.#parts.visits.filter(
+      (other) =>
+        other.number !== number &&
+        other.maker === maker &&
+        instruction !== undefined &&
+        other.instruction?.subject === instruction.subject &&
+        other.instruction.issuedAtMs >= instruction.issuedAtMs,
+    );
+    const maybe = others.some((other) => other.sentAtMs <= (answer?.atMs ?? 0));
+    const surely = others.some((other) => {
+      const isNewer = (other.instruction?.issuedAtMs ?? 0) > (instruction?.issuedAtMs ?? 0);
+      return isNewer && other.answer !== undefined && other.answer.atMs < sentAtMs && doesCount(other.answer);
+    });
+    return { maybe, surely };
   }
 
   #isExpired(hash: Hex, atMs: number, spareMs: number): boolean {
@@ -427,4 +451,9 @@ function listOf(described: string | undefined, nowSeconds: number): string {
       return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${rest}${capped}}`;
     });
   return `[${records.join(',')}]`;
+}
+
+/** Whether an instruction was answered as one that counts from then on. */
+function doesCount({ reply }: NonNullable<Visit['answer']>): boolean {
+  return !isRefusal(reply) && (JSON.parse(String(reply.body)) as { counts?: unknown }).counts != null;
 }

@@ -1,0 +1,113 @@
+import {
+  cancelAllRequestTypes,
+  cancelKeysRequestTypes,
+  createStructHasher,
+  fillCapRequestTypes,
+  heartbeatRequestTypes,
+  type SigningDomain,
+} from '@makerbook/contracts-evm';
+import { cancelAllInput, cancelKeysInput, fillCapInput, heartbeatInput, paths } from '@makerbook/contracts-http';
+import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import type { ExitFact } from '@makerbook/domain';
+import { isRefusal, parseAs, type Refusal, refuseFields } from '@makerbook/http';
+import type { z } from 'zod';
+
+type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
+type OfType<T extends ExitFact['type']> = WithoutCause<Extract<ExitFact, { type: T }>>;
+type CancelAll = OfType<'OrdersCancelled'>;
+/** A standing instruction: the newest one of a maker about the same counts. */
+export type Instruction = OfType<'SwitchSet' | 'CancelKeysSet' | 'FillCapSet'>;
+
+/** A request about all orders of a maker, parsed. */
+export interface Exit<Fact extends CancelAll | Instruction = CancelAll | Instruction> {
+  readonly fact: Fact;
+  readonly digest: Uint8Array;
+  readonly signature: Hex;
+}
+
+/** Reads a body at a time of the service's clock. */
+export type ReadExit = (body: unknown, nowMs: number) => Exit | Refusal;
+
+/** How far ahead a cancellation of all orders may reach: so it takes orders whose POST has no answer yet. */
+const UNTIL_AHEAD_MS_MAX = 60_000;
+/** A message that is older is not taken: whoever has seen it could spend the maker's budget with it for ever. */
+const AGE_MS_MAX = 300_000;
+/** A message is not taken for longer than this. */
+export const TAKEN_MS_MAX = AGE_MS_MAX + UNTIL_AHEAD_MS_MAX;
+
+const lower = (address: Address) => address.toLowerCase() as Address;
+/** The zero address is signed for a token that is left out, and may be sent for it. */
+const tokenOf = (address: Address | undefined) =>
+  address === undefined || BigInt(address) === 0n ? undefined : lower(address);
+
+/**
+ * The readers of these requests, by their paths, for one domain.
+ * @param skewMsMax how far the clock of a signer may be ahead
+ */
+export function createExitReaders(domain: SigningDomain, skewMsMax: number): ReadonlyMap<string, ReadExit> {
+  const hashAll = createStructHasher(domain, cancelAllRequestTypes);
+  const cancelAll: ReadExit = (body, nowMs) => {
+    const asked = parseAs(cancelAllInput, body);
+    if (isRefusal(asked)) return asked;
+    const { untilMs, signature } = asked;
+    const untimely = refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
+    if (untimely !== undefined) return untimely;
+    const maker = lower(asked.maker);
+    const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
+    const tokens = { ...(making && { making }), ...(taking && { taking }) };
+    return {
+      fact: { type: 'OrdersCancelled', maker, ...tokens, untilMs },
+      digest: hashAll({ maker, making: making ?? ZERO_ADDRESS, taking: taking ?? ZERO_ADDRESS, untilMs }),
+      signature,
+    };
+  };
+
+  /** The fields of the fact are what is signed. */
+  function setting<Asked extends { readonly issuedAtMs: number; readonly signature: Hex }>(
+    schema: z.ZodType<Asked>,
+    types: Parameters<typeof createStructHasher>[1],
+    settingOf: (asked: Asked, nowMs: number) => Instruction | Refusal,
+  ): ReadExit {
+    const hash = createStructHasher(domain, types);
+    return (body, nowMs) => {
+      const asked = parseAs(schema, body);
+      if (isRefusal(asked)) return asked;
+      const untimely = refuseTime('issuedAtMs', asked.issuedAtMs, nowMs, skewMsMax);
+      if (untimely !== undefined) return untimely;
+      const fact = settingOf(asked, nowMs);
+      if (isRefusal(fact)) return fact;
+      return { fact, digest: hash(fact), signature: asked.signature };
+    };
+  }
+
+  const heartbeat = setting(heartbeatInput, heartbeatRequestTypes, ({ maker, cancelAt, issuedAtMs }, nowMs) => {
+    if (cancelAt > 0 && cancelAt * 1000 <= nowMs) {
+      const message = `must be after now (${Math.floor(nowMs / 1000)}), in seconds since 1970, or 0`;
+      return refuseFields([{ path: ['cancelAt'], message }]);
+    }
+    return { type: 'SwitchSet', maker: lower(maker), cancelAt, issuedAtMs };
+  });
+  const cancelKeys = setting(cancelKeysInput, cancelKeysRequestTypes, ({ maker, keys, issuedAtMs }) => {
+    return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), issuedAtMs };
+  });
+  const fillCap = setting(fillCapInput, fillCapRequestTypes, ({ maker, token, amount, ...rest }) => {
+    const { windowSeconds, issuedAtMs } = rest;
+    const terms = { token: lower(token), amount: quantity(BigInt(amount)), windowSeconds };
+    return { type: 'FillCapSet', maker: lower(maker), ...terms, issuedAtMs };
+  });
+  return new Map([
+    [paths.cancelAll, cancelAll],
+    [paths.heartbeat, heartbeat],
+    [paths.cancelKeys, cancelKeys],
+    [paths.fillCap, fillCap],
+  ]);
+}
+
+/** Every time of a message by the clock here; `cancelAt` alone lies beyond these bounds. */
+function refuseTime(field: string, timeMs: number, nowMs: number, aheadMsMax: number): Refusal | undefined {
+  if (timeMs <= nowMs + aheadMsMax && timeMs >= nowMs - AGE_MS_MAX) return undefined;
+  const message =
+    `must be in milliseconds since 1970, at most ${aheadMsMax / 1000} s ahead of the clock here (${nowMs}) and ` +
+    `${AGE_MS_MAX / 1000} s behind it`;
+  return refuseFields([{ path: [field], message }]);
+}
