@@ -100,12 +100,13 @@ export const examples = {
       '0xa207cf031f1e7be1e92870bed62159f7596064991153e7d19329f06c0e0c7e630a6edc94394a20b89256b306aaed520a00f737a2d33c56d19d164a2a177216511c',
   },
   listed: [
-    { ...placement, orderHash, status: 'ACTIVE' },
+    { ...placement, orderHash, status: 'ACTIVE', routableUntil: 4294967235 },
     {
       ...otherPlacement,
       orderHash: otherHash,
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
+      routableUntil: 4294967235,
       remainingMakingAmount: '0x190',
     },
   ],
@@ -125,6 +126,7 @@ export const examples = {
     ...placement,
     orderHash,
     status: 'FILLED',
+    routableUntil: 4294967235,
     remainingMakingAmount: '0x0',
     filledMakingAmount: '0x64',
     acceptedAtMs: 1800000000123,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cappedUntil, limitOrderRecords, orderRecord, sentAddress, sentQuantity } from './orders.js';
+import { cappedUntil, limitOrderRecords, orderRecord, routableUntil, sentAddress, sentQuantity } from './orders.js';
 
 const bytes32 = z.string().regex(/^0x[0-9a-f]{64}$/);
 const block = z
@@ -79,7 +79,7 @@ const changeEntry = z
     happened: z
       .enum(['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'])
       .describe(
-        '`WITHHELD`: routers no longer get the order, because a cap of its maker is exceeded (`cappedUntil` is there), its last minute has begun, or its maker is suspended',
+        '`WITHHELD`: routers do not get the order, or no longer, because a cap of its maker is exceeded (`cappedUntil` is there), its last minute has begun, or its maker is suspended',
       ),
     status: orderStatus,
     reason: inactiveReason,
@@ -174,6 +174,7 @@ export const orderReport = z
     status: orderStatus,
     reason: inactiveReason,
     waitsFor,
+    routableUntil,
     cappedUntil,
     remainingMakingAmount: sentQuantity.describe('What is left of the making amount, or was when the order ended'),
     filledMakingAmount: sentQuantity.describe(

@@ -26,7 +26,9 @@ function orderShape<Q extends z.ZodType, A extends z.ZodType, T extends z.ZodTyp
   return {
     salt: quantity.describe('A random number, in hex: it makes orders of the same terms different orders'),
     nonce: quantity.describe("The maker's nonce on the chain, in hex. An order with another one is cancelled"),
-    expiresAt: quantity.describe('Unix seconds (not milliseconds), in hex. From then on the order is invalid for good'),
+    expiresAt: quantity.describe(
+      'Unix seconds (not milliseconds), in hex. From then on the order is invalid for good, and routers no longer get it 60 s before',
+    ),
     making: amount,
     taking: amount,
     maker: address.describe('The address that signs, or a contract that accepts the signature'),
@@ -98,6 +100,14 @@ export const cappedUntil = z
     "There while a cap of the maker (POST …/fill-cap) keeps the order out of the router's feed: it comes back with the first block with this time or a later one, in Unix seconds",
   );
 
+/** Of an order. */
+export const routableUntil = z
+  .int()
+  .nonnegative()
+  .describe(
+    'The second, since 1970, from which routers no longer get the order: `expiresAt` less the grace period of 60 s. One that is posted later is never routed',
+  );
+
 /** An order, its name and its signature. */
 export const orderRecord = { order, orderHash, signature };
 
@@ -106,6 +116,7 @@ const recordBase = {
   remainingMakingAmount: sentQuantity
     .optional()
     .describe('What is left to be filled of the making amount; not there while nothing of the order is filled'),
+  routableUntil: routableUntil.optional(),
   cappedUntil,
 };
 

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { type Rules, recordEnd, routableUntilOf } from '@makerbook/domain';
 import { type ListChanges, type ListedOrder, type ReadModel, unlessAway } from '@makerbook/postgres';
 import { type JoinedList, joinRecords, type ListCache, type ListRecord } from '@makerbook/redis';
 import { LRUCache } from 'lru-cache';
@@ -16,6 +17,7 @@ export interface ListFinderParts {
   readonly held: HeldLists;
   readonly cache: ListCache;
   readonly rows: Pick<ReadModel, 'readMakerList' | 'readListChanges'>;
+  readonly rules: Pick<Rules, 'routingGraceSeconds'>;
   /** Counts what became of each list that was offered to Redis. */
   readonly filled: (outcome: Awaited<ReturnType<ListCache['storeList']>>) => void;
 }
@@ -25,12 +27,14 @@ const UNSTORED_SHARE = 0.25;
 const MAKERS_MAX = 10_000;
 
 /** Finds lists. A source that is away finds nothing; only a bug throws. */
-export function createListFinder({ held, cache, rows, filled }: ListFinderParts) {
+export function createListFinder({ held, cache, rows, rules, filled }: ListFinderParts) {
   /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
   /** Records that have changed since the maker's list was offered to Redis. */
   const unstored = new LRUCache<Hex, number>({ max: MAKERS_MAX });
+
+  const encode = (order: ListedOrder) => encodeRecord(order, routableUntilOf(order.expiresAtSeconds, rules));
 
   async function load(maker: Hex, version: bigint): Promise<Found | undefined> {
     const isBefore = (list: JoinedList | undefined) => list !== undefined && list.version < version;
@@ -42,7 +46,7 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
     }
     const base = [inMemory, cached].find(isBefore);
     const changes = base && (await unlessAway(rows.readListChanges(maker, base.version)));
-    const list = base && changes ? patchList(base, changes) : await readWhole(maker);
+    const list = base && changes ? patchList(base, changes, encode) : await readWhole(maker);
     if (list === undefined) return undefined;
     held.keep(maker, list);
     offer(maker, list, changes && changes.records.length + changes.removed.length);
@@ -51,7 +55,7 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
 
   async function readWhole(maker: Hex): Promise<JoinedList | undefined> {
     const stored = await unlessAway(rows.readMakerList(maker));
-    return stored && joinRecords(stored.version, stored.records.map(encodeRecord));
+    return stored && joinRecords(stored.version, stored.records.map(encode));
   }
 
   /** Offers the list to Redis, where much of it has changed since the last time. Nobody waits for it. */
@@ -86,13 +90,19 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
 }
 
 /** The list as it is after the changes: what has not changed keeps its bytes. */
-function patchList({ records: before }: JoinedList, { version, records, removed }: ListChanges): JoinedList {
+function patchList(
+  { records: before }: JoinedList,
+  { version, records, removed }: ListChanges,
+  encode: (order: ListedOrder) => ListRecord,
+): JoinedList {
   const touched = new Set([...removed, ...records.map(({ orderHash }) => orderHash)]);
   const kept = before.filter(({ orderHash }) => !touched.has(orderHash));
-  const all = [...kept, ...records.map(encodeRecord)].sort((a, b) => a.acceptedOffset - b.acceptedOffset);
+  const all = [...kept, ...records.map(encode)].sort((a, b) => a.acceptedOffset - b.acceptedOffset);
   return joinRecords(version, all);
 }
 
-function encodeRecord({ orderHash, acceptedOffset, expiresAtSeconds, json }: ListedOrder): ListRecord {
-  return { orderHash, acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json: Buffer.from(json) };
+function encodeRecord(order: ListedOrder, routableUntil: number): ListRecord {
+  const { orderHash, acceptedOffset, expiresAtSeconds, recordStart, state, remaining, cappedUntil } = order;
+  const json = Buffer.from(recordStart + recordEnd(state, { routableUntil, remaining, cappedUntil }));
+  return { orderHash, acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json };
 }

@@ -58,6 +58,7 @@ async function find(found: FoundOrder | Refusal) {
     nowMs: () => examples.orderQuery.issuedAt * 1000,
     checkedLocally: () => undefined,
     readOrder: async () => found,
+    listRules: { routingGraceSeconds: 60 },
   } as unknown as FindOrderParts;
   const query = new URLSearchParams({ ...examples.orderQuery, issuedAt: String(examples.orderQuery.issuedAt) });
   const request = { params: { orderHash }, query, describe: () => undefined };
@@ -83,6 +84,7 @@ describe('the report of an order', () => {
       signature,
       acceptedAtMs,
       status: 'ACTIVE',
+      routableUntil: Number(order.expiresAt) - 60,
       remainingMakingAmount: '0x64',
       filledMakingAmount: '0x0',
       timeline: [

@@ -1,6 +1,7 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import type { OrderReport } from '@makerbook/contracts-http';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
+import { boundedSeconds, type Rules, routableUntilOf } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry, statusOf } from './describe-entries.js';
@@ -10,6 +11,7 @@ import type { FoundOrder } from './read-order.js';
 
 export interface FindOrderParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashOrderRequest'>;
+  readonly listRules: Pick<Rules, 'routingGraceSeconds'>;
   readonly readOrder: (asker: Asker, orderHash: Hex, at: Moment | undefined) => Promise<FoundOrder | Refusal>;
 }
 
@@ -23,14 +25,17 @@ export async function findOrder(request: ApiRequest, parts: FindOrderParts): Pro
   return answerSigned(request, asked, parts, async (asker) => {
     const found = await parts.readOrder(asker, asked.orderHash, asked.at);
     if (isRefusal(found)) return found;
-    return okJson(Buffer.from(JSON.stringify(describeOrder(found))), {
+    return okJson(Buffer.from(JSON.stringify(describeOrder(found, parts.listRules))), {
       'Cache-Control': 'private, no-store',
       ...lagHeader(found.lag),
     });
   });
 }
 
-export function describeOrder({ submitted, entries, facts }: FoundOrder): OrderReport {
+export function describeOrder(
+  { submitted, entries, facts }: FoundOrder,
+  rules: Pick<Rules, 'routingGraceSeconds'>,
+): OrderReport {
   const last = entries.findLast((entry) => entry.happened !== 'FILLED');
   if (last === undefined) throw new Error('an order that was found has a history');
   const { order, orderHash, signature, acceptedAtMs } = submitted;
@@ -39,6 +44,7 @@ export function describeOrder({ submitted, entries, facts }: FoundOrder): OrderR
     orderHash,
     signature,
     ...statusOf(last),
+    routableUntil: routableUntilOf(boundedSeconds(BigInt(order.expiresAt)), rules),
     remainingMakingAmount: quantity(last.remaining),
     filledMakingAmount: quantity(BigInt(order.making.amount) - last.remaining),
     acceptedAtMs,

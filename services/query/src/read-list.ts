@@ -71,10 +71,13 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
   return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
 }
 
+/** Another one where a record says more than before: a client that has the list of an earlier build does not. */
+const FORMAT = 2;
+
 /**
  * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and a page of
  * it by where it begins and how many records it has. Weak: the packed forms of the body have the same.
  */
 function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[]): string {
-  return `W/"${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}"`;
+  return `W/"${FORMAT}-${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}"`;
 }

@@ -148,7 +148,14 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const held = holdLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
   const watch = createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) });
-  const finder = createListFinder({ held, cache: createListCache(redis), rows, filled: metrics.filled });
+  const listRules = { routingGraceSeconds: settings.ROUTING_GRACE_SECONDS };
+  const finder = createListFinder({
+    held,
+    cache: createListCache(redis),
+    rows,
+    rules: listRules,
+    filled: metrics.filled,
+  });
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,
@@ -177,7 +184,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     listed: metrics.listed,
   };
   const sources = { watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents };
-  const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources, settings.PARTITIONS) };
+  const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, settings.PARTITIONS) };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
   const streamParts: StreamParts = { ...signed, streams, readList: (asker) => listParts.readList(asker, WHOLE_LIST) };
   return [

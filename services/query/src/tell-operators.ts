@@ -32,7 +32,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     const state = await unlessAway(rows.readListState(maker));
     const order = await readOrder({ maker, state, nowSeconds: 0 }, orderHash);
     if (isRefusal(order)) return order;
-    const { signature: _, ...report } = describeOrder(order);
+    const { signature: _, ...report } = describeOrder(order, { routingGraceSeconds: settings.ROUTING_GRACE_SECONDS });
     return okJson(JSON.stringify(report));
   }
 

@@ -61,6 +61,8 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   const known = isPassed ? undefined : recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
   const isCancelled = known === 'CANCELLED' || draft.isCutOff({ order, acceptedAtMs: fact.acceptedAtMs }, clock);
+  const isExpired = clock.seconds >= expirySeconds({ order });
+  const isGone = isPassed || isCancelled || isExpired;
   const capped = { order, cappedUntil: cappedUntil(draft.exits.caps, order.making.token, clock) };
   const opened: OpenOrder = {
     ...capped,
@@ -72,12 +74,12 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
     remaining: order.making.amount,
     isObserved: false,
     state: { status: 'VALIDATING' },
-    inBook: !isCancelled && !isPassed && isRoutable(capped, draft.admission, clock, draft.rules),
+    inBook: !isGone && isRoutable(capped, draft.admission, clock, draft.rules),
   };
-  draft.add(opened);
+  draft.add(opened, !isGone && !opened.inBook);
   if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
   else if (isCancelled) draft.remove(opened, 'CANCELLED');
-  else if (clock.seconds >= expirySeconds(opened)) draft.remove(opened, 'EXPIRED');
+  else if (isExpired) draft.remove(opened, 'EXPIRED');
 }
 
 /** A cancellation counts wherever it is. One before its order is remembered, so that the order never opens. */

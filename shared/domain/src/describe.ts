@@ -17,16 +17,26 @@ export function recordStart({
   return JSON.stringify({ order: orderToBody(order), orderHash, signature }).slice(0, -1);
 }
 
-/**
- * The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}`.
- * @param remaining of the making amount; left out while nothing of the order is filled
- * @param cappedUntil as of the order
- */
-export function recordEnd(state: OrderStatus, remaining?: bigint, cappedUntil = 0): string {
+/** What a listed record says beside its status. */
+export interface RecordDetails {
+  /** Unix seconds. */
+  readonly routableUntil?: number;
+  /** Of the making amount; left out while nothing of the order is filled. */
+  readonly remaining?: bigint | undefined;
+  /** As of the order. */
+  readonly cappedUntil?: number;
+}
+
+/** The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE","routableUntil":940}`. */
+export function recordEnd(
+  state: OrderStatus,
+  { routableUntil, remaining, cappedUntil = 0 }: RecordDetails = {},
+): string {
   const reason = state.status === 'INACTIVE' ? `,"reason":"${state.reason}"` : '';
+  const until = routableUntil === undefined ? '' : `,"routableUntil":${routableUntil}`;
   const rest = remaining === undefined ? '' : `,"remainingMakingAmount":"${quantity(remaining)}"`;
   const capped = cappedUntil === 0 ? '' : `,"cappedUntil":${cappedUntil}`;
-  return `,"status":"${state.status}"${reason}${rest}${capped}}`;
+  return `,"status":"${state.status}"${reason}${until}${rest}${capped}}`;
 }
 
 /** The router's view of an open order: one record of `limit-orders.book.v1`. */

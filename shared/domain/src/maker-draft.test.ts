@@ -105,7 +105,7 @@ function describeTransition(transition: Transition): string {
   const name = `${transition.kind} ${orderHash.slice(2, 4)}`;
   switch (transition.kind) {
     case 'OrderOpened':
-      return `${name} ${status}`;
+      return `${name} ${status}${transition.isWithheld ? ' withheld' : ''}`;
     case 'OrderChanged':
       return `${name} ${status} ${transition.causes.join('+')}`;
     case 'OrderRemoved':
@@ -271,6 +271,23 @@ describe('the clock', () => {
     given(...funded)
       .when(mined(939), mined(940), mined(999), mined(1000))
       .leadsTo('OrderWithheld 11 GRACE_PERIOD', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('withholds an order from the start that comes with less than 60 s to live, and no other', () => {
+    given(mined(940))
+      .when(submitted(first), submitted(second, { expiresIn: 1001 }))
+      .leadsTo('OrderOpened 11 VALIDATING 100 withheld', 'OrderOpened 22 VALIDATING 100');
+    const late = submitted(first);
+    const opened = ['OrderOpened 11 VALIDATING 100'] as const;
+    given(mined(1000))
+      .when(late)
+      .leadsTo(...opened, 'OrderRemoved 11 EXPIRED');
+    given(cancelled(first), mined(950))
+      .when(late)
+      .leadsTo(...opened, 'OrderRemoved 11 CANCELLED');
+    given(observed({ nonce: 1n }), mined(950))
+      .when(late)
+      .leadsTo(...opened, 'OrderRemoved 11 NONCE_CHANGED');
   });
 
   test('takes no notice of an order, or its cancellation, a day after it has expired: nothing is remembered then', () => {

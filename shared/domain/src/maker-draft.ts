@@ -218,13 +218,13 @@ export class MakerDraft implements Maker {
     if (funding !== undefined) this.#setFunding(token, { ...funding, known });
   }
 
-  add(order: OpenOrder): void {
+  add(order: OpenOrder, isWithheld: boolean): void {
     const { token } = order.order.making;
     const { known, openOrders } = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
     const funding = { known, openOrders: openOrders + 1 };
     this.#setFunding(token, funding);
     this.#setOrder(order.orderHash, order);
-    this.note({ kind: 'OrderOpened', order, funding });
+    this.note({ kind: 'OrderOpened', order, funding, isWithheld });
   }
 
   /** Replaces the order, judged anew, and reports what a reader can see of it. Only a cap takes it out of the book here. */

@@ -102,8 +102,13 @@ export interface Maker {
 
 /** A change of a maker by a fact. A fact that changes nothing leads to none. */
 export type Change =
-  /** The order is open now, and VALIDATING: it was not read on the chain yet. */
-  | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
+  /** The order is open now, and VALIDATING: it was not read on the chain yet. Withheld: out of the book, as after an `OrderWithheld`. */
+  | {
+      readonly kind: 'OrderOpened';
+      readonly order: OpenOrder;
+      readonly funding: Funding;
+      readonly isWithheld: boolean;
+    }
   /** Status, reason, remaining amount or `cappedUntil` changed, or it is back in the book. */
   | {
       readonly kind: 'OrderChanged';

@@ -8,7 +8,15 @@ export function routableUntilSeconds(
   order: Pick<OpenOrder, 'order'>,
   rules: Pick<Rules, 'routingGraceSeconds'>,
 ): number {
-  return Math.max(0, expirySeconds(order) - rules.routingGraceSeconds);
+  return routableUntilOf(expirySeconds(order), rules);
+}
+
+/** The same of an order that expires then. */
+export function routableUntilOf(
+  expiresAtSeconds: number,
+  { routingGraceSeconds }: Pick<Rules, 'routingGraceSeconds'>,
+): number {
+  return Math.max(0, expiresAtSeconds - routingGraceSeconds);
 }
 
 /** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */

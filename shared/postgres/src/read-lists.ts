@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type OrderStatus, recordEnd } from '@makerbook/domain';
+import type { OrderStatus } from '@makerbook/domain';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
 /** The state of a maker's list, known before the list is read. */
@@ -46,8 +46,12 @@ export interface ListedOrder {
   readonly acceptedOffset: bigint;
   /** From this second on the order is expired. */
   readonly expiresAtSeconds: number;
-  /** The record as a response holds it. */
-  readonly json: string;
+  /** The part of its record that never changes. */
+  readonly recordStart: string;
+  readonly state: OrderStatus;
+  /** Of the making amount; undefined while nothing of it is filled. */
+  readonly remaining: bigint | undefined;
+  readonly cappedUntil: number;
 }
 
 /** A maker's open orders, and the version that names them. */
@@ -91,12 +95,16 @@ export async function readListChanges(postgres: Postgres, maker: Hex, since: big
 
 function describeOrder(row: ListRow): ListedOrder | undefined {
   if (row.order_hash === null) return undefined;
-  const { order_hash: orderHash, accepted_offset: acceptedOffset } = row;
-  // Postgres holds a status and its reason to what an `OrderStatus` is.
-  const state = { status: row.status, reason: row.reason } as OrderStatus;
-  const remaining = row.remaining === null ? undefined : BigInt(row.remaining);
-  const json = row.record_start + recordEnd(state, remaining, Number(row.capped_until));
-  return { orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json };
+  return {
+    orderHash: row.order_hash,
+    acceptedOffset: row.accepted_offset,
+    expiresAtSeconds: Number(row.expires_at_seconds),
+    recordStart: row.record_start,
+    // Postgres holds a status and its reason to what an `OrderStatus` is.
+    state: { status: row.status, reason: row.reason } as OrderStatus,
+    remaining: row.remaining === null ? undefined : BigInt(row.remaining),
+    cappedUntil: Number(row.capped_until),
+  };
 }
 
 // One statement is one snapshot.

@@ -69,10 +69,13 @@ describe('a list in Redis', () => {
   test('is a line of figures and the body, which is not parsed', () => {
     const list = joinRecords(12n, [record(3, '{"a":1}'), record(5, 'no JSON')]);
     const hashes = list.records.map(({ orderHash }) => orderHash);
-    expect(String(encodeList(list))).toBe(`["12",[[3,9,7,"${hashes[0]}"],[5,9,7,"${hashes[1]}"]]]\n[{"a":1},no JSON]`);
+    expect(String(encodeList(list))).toBe(
+      `["12",[[3,9,7,"${hashes[0]}"],[5,9,7,"${hashes[1]}"]],2]\n[{"a":1},no JSON]`,
+    );
   });
 
   test('of an earlier build is not read', () => {
-    expect(() => decodeList(Buffer.from('["12",[[3,9,7]]]\n[{"a":1}]'))).toThrow('earlier build');
+    for (const head of ['["12",[[3,9,7,"0x01"]]]', '["12",[[3,9,7,"0x01"]],1]'])
+      expect(() => decodeList(Buffer.from(`${head}\n[{"a":1}]`))).toThrow('another build');
   });
 });

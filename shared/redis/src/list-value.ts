@@ -46,27 +46,30 @@ export function joinRecords(version: bigint, records: readonly ListRecord[]): Jo
   return { version, body, records: divide(body, records, ({ json }) => json.length) };
 }
 
-/** A list as Redis holds it: a line with the version and, of each record, offset, expiry, bytes and hash; then the body. */
+/** Another one where a record says more than before, so that no list of an earlier build is served. */
+const FORMAT = 2;
+
+/** A list as Redis holds it: a line with the version, the figures of each record, and the format; then the body. */
 export function encodeList({ version, body, records }: JoinedList): Buffer {
   const figures = records.map(({ acceptedOffset, expiresAtSeconds, json, orderHash }): Figures => {
     return [acceptedOffset, expiresAtSeconds, json.length, orderHash];
   });
-  return Buffer.concat([Buffer.from(`${JSON.stringify([String(version), figures])}\n`), body]);
+  return Buffer.concat([Buffer.from(`${JSON.stringify([String(version), figures, FORMAT])}\n`), body]);
 }
 
 /** Throws where it is not one of this build. */
 export function decodeList(value: Buffer): JoinedList {
   const end = value.indexOf('\n');
-  const [version, figures] = JSON.parse(value.toString('latin1', 0, end)) as [string, Figures[]];
+  const [version, figures, format] = JSON.parse(value.toString('latin1', 0, end)) as [string, Figures[], number?];
+  if (format !== FORMAT) throw new TypeError('the list was stored by another build');
   const body = value.subarray(end + 1);
   const records = figures.map(([acceptedOffset, expiresAtSeconds, bytes, orderHash]) => {
-    if (orderHash === undefined) throw new TypeError('the list was stored by an earlier build');
     return { orderHash, acceptedOffset, expiresAtSeconds, bytes };
   });
   return { version: BigInt(version), body, records: divide(body, records, ({ bytes }) => bytes) };
 }
 
-type Figures = [acceptedOffset: number, expiresAtSeconds: number, bytes: number, orderHash?: Hex];
+type Figures = [acceptedOffset: number, expiresAtSeconds: number, bytes: number, orderHash: Hex];
 
 /** The records of a body, by their lengths. */
 function divide<T extends Omit<ListRecord, 'json'>>(

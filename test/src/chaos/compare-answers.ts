@@ -97,7 +97,8 @@ function misquote(
     (status === row.status &&
       reason === row.reason &&
       BigInt(remaining) === BigInt(row.remaining) &&
-      BigInt(record.cappedUntil ?? 0) === row.capped_until);
+      BigInt(record.cappedUntil ?? 0) === row.capped_until &&
+      record.routableUntil === Number(BigInt(order.expiresAt)) - 60);
   const isAsSigned = signature === signed?.signature && JSON.stringify(order) === JSON.stringify(signed.order);
   return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }

@@ -289,6 +289,18 @@ describe('an order, from POST to the router', () => {
     await eventually<unknown>(() => maker.client.cancelOrders(asks), unknown);
   });
 
+  test('posted with less than 60 s to live is listed, says until when it was to be routed, and is never in the feed', async () => {
+    const maker = await funded();
+    const expiresAt = (await chain.nowSeconds()) + 50;
+    const orders = await maker.place({ expiresAt }, { expiresAt: expiresAt + 3600 });
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['nothing', 'ACTIVE']);
+    const { records } = await maker.client.listOrders();
+    expect(records.map(({ routableUntil }) => routableUntil)).toEqual([expiresAt - 60, expiresAt + 3540]);
+    const { routableUntil, timeline } = await maker.client.findOrder(orders[0]?.orderHash ?? '0x');
+    expect(routableUntil).toBe(expiresAt - 60);
+    expect(timeline.map(({ happened }) => happened).slice(0, 2)).toEqual(['OPENED', 'WITHHELD']);
+  });
+
   test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {
     const maker = await funded();
     const orders = await maker.place({ expiresIn: 600 }, { expiresIn: 600, amount: 2000n });
@@ -330,7 +342,8 @@ describe('an order, from POST to the router', () => {
     await eventually(ofList, [cappedUntil, cappedUntil, cappedUntil]);
     expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
     const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
-    expect(entries).toMatchObject([{ cappedUntil, cause: { kind: 'log', transactionHash: filling } }, { cappedUntil }]);
+    const byFill = { cappedUntil, cause: { kind: 'log', transactionHash: filling } };
+    expect(entries).toMatchObject([byFill, byFill, { cappedUntil, cause: { kind: 'request' } }]);
     await chain.warp(cap.windowSeconds);
     await check.both(maker, orders, Array(3).fill('ACTIVE'));
     await eventually(ofList, [undefined, undefined, undefined]);

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Exits, hashKeyText, type OrderStatus, recordEnd } from '@makerbook/domain';
+import { type Exits, hashKeyText, type OrderStatus } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
   type Happening,
@@ -237,8 +237,9 @@ function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
     .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason, ...amounts }) => {
       const [remaining, makingAmount] = [BigInt(amounts.remaining), BigInt(amounts.makingAmount)];
       const state = { status, reason } as OrderStatus;
-      const end = recordEnd(state, remaining < makingAmount ? remaining : undefined, amounts.cappedUntil);
-      return { orderHash, acceptedOffset, expiresAtSeconds, json: recordStart + end };
+      const left = remaining < makingAmount ? remaining : undefined;
+      const { cappedUntil } = amounts;
+      return { orderHash, acceptedOffset, expiresAtSeconds, recordStart, state, remaining: left, cappedUntil };
     });
 }
 

@@ -137,7 +137,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
 export function runQuery(life: Life, draw: number, world: World): Handle {
   const { plan, store, onFatal } = world;
   const { log, redis, requests } = connect(life, draw, world);
-  const settings = { ...querySettings, PARTITIONS: plan.partitions };
+  const settings = { ...querySettings, PARTITIONS: plan.partitions, ROUTING_GRACE_SECONDS: GRACE_SECONDS };
   const rows = store.openReadModel(requests.sender);
   const routes = createMakerRoutes(settings, {
     log,

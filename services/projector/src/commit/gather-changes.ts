@@ -99,7 +99,7 @@ export class Changes {
       this.activated.push({ offset: transition.offset, acceptedAtMs: order.acceptedAtMs });
     }
     const { status } = order.state;
-    this.history.push({
+    const row: HistoryRow = {
       logOffset: transition.offset,
       orderHash,
       maker,
@@ -108,7 +108,9 @@ export class Changes {
       reason: kind === 'OrderRemoved' ? transition.reason : reasonOf(order.state),
       remaining: String(order.remaining),
       cappedUntil: order.cappedUntil,
-    });
+    };
+    this.history.push(row);
+    if (kind === 'OrderOpened' && transition.isWithheld) this.history.push({ ...row, happened: 'WITHHELD' });
   }
 
   #remember(row: HashRow): void {

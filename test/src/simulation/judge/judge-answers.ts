@@ -3,7 +3,7 @@ import type { OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import type { MakersAtWork } from '../chain/act-on-chain.js';
+import { GRACE_SECONDS, type MakersAtWork } from '../chain/act-on-chain.js';
 import type { Visit } from '../visit-service.js';
 import { isIn } from './judge-exits.js';
 import { historyOf, lineOf } from './judge-histories.js';
@@ -443,12 +443,13 @@ function listOf(described: string | undefined, nowSeconds: number): string {
   const orders = JSON.parse(described)[4] as Described[];
   const records = orders
     .filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds)
-    .map(([start, , [remaining, , , cappedUntil], [status, reason]]) => {
+    .map(([start, [, , expiresAtSeconds], [remaining, , , cappedUntil], [status, reason]]) => {
       const { amount } = JSON.parse(`${start}}`).order.making;
       const rest =
         BigInt(remaining) < BigInt(amount) ? `,"remainingMakingAmount":"0x${BigInt(remaining).toString(16)}"` : '';
       const capped = cappedUntil === 0 ? '' : `,"cappedUntil":${cappedUntil}`;
-      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${rest}${capped}}`;
+      const until = `,"routableUntil":${Math.max(0, expiresAtSeconds - GRACE_SECONDS)}`;
+      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${until}${rest}${capped}}`;
     });
   return `[${records.join(',')}]`;
 }

@@ -263,7 +263,10 @@ export class Replay {
     if (!('order' in transition) || transition.kind === 'OrderObserved' || transition.kind === 'FundsChanged') return;
     const { kind, order, offset } = transition;
     const { orderHash, remaining, cappedUntil } = order;
-    this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${orderHash} ${remaining} ${maker} ${cappedUntil}`);
+    const note = (happened: string) =>
+      this.history.push(`${offset} ${happened} ${orderHash} ${remaining} ${maker} ${cappedUntil}`);
+    note(kind.slice(5).toUpperCase());
+    if (kind === 'OrderOpened' && transition.isWithheld) note('WITHHELD');
   }
 
   /** An order of a maker in quarantine waits in the log. */
