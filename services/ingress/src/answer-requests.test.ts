@@ -629,14 +629,15 @@ describe('a contract wallet', () => {
   const sign = async () => lengthened(await signOrder(owner, { maker: contract, salt: '0x5' }));
 
   function open(given = store) {
-    const chain = { isAway: false };
+    const chain = { isAway: false, asked: [] as boolean[] };
     /** The contract accepts what its owner has signed, and does not look at the bytes behind that. */
-    const askWallets: Outside['askWallets'] = async (questions) => {
-      if (chain.isAway) return undefined;
-      return questions.map(({ wallet, digests: [digest = ''], signature }) => {
-        const isOwners = recoverAddress(digest, signature.slice(0, 132)) === owner.address;
-        return wallet === contract && isOwners ? undefined : 'it does not accept it';
+    const askWallets: Outside['askWallets'] = async (questions, { isExit }) => {
+      chain.asked.push(isExit);
+      if (chain.isAway) return 'unknown';
+      const at = questions.findIndex(({ wallet, digests: [digest = ''], signature }) => {
+        return wallet !== contract || recoverAddress(digest, signature.slice(0, 132)) !== owner.address;
       });
+      return at < 0 ? 'accepted' : { at, fault: 'it does not accept it' };
     };
     const { post } = openRoutes(given, { askWallets, cancelKeysOf: () => [lower(key)] });
     const outcomeOf = async (path: string, body: unknown) => {
@@ -659,6 +660,20 @@ describe('a contract wallet', () => {
     chain.isAway = true;
     expect(await outcomeOf(paths.cancellations, [byOwner])).toBe('unavailable');
     expect(await outcomeOf(paths.cancellations, [cancelling(order, key)])).toBe('taken');
+  });
+
+  test('has a place of its own for what takes orders back', async () => {
+    const { chain, outcomeOf, say } = open();
+    const order = await sign();
+    const byOwner = lengthened(cancelling(order, owner));
+    const asked = async (ask: Promise<string>) => [await ask, ...chain.asked.splice(0)];
+    expect(await asked(outcomeOf(paths.cancellations, [byOwner]))).toEqual(['taken', true]);
+    expect(await asked(say('cancelAll'))).toEqual(['taken', true]);
+    expect(await asked(say('heartbeat'))).toEqual(['taken', true]);
+    expect(await asked(say('cancelKeys'))).toEqual(['taken', false]);
+    expect(await asked(outcomeOf(paths.limitOrders, [order]))).toEqual(['taken', false]);
+    const replacement = { cancel: [byOwner], place: [order] };
+    expect(await asked(outcomeOf(paths.replacements, replacement))).toEqual(['taken', false, false]);
   });
 
   test('names itself while Postgres is away: cancel-all needs no store, and of a hash it is not known whose it is', async () => {

@@ -1,5 +1,5 @@
 import type { AskWallets, WalletQuestion } from '@makerbook/chain';
-import { type Refusal, unavailable } from '@makerbook/http';
+import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
 
 /** A signature that no key of the maker has made. */
 export interface Doubt extends WalletQuestion {
@@ -10,16 +10,22 @@ export interface Doubt extends WalletQuestion {
 }
 
 /**
- * Asks the contracts of the makers about signatures (EIP-1271).
+ * Asks the contracts of the makers about signatures (EIP-1271), for the client of a request.
+ * @param isExit the request takes orders back
  * @returns the first doubt that stands, with both faults; 503 where that is not known; undefined where all are accepted
  */
-export async function askAbout(askWallets: AskWallets, doubts: readonly Doubt[]): Promise<Doubt | Refusal | undefined> {
+export async function askAbout(
+  askWallets: AskWallets,
+  doubts: readonly Doubt[],
+  { client, charge }: Pick<ApiRequest, 'client' | 'charge'>,
+  isExit: boolean,
+): Promise<Doubt | Refusal | undefined> {
   if (doubts.length === 0) return undefined;
-  const faults = await askWallets(doubts);
-  if (faults === undefined) {
+  const answer = await askWallets(doubts, { client, charge, isExit });
+  if (answer === 'accepted') return undefined;
+  if (answer === 'unknown') {
     return unavailable("nothing was stored: whether the maker's contract accepts the signature is not known now");
   }
-  const at = faults.findIndex((fault) => fault !== undefined);
-  const doubt = doubts[at];
-  return doubt && { ...doubt, fault: `${doubt.fault}; ${faults[at]}` };
+  const doubt = doubts[answer.at];
+  return doubt && { ...doubt, fault: `${doubt.fault}; ${answer.fault}` };
 }

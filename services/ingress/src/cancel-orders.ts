@@ -56,7 +56,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const startedAt = performance.now();
   const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = metrics.took('look_up', startedAt);
-  const proven = await prove(parts, asked, known, request);
+  const proven = await prove(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
   const { toCancel, unsure } = proven;
@@ -101,13 +101,15 @@ interface Proven {
   readonly unsure: readonly Hex[];
 }
 
-/** Refuses the first signature that is not the maker's, if any. */
+/** Refuses the first signature that is not the maker's, if any. @param isExit nothing is placed in their stead */
 export async function prove(
   { proveCancellation, askWallets, nextSlice, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
-  { requestId }: ApiRequest,
+  request: ApiRequest,
+  isExit: boolean,
 ): Promise<Proven | Refusal> {
+  const { requestId } = request;
   const toCancel = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
   const doubts: Doubt[] = [];
@@ -135,7 +137,7 @@ export async function prove(
     const expiresAtSeconds = found?.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
     toCancel.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
   }
-  const doubt = askWallets && (await askAbout(askWallets, doubts));
+  const doubt = askWallets && (await askAbout(askWallets, doubts, request, isExit));
   if (doubt !== undefined) {
     return isRefusal(doubt)
       ? doubt

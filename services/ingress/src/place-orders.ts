@@ -48,7 +48,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   request.describe({ maker: placements[0]?.order.maker, orders: placements.length });
   const validUntilMs = parseValidUntil(request.headers);
   if (typeof validUntilMs === 'object') return validUntilMs;
-  const proven = await proveOrders(parts, placements, validUntilMs, startedAt);
+  const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return proven;
   const stored = await storeOrders(parts, request, proven, validUntilMs);
   if (isRefusal(stored)) return stored;
@@ -60,6 +60,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
 /** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
 export async function proveOrders(
   parts: Parts,
+  request: ApiRequest,
   placements: readonly Placement[],
   validUntilMs: number | undefined,
   startedAt: number,
@@ -69,7 +70,7 @@ export async function proveOrders(
   const refusal = await refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
   const parsedAt = metrics.took('parse', startedAt);
-  const proven = await parts.verifyOrders(placements, nextSlice);
+  const proven = await parts.verifyOrders(placements, nextSlice, request);
   metrics.took('verify', parsedAt);
   return proven;
 }

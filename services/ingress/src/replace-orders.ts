@@ -39,7 +39,7 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   const { cancel, placements, validUntilMs } = asked;
   const orderHashes = cancel.cancellations.map(({ orderHash }) => orderHash);
   request.describe({ maker: placements[0]?.order.maker, orders: placements.length + orderHashes.length });
-  const proven = await proveOrders(parts, placements, validUntilMs, startedAt);
+  const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return inList('place', proven);
   const toCancel = await proveOpen(parts, request, cancel, proven);
   if (isRefusal(toCancel)) return toCancel;
@@ -92,7 +92,7 @@ async function proveOpen(
     return found?.state !== 'FOUND' || found.maker !== maker;
   });
   if (index >= 0) return (await refuseRepeat(parts, proven)) ?? refuseGone(cancel, index);
-  const cancellations = await prove(parts, cancel, known, request);
+  const cancellations = await prove(parts, cancel, known, request, false);
   return isRefusal(cancellations) ? inList('cancel', cancellations) : cancellations.toCancel;
 }
 

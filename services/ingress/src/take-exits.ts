@@ -63,7 +63,7 @@ export function takeExit(read: ReadExit) {
     if (isRefusal(exit)) return exit;
     const { maker } = exit.fact;
     request.describe({ maker });
-    const signed = await proveSigner(parts, exit);
+    const signed = await proveSigner(parts, exit, request);
     if (isRefusal(signed)) return signed;
     const digest = bytesToHex(exit.digest);
     const before = answered.get(digest);
@@ -104,7 +104,7 @@ function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): 
 }
 
 /** The whitelist first: a stranger costs a look-up. @returns the request, with the key that signed it for the maker */
-async function proveSigner({ makers, askWallets }: Parts, exit: Exit): Promise<Exit | Refusal> {
+async function proveSigner({ makers, askWallets }: Parts, exit: Exit, request: ApiRequest): Promise<Exit | Refusal> {
   const { fact, digest, signature } = exit;
   const { maker } = fact;
   const takesKeys = fact.type === 'OrdersCancelled' || fact.type === 'SwitchSet';
@@ -118,7 +118,7 @@ async function proveSigner({ makers, askWallets }: Parts, exit: Exit): Promise<E
   const key = signer !== undefined && makers.cancelKeysOf(maker).includes(signer) ? signer : undefined;
   if (key !== undefined && takesKeys) return fact.type === 'SwitchSet' ? { ...exit, fact: { ...fact, key } } : exit;
   const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
-  const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question]);
+  const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question], request, takesKeys);
   if (doubt === undefined) return exit;
   if (isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";

@@ -47,7 +47,7 @@ describe('a published vector of an order', () => {
   test.each(vectors.orders)('$title', async ({ request, expected }) => {
     const placements = parsePlacements([request], 1);
     if (isRefusal(placements)) throw new Error(placements.detail);
-    const proven = await verify(placements, async () => undefined);
+    const proven = await verify(placements, async () => undefined, { client: '', charge: async () => undefined });
     if (isRefusal(proven)) expect({ code: proven.code }).toEqual(expected);
     else expect({ orderHash: proven[0]?.orderHash }).toEqual(expected);
   });

@@ -1,7 +1,7 @@
 import type { AskWallets } from '@makerbook/chain';
 import { bytesToHex, createOrderHasher, type SigningDomain } from '@makerbook/contracts-evm';
 import type { ProvenOrder } from '@makerbook/domain';
-import { isRefusal, type Refusal } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
 import { askAbout, type Doubt } from './ask-about.js';
 import type { Placement } from './parse-placements.js';
@@ -19,6 +19,7 @@ export function createOrderVerifier(domain: SigningDomain, askWallets?: AskWalle
   return async (
     placements: readonly Placement[],
     nextSlice: () => Promise<void>,
+    request: Pick<ApiRequest, 'client' | 'charge'>,
   ): Promise<readonly ProvenOrder[] | Refusal> => {
     const proven: ProvenOrder[] = [];
     const doubts: Doubt[] = [];
@@ -32,7 +33,7 @@ export function createOrderVerifier(domain: SigningDomain, askWallets?: AskWalle
       if (byWallet) doubts.push({ index, fault, wallet: order.maker, digests: [orderHash], signature });
       proven.push({ order, orderHash, signature, byWallet });
     }
-    const doubt = askWallets && (await askAbout(askWallets, doubts));
+    const doubt = askWallets && (await askAbout(askWallets, doubts, request, false));
     if (doubt === undefined) return proven;
     return isRefusal(doubt) ? doubt : refuse(doubt.index, doubt.fault);
   };

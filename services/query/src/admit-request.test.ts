@@ -7,6 +7,8 @@ test('what the contract of another maker says is unavailable while the chain doe
   const signature = signDigest(digest, new Uint8Array(32).fill(7));
   const maker = `0x${'aa'.repeat(20)}` as const;
   const request = { issuedAt: 100n, salt: '0x1', signature, maker, digest: () => digest } as const;
-  const rules = { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true, askWallets: async () => undefined };
-  expect(await admitRequest(request, rules, 100)).toMatchObject({ code: 'unavailable' });
+  const askWallets = async () => 'unknown' as const;
+  const rules = { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true, askWallets };
+  const asker = { client: '', charge: async () => undefined };
+  expect(await admitRequest(request, rules, 100, asker)).toMatchObject({ code: 'unavailable' });
 });

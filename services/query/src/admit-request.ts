@@ -1,7 +1,7 @@
 import type { AskWallets } from '@makerbook/chain';
 import { bytesToHex } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Refusal, unavailable } from '@makerbook/http';
+import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
 
 /** A request that its maker has signed. */
@@ -39,6 +39,7 @@ export async function admitRequest(
   request: SignedRequest,
   rules: AdmissionRules,
   nowSeconds: number,
+  asker: Pick<ApiRequest, 'client' | 'charge'>,
 ): Promise<Hex | Refusal> {
   const ageSeconds = BigInt(nowSeconds) - request.issuedAt;
   if (ageSeconds > BigInt(rules.requestTtlSeconds)) {
@@ -61,8 +62,10 @@ export async function admitRequest(
   }
   if (maker === signer) return maker;
   const question = { wallet: maker, digests: [bytesToHex(digest)], signature: request.signature };
-  const faults = rules.askWallets === undefined ? [] : await rules.askWallets([question]);
-  if (faults === undefined) return unavailable("whether the maker's contract accepts the signature is not known now");
-  if (faults.length > 0 && faults[0] === undefined) return maker;
-  return { code: 'invalid_signature', detail: `the signature is not valid: ${[fault, ...faults].join('; ')}` };
+  const ask = rules.askWallets ?? (async () => undefined);
+  const answer = await ask([question], { ...asker, isExit: false });
+  if (answer === 'accepted') return maker;
+  if (answer === 'unknown') return unavailable("whether the maker's contract accepts the signature is not known now");
+  const faults = answer === undefined ? fault : `${fault}; ${answer.fault}`;
+  return { code: 'invalid_signature', detail: `the signature is not valid: ${faults}` };
 }

@@ -25,10 +25,15 @@ async function answer(reply: Reply, taken: Taken = { kind: 'taken', remaining: 3
     checkedLocally: () => undefined,
   };
   let isAsked = false;
-  const answered = await answerSigned({ describe: () => undefined }, request, parts, async () => {
-    isAsked = true;
-    return reply;
-  });
+  const answered = await answerSigned(
+    { describe: () => undefined, client: '', charge: async () => undefined },
+    request,
+    parts,
+    async () => {
+      isAsked = true;
+      return reply;
+    },
+  );
   return { answered, isAsked, released, salt: request.salt };
 }
 

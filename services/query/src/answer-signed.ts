@@ -31,14 +31,14 @@ export interface Asker {
  * request that was refused for its budget, or is answered `unavailable`, may be sent again unchanged.
  */
 export async function answerSigned(
-  { describe }: Pick<ApiRequest, 'describe'>,
+  { describe, client, charge }: Pick<ApiRequest, 'describe' | 'client' | 'charge'>,
   request: SignedRequest,
   parts: SignedParts,
   answer: (asker: Asker) => Promise<Reply>,
 ): Promise<Reply> {
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
   const nowSeconds = Math.floor(parts.nowMs() / 1000);
-  const maker = await admitRequest(request, parts.rules, nowSeconds);
+  const maker = await admitRequest(request, parts.rules, nowSeconds, { client, charge });
   if (typeof maker !== 'string') return maker;
   describe({ maker });
   const [taken, state] = await Promise.all([

@@ -42,21 +42,64 @@ function open(url = rpcUrl, options: Partial<WalletOptions> = {}) {
   return { ask: wallets.ask, reasons };
 }
 const { ask } = open();
-const askOne = async (how: AskWallets = ask, of: Address = wallet, signed = signature) =>
-  how([{ wallet: of, digests: [digest], signature: signed }]);
+const asker = { client: 'a', isExit: false, charge: async () => undefined };
+const askOne = async (how: AskWallets = ask, of: Address = wallet, signed = signature, more = {}) =>
+  how([{ wallet: of, digests: [digest], signature: signed }], { ...asker, ...more });
+
+/** A node that counts the calls of contracts. */
+async function openCounted() {
+  const counted = { calls: 0, charged: 0 };
+  const url = await chain.serve(async (body) => {
+    counted.calls += body.match(/eth_call/g)?.length ?? 0;
+    return chain.forward(body);
+  });
+  const charge = async (calls: number) => {
+    expect(counted.calls).toBe(counted.charged);
+    counted.charged += calls;
+  };
+  return { counted, ask: open(url).ask, asker: { ...asker, charge } };
+}
 
 describe('a contract wallet', () => {
   test('accepts what its owner has signed, of any length, for any of the digests', async () => {
-    const questions = [
+    const good = [
       { wallet, digests: [digest], signature },
       { wallet, digests: [other, digest], signature: long },
-      { wallet, digests: [other], signature },
-      { wallet, digests: [digest], signature: '0x' as const },
       ...Array.from({ length: 12 }, () => ({ wallet: second, digests: [digest], signature })),
     ];
     const refused = "the maker's contract does not accept it";
     const failed = "the maker's contract failed, or needed more than 200000 gas";
-    expect(await ask(questions)).toEqual([undefined, undefined, refused, failed, ...Array(12).fill(undefined)]);
+    expect(await ask(good, asker)).toBe('accepted');
+    const bad = { wallet, digests: [other], signature };
+    expect(await ask([...good, bad, ...good], asker)).toEqual({ at: 14, fault: refused });
+    expect(await ask([{ wallet, digests: [digest], signature: '0x' }, bad], asker)).toEqual({ at: 0, fault: failed });
+  });
+
+  test('is asked once for each signature, up to the first that it refuses, and each call is charged before', async () => {
+    const junk = Array.from({ length: 100 }, (_, n) => {
+      return { wallet, digests: [digest, other], signature: `${long}${n.toString(16).padStart(2, '0')}` as Hex };
+    }).map((question, n) => ({ ...question, digests: n === 0 ? [other] : question.digests }));
+    const one = await openCounted();
+    expect(await one.ask(junk, one.asker)).toMatchObject({ at: 0 });
+    expect(one.counted).toEqual({ calls: 1, charged: 1 });
+    const same = await openCounted();
+    const repeated = Array.from({ length: 100 }, () => ({ wallet, digests: [digest, other], signature }));
+    expect(await same.ask(repeated, same.asker)).toBe('accepted');
+    expect(same.counted).toEqual({ calls: 2, charged: 2 });
+    const behind = await openCounted();
+    const bad = junk.map((question) => ({ ...question, digests: [other] }));
+    expect(await behind.ask([...repeated, ...bad], behind.asker)).toMatchObject({ at: 100 });
+    expect(behind.counted.calls).toBeLessThanOrEqual(12);
+  });
+
+  test('answers 66 questions one after the other, the refused ones too', async () => {
+    for (let asked = 0; asked < 66; asked += 1) {
+      const answer = asked % 2 === 0 ? 'accepted' : { at: 0 };
+      const how = asked % 2 === 0 ? signature : long.slice(0, -2);
+      const given = asked % 2 === 0 ? digest : other;
+      const answered = await ask([{ wallet, digests: [given], signature: how as Hex }], asker);
+      expect(answered).toEqual(typeof answer === 'string' ? answer : expect.objectContaining(answer));
+    }
   });
 
   test.each([
@@ -67,15 +110,16 @@ describe('a contract wallet', () => {
     ['answers less than a word', () => answer(ANSWERS.short), 'does not accept it'],
   ])('that %s refuses, and says so', async (_what, change, fault) => {
     await change();
-    expect(await askOne()).toEqual([expect.stringContaining(fault)]);
+    expect(await askOne()).toEqual({ at: 0, fault: expect.stringContaining(fault) });
     await chain.send(wallet, 'setOwner', owner.address);
   });
 
   test('that is none refuses: an account without code, and a precompile that answers what it is asked', async () => {
     const none = "no contract at the maker's address answers isValidSignature";
-    expect(await askOne(ask, owner.address.toLowerCase() as Address)).toEqual([none]);
+    expect(await askOne(ask, owner.address.toLowerCase() as Address)).toEqual({ at: 0, fault: none });
     const identity: Address = `0x${'4'.padStart(40, '0')}`;
-    expect(await askOne(ask, identity)).toEqual(["the maker's contract does not accept it"]);
+    const fault = "the maker's contract does not accept it";
+    expect(await askOne(ask, identity)).toEqual({ at: 0, fault });
   });
 
   test.each([
@@ -86,7 +130,7 @@ describe('a contract wallet', () => {
     while (tooMuch - enough > 1000n) {
       const burnt = (enough + tooMuch) / 2n;
       await answer(HONEST, burnt);
-      if ((await askOne(ask, wallet, long))?.[0] === undefined) enough = burnt;
+      if ((await askOne(ask, wallet, long)) === 'accepted') enough = burnt;
       else tooMuch = burnt;
     }
     expect(enough).toBeGreaterThan(100_000n);
@@ -104,34 +148,38 @@ describe('it is not known', () => {
   test('what a wallet says while the node does not answer, has no time, or is of another chain', async () => {
     const url = await chain.serve(() => undefined);
     const silent = open(url, { timeoutMs: 100 });
-    expect(await askOne(silent.ask)).toBeUndefined();
+    expect(await askOne(silent.ask)).toBe('unknown');
     expect(silent.reasons).toEqual([expect.stringContaining('did not answer')]);
     const busy = await chain.serve(async (body) => {
       const text = (await chain.forward(body)).body;
       const failed = { jsonrpc: '2.0', id: JSON.parse(body).id, error: { code: -32000, message: 'request timed out' } };
       return { status: 200, body: body.includes('eth_call') ? JSON.stringify(failed) : text };
     });
-    expect(await askOne(open(busy).ask)).toBeUndefined();
+    expect(await askOne(open(busy).ask)).toBe('unknown');
     const elsewhere = open(rpcUrl, { chainId: 1 });
-    expect(await askOne(elsewhere.ask)).toBeUndefined();
+    expect(await askOne(elsewhere.ask)).toBe('unknown');
     expect(elsewhere.reasons).toEqual([expect.stringContaining('CHAIN_ID=1')]);
   });
 
-  test('while one wallet is asked too much at once; another one answers, and it is asked again afterwards', async () => {
+  test('while too many ask one wallet at once; another one answers, an exit has its place, and so it goes on', async () => {
     const gate = Promise.withResolvers<void>();
     const url = await chain.serve(async (body) => {
       if (body.includes(wallet.slice(2))) await gate.promise;
       return chain.forward(body);
     });
     const { ask: gated } = open(url);
-    expect(await askOne(gated, second)).toEqual([undefined]);
-    // Fewer than the connections to a node.
-    const waiting = Array.from({ length: 7 }, () => askOne(gated));
-    const eighth = askOne(gated);
-    expect(await askOne(gated)).toBeUndefined();
+    const askAs = (client: string, isExit = false) => askOne(gated, wallet, signature, { client, isExit });
+    expect(await askOne(gated, second)).toBe('accepted');
+    // One client waits for itself.
+    const waiting = Array.from({ length: 8 }, () => askAs('a'));
+    expect(await askAs('a')).toBe('unknown');
+    const others = Array.from({ length: 6 }, (_, n) => askAs(`b${n}`));
+    expect(await askAs('c')).toBe('unknown');
+    const exit = askAs('a', true);
+    expect(await askAs('c', true)).toBe('unknown');
+    expect(await askOne(gated, second, signature, { client: 'd' })).toBe('accepted');
     gate.resolve();
-    expect(await Promise.all([...waiting, eighth])).toEqual(Array(8).fill([undefined]));
-    expect(await askOne(gated)).toEqual([undefined]);
-    expect(await askOne(gated, second)).toEqual([undefined]);
+    expect(await Promise.all([...waiting, ...others, exit])).toEqual(Array(15).fill('accepted'));
+    expect([await askAs('c'), await askAs('c', true)]).toEqual(['accepted', 'accepted']);
   });
 });

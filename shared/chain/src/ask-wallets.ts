@@ -2,6 +2,7 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { createNode, type RpcOutcome, type RpcRequest } from './call-node.js';
 import { isValidSignature, SIGNATURE_ACCEPTED } from './encode-calls.js';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
+import { createPlaces } from './take-places.js';
 
 /** A signature that the contract at an address may accept (EIP-1271), for any of the digests. */
 export interface WalletQuestion {
@@ -11,12 +12,30 @@ export interface WalletQuestion {
   readonly signature: Hex;
 }
 
+/** For whom contracts are asked. */
+export interface WalletAsker {
+  /** The address of the client. */
+  readonly client: string;
+  /** Takes orders back: for such requests one place is kept. */
+  readonly isExit: boolean;
+  /** Charges the client for so many calls, before they are made. */
+  readonly charge: (calls: number) => Promise<void>;
+}
+
+/** The first question that a contract refuses, and a sentence why. */
+export interface WalletRefusal {
+  readonly at: number;
+  readonly fault: string;
+}
+
 /**
- * Asks contracts whether they accept signatures, at the newest block.
- * @returns for each question undefined where the contract accepts, else a sentence why not; undefined for all of them where
- * that cannot be known now
+ * Asks contracts whether they accept signatures, at the newest block, each question once and up to the first that is refused.
+ * @returns `unknown` where it cannot be known now
  */
-export type AskWallets = (questions: readonly WalletQuestion[]) => Promise<readonly (string | undefined)[] | undefined>;
+export type AskWallets = (
+  questions: readonly WalletQuestion[],
+  asker: WalletAsker,
+) => Promise<'accepted' | 'unknown' | WalletRefusal>;
 
 /** Contract wallets, as they are asked. */
 export interface Wallets {
@@ -40,59 +59,67 @@ export interface WalletOptions {
  * least: so what is accepted here can be read there.
  */
 const WALLET_GAS = 200_000;
-/** What a contract returns is bounded by its gas alone: a few hundred kB. */
-const CALLS_PER_REQUEST_MAX = 10;
-/** Requests of makers under way, those that one wallet is asked for and all. */
-const ASKED_OF_WALLET_MAX = 8;
-const ASKED_MAX = 64;
+/** What a contract returns is bounded by its gas alone: a few hundred kB for each call. */
+const QUESTIONS_PER_REQUEST_MAX = 10;
+/** Of requests that ask contracts at once. */
+const places = { ofWalletMax: 8, inAllMax: 64, waitingMax: 7 };
 
 /** @returns undefined where there is no node: then keys alone sign */
 export function openWallets({ urls, onAway, ...options }: WalletOptions): Wallets | undefined {
   if (urls.length === 0) return undefined;
-  const node = createNode({ urls, ...options });
-  const asked = new Map<Address, number>();
-  let askedNow = 0;
+  // Whoever has a place does not wait for a connection.
+  const node = createNode({ urls, connectionsMax: places.inAllMax, ...options });
+  const { take } = createPlaces(places);
 
-  const call = async (calls: readonly RpcRequest[]): Promise<readonly string[]> => {
-    const faults: string[] = [];
-    for (let from = 0; from < calls.length; from += CALLS_PER_REQUEST_MAX) {
-      const some = calls.slice(from, from + CALLS_PER_REQUEST_MAX);
-      faults.push(...(await node.callEach(some, (outcomes) => outcomes.map(faultOf))));
+  /** Begins with one question: what is refused is mostly refused there. */
+  const askInTurn = async (
+    questions: readonly (readonly [at: number, WalletQuestion])[],
+    charge: WalletAsker['charge'],
+  ): Promise<'accepted' | WalletRefusal> => {
+    for (let from = 0, to = 1; from < questions.length; from = to, to += QUESTIONS_PER_REQUEST_MAX) {
+      const some = questions.slice(from, to);
+      const calls = some.flatMap(([, question]) => requestsOf(question));
+      await charge(calls.length);
+      const faults = (await node.callEach(calls, (outcomes) => outcomes.map(faultOf))).values();
+      for (const [at, { digests }] of some) {
+        const own = digests.map(() => faults.next().value ?? '');
+        if (!own.includes(ACCEPTED)) return { at, fault: own[0] ?? '' };
+      }
     }
-    return faults;
+    return 'accepted';
   };
 
-  const ask: AskWallets = async (questions) => {
-    const wallets = new Set(questions.map(({ wallet }) => wallet));
-    if (askedNow >= ASKED_MAX || [...wallets].some((wallet) => (asked.get(wallet) ?? 0) >= ASKED_OF_WALLET_MAX)) {
+  const ask: AskWallets = async (questions, { client, isExit, charge }) => {
+    const wallets = questions.map(({ wallet }) => wallet);
+    const leave = await take(wallets, client, isExit);
+    if (leave === undefined) {
       onAway('too many contracts are being asked');
-      return undefined;
+      return 'unknown';
     }
-    askedNow += 1;
-    for (const wallet of wallets) asked.set(wallet, (asked.get(wallet) ?? 0) + 1);
     try {
-      const faults = (await call(questions.flatMap(requestsOf))).values();
-      return questions.map(({ digests }) => {
-        const own = digests.map(() => faults.next().value);
-        return own.every((fault) => fault !== ACCEPTED) ? own[0] : undefined;
-      });
+      return await askInTurn(withoutRepeats(questions), charge);
     } catch (error) {
       if (!isAway(error)) throw error;
       onAway(error.message);
-      return undefined;
+      return 'unknown';
     } finally {
-      askedNow -= 1;
-      for (const wallet of wallets) {
-        const left = (asked.get(wallet) ?? 0) - 1;
-        if (left > 0) asked.set(wallet, left);
-        else asked.delete(wallet);
-      }
+      leave();
     }
   };
   return { ask, close: node.close.bind(node) };
 }
 
 const ACCEPTED = '';
+
+function withoutRepeats(questions: readonly WalletQuestion[]): (readonly [at: number, WalletQuestion])[] {
+  const first = new Map<string, readonly [number, WalletQuestion]>();
+  for (const [at, question] of questions.entries()) {
+    const { wallet, digests, signature } = question;
+    const text = [wallet, ...digests, signature].join(' ');
+    if (!first.has(text)) first.set(text, [at, question]);
+  }
+  return [...first.values()];
+}
 
 function requestsOf({ wallet, digests, signature }: WalletQuestion): RpcRequest[] {
   return digests.map((digest) => ({

@@ -77,6 +77,8 @@ export interface NodeOptions {
   readonly restMs?: number;
   /** Default 64 MiB. */
   readonly responseBytesMax?: number;
+  /** Connections to one endpoint. Default 8. */
+  readonly connectionsMax?: number;
 }
 
 /**
@@ -108,13 +110,13 @@ class NodeInTurn implements Node {
   private lastId = 0;
 
   constructor(options: NodeOptions) {
-    const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024 } = options;
+    const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
     this.options = options;
     const names = nameByHost(urls);
     this.all = urls.map((url, index) => ({
       name: names[index] ?? '',
       hideSecrets: hideSecretsOf(new URL(url)),
-      poster: createJsonPoster({ url, timeoutMs, responseBytesMax }),
+      poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
       failures: 0,
       failuresInARow: 0,
       restsUntilMs: Number.NEGATIVE_INFINITY,

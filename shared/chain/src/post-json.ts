@@ -15,16 +15,18 @@ export interface PosterOptions {
   readonly timeoutMs: number;
   /** A longer answer is refused. */
   readonly responseBytesMax: number;
+  /** What is posted beyond so many connections waits, and its time passes. */
+  readonly connectionsMax: number;
 }
 
 /**
  * Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header.
  * Errors name the host alone.
  */
-export function createJsonPoster({ url, timeoutMs, responseBytesMax }: PosterOptions): JsonPoster {
+export function createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }: PosterOptions): JsonPoster {
   const target = new URL(url);
   const secure = target.protocol === 'https:';
-  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: connectionsMax });
   const request = secure ? httpsRequest : httpRequest;
   const hideSecrets = hideSecretsOf(target);
   const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
@@ -83,8 +85,6 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax }: PosterOpt
 
   return { post, close: () => agent.destroy() };
 }
-
-const CONNECTIONS_MAX = 8;
 
 /** True if the server did not process the calls: it denies access, limits the rate, or fails. */
 function isAway(status: number): boolean {

@@ -89,10 +89,10 @@ function afterOf(life: Life): After {
 
 /** Contracts, which answer at once. */
 function askIn({ chain }: World): AskWallets {
-  return async (questions) =>
-    questions.map(({ wallet }) =>
-      valueAt(chain.head, refusesSignatures(wallet)) === 0n ? undefined : 'the contract refuses it',
-    );
+  return async (questions) => {
+    const at = questions.findIndex(({ wallet }) => valueAt(chain.head, refusesSignatures(wallet)) !== 0n);
+    return at < 0 ? 'accepted' : { at, fault: 'the contract refuses it' };
+  };
 }
 
 export function runIngress(life: Life, draw: number, world: World): Handle {
