@@ -87,9 +87,11 @@ def new_order(nonce, price):
 
 
 def cancellation(record):
+    """With what the list says to be left: where more is filled by then, the replacement does nothing."""
+    left = record.get("remainingMakingAmount", record["order"]["making"]["amount"])
     order_hash, salt = record["orderHash"], record["order"]["salt"]
     signature = sign({"orderHash": order_hash}, salt, OrderCancellationRequest="bytes32 orderHash")
-    return {"orderHash": order_hash, "signature": signature, "salt": salt}
+    return {"orderHash": order_hash, "signature": signature, "salt": salt, "remainingMakingAmount": left}
 
 
 def list_orders():
@@ -120,7 +122,7 @@ for move in range(10**9):
         continue
     placed = [new_order(nonce, (400 + n) * 10**12 + move) for n in range(QUOTES)]
     if gone:
-        # All or nothing. `not_found`: one of them is filled or cancelled, and the next list lacks it.
+        # All or nothing. `not_found` or `remaining_changed`: one of them is filled, and the next list says how far.
         answer = send("POST", f"{ORDERS_URL}/replacements", {"cancel": [cancellation(one) for one in gone], "place": placed})
     else:
         answer = send("POST", ORDERS_URL, placed)

@@ -521,7 +521,7 @@ const replace: Operation = {
   tag: 'Limit orders',
   summary: 'Cancel orders and place others in their stead, all or nothing',
   description:
-    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Where one order to be cancelled is not open any more, or one new order is refused, nothing happens.',
+    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Where one order to be cancelled is not open any more, another amount of it is left than the request says, or one new order is refused, nothing happens.',
   headers: placeHeaders.extend(cancelHeaders.shape),
   body: { type: 'application/json', schema: replacementInput, example: examples.replacement },
   answer: {
@@ -542,6 +542,11 @@ const replace: Operation = {
       cause:
         'An order to be cancelled is not open: it is filled, expired or cancelled, or the maker has no such order.',
       remedy: 'Nothing happened. Look what became of it (GET …/{orderHash}), and replace what is left.',
+    },
+    remaining_changed: {
+      cause:
+        'The service has seen that another amount is left of an order to be cancelled than `remainingMakingAmount`, or than all of it where the request names none.',
+      remedy: 'Nothing happened. Price what is left anew, and name the `remainingMakingAmount` of the answer.',
     },
   },
 };

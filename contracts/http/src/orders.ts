@@ -166,10 +166,26 @@ export const cancellations = z.array(
     .meta({ id: 'Cancellation' }),
 );
 
+/** One order that goes, in the body of POST …/replacements. */
+const replacedInput = cancellationInput
+  .extend({
+    remainingMakingAmount: quantityInput
+      .optional()
+      .describe(
+        'What the maker believes to be left of the order, in hex. Where the service has seen another amount, nothing happens. Without it: all of the making amount',
+      ),
+  })
+  .meta({ id: 'ReplacedInput' });
+
+/** Its list of the orders that go. */
+export const replacedInputs = z
+  .array(replacedInput, { error: 'must be an array of `orderHash` and `signature`' })
+  .min(1, { error: 'must hold at least one item' });
+
 /** The body of POST …/replacements. How many items each list may have is a setting. */
 export const replacementInput = z
   .strictObject({
-    cancel: cancellationInputs.describe('The orders that go, as in POST …/cancellations'),
+    cancel: replacedInputs.describe('The orders that go, as in POST …/cancellations, and what is left of each'),
     place: placementInputs.describe('The orders that come, as in POST; all of the same maker'),
   })
   .meta({ id: 'ReplacementInput' });

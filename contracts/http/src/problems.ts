@@ -30,6 +30,7 @@ export const problemKinds = {
   method_not_allowed: kind(405, 'The method is not allowed here'),
   request_timeout: kind(408, 'The request did not arrive in time', true),
   superseded: kind(409, 'A newer instruction counts'),
+  remaining_changed: kind(409, 'Another amount is left of the order'),
   gone: kind(410, 'It is not remembered any more'),
   payload_too_large: kind(413, 'The body is too large'),
   unsupported_media_type: kind(415, 'The content type is not supported'),
@@ -69,6 +70,11 @@ export const problem = z
       .looseObject({})
       .optional()
       .meta({ description: 'Of `superseded`: what counts, with its fields as the request has them' }),
+    remainingMakingAmount: z
+      .string()
+      .regex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/)
+      .optional()
+      .meta({ description: 'Of `remaining_changed`: what is left of the order, as far as the service has seen' }),
   })
   .meta({ id: 'Problem' });
 
@@ -81,6 +87,7 @@ export interface ProblemText {
   errors?: FieldProblem[];
   index?: number;
   counts?: object;
+  remainingMakingAmount?: string;
 }
 
 /** The body of an error answer. Its keys are always in this order. */
@@ -97,5 +104,6 @@ export function problemBody(code: ProblemCode, text: ProblemText, requestId: str
     ...(text.errors === undefined ? {} : { errors: text.errors }),
     ...(text.index === undefined ? {} : { index: text.index }),
     ...(text.counts === undefined ? {} : { counts: { ...text.counts } }),
+    ...(text.remainingMakingAmount === undefined ? {} : { remainingMakingAmount: text.remainingMakingAmount }),
   };
 }

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
 import { type Appender, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
+import { type OrderAmounts, type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -393,6 +393,47 @@ describe('cancellations', () => {
   });
 });
 
+describe('a replacement', () => {
+  /** Of two orders, each with what is left of it. */
+  async function open(amounts: readonly (OrderAmounts | undefined)[] | undefined, isInFlight = false) {
+    const [first, second] = [await signOrder(maker), await signOrder(maker)];
+    const known = new Map([first, second].map((order) => [hashOf(order), { ...foundOf(order), isInFlight }]));
+    const released: number[] = [];
+    const service = openRoutes({
+      findOrders: async (hashes) => hashes.map((hash) => known.get(hash) ?? { state: 'UNKNOWN' }),
+      markCancelling: async () => marked,
+      readAmounts: async () => amounts ?? away(),
+      place: async () => placed,
+      release: async (_hashes, untilMs) => void released.push(untilMs),
+    });
+    const replace = async (...left: (string | undefined)[]) => {
+      const cancel = [first, second].map((order, at) => ({ ...cancelling(order), remainingMakingAmount: left[at] }));
+      return service.post(paths.replacements, { cancel, place: [await signOrder(maker)] });
+    };
+    return { replace, released, seen: service.seen };
+  }
+  const all = { making: 100n, remaining: 100n };
+  const part = { making: 100n, remaining: 40n };
+
+  test.each([
+    ['whose order nobody has filled', [all, all], [], false, 'stored'],
+    ['that names what is left', [all, part], ['0x64', '0x028'], false, 'stored'],
+    ['whose orders the fold has not seen', [undefined, undefined], ['0x5', undefined], true, 'stored'],
+    ['that does not know of a fill', [all, part], [], false, 'remaining_changed 1 0x28'],
+    ['that names more than is left', [all, part], [undefined, '0x29'], false, 'remaining_changed 1 0x28'],
+    ['that names less than is left', [part, all], ['0x27'], false, 'remaining_changed 0 0x28'],
+    ['that believes in a fill', [all, all], [undefined, '0x63'], false, 'remaining_changed 1 0x64'],
+    ['whose order has ended meanwhile', [all, undefined], [], false, 'not_found 1 undefined'],
+    ['while Postgres is away', undefined, [], false, 'unavailable undefined undefined'],
+  ] as const)('%s happens, or not at all', async (_what, amounts, left, isInFlight, expected) => {
+    const { replace, released, seen } = await open(amounts, isInFlight);
+    const reply = await replace(...left);
+    const { code, index, remainingMakingAmount } = reply as Refusal;
+    expect(isRefusal(reply) ? `${code} ${index} ${remainingMakingAmount}` : 'stored').toBe(expected);
+    expect([seen.appended, released]).toEqual(expected === 'stored' ? [3, []] : [0, [marked.untilMs]]);
+  });
+});
+
 describe('what a maker says of all its orders', () => {
   test('is charged once, a cancellation of all like a hundred', async () => {
     const counts: number[] = [];
@@ -616,6 +657,7 @@ describe('a contract wallet', () => {
     place: async () => placed,
     findOrders: async (hashes) => hashes.map(() => foundOf({ order: { maker: contract, salt: '0x5' } } as SignedOrder)),
     markCancelling: async () => marked,
+    readAmounts: async (hashes) => hashes.map(() => ({ making: 1n, remaining: 1n })),
     markAll: async () => ({ ...marked, orderHashes: [] }),
   };
   const terms = {
@@ -706,6 +748,7 @@ describe('a receipt', () => {
       return hashes.map((hash) => known.get(hash) ?? { state: 'UNKNOWN' });
     },
     markCancelling: async () => marked,
+    readAmounts: async (hashes) => hashes.map(() => ({ making: 1n, remaining: 1n })),
     markAll: async () => ({ ...marked, orderHashes: [] }),
     place: async () => placed,
   };

@@ -8,6 +8,15 @@ import {
   type Signature,
   type SignatureRefusal,
 } from '@makerbook/signatures';
+import type { z } from 'zod';
+
+/** An item of a body. */
+interface Item {
+  readonly orderHash: Hex;
+  readonly signature: string;
+  readonly salt?: Hex | undefined;
+  readonly remainingMakingAmount?: Hex | undefined;
+}
 
 export interface AskedCancellation {
   /** Lowercase. */
@@ -18,6 +27,8 @@ export interface AskedCancellation {
   readonly text: Hex;
   /** The salt of the signed domain, where the request names it; minimal or not, at most 32 bytes. */
   readonly salt: Hex | undefined;
+  /** What a replacement expects to be left of the order; all of it where it does not say. */
+  readonly remaining?: bigint | undefined;
 }
 
 export interface AskedCancellations {
@@ -57,29 +68,31 @@ export function parseCancellationQuery(
 /**
  * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt`. A salt in the query is
  * that of all items without one.
+ * @param schema of the body: the list of a replacement has more
  */
 export function parseCancellationBody(
   { body, query }: Asking,
   hashesMax: number,
   ofWallets = false,
+  schema: z.ZodType<readonly Item[]> = cancellationInputs,
 ): AskedCancellations | Refusal {
   if (Array.isArray(body) && body.length > hashesMax) {
     return refuseFields([{ path: [], message: `holds more than ${hashesMax} items` }]);
   }
-  const items = parseAs(cancellationInputs, body);
+  const items = parseAs(schema, body);
   if (isRefusal(items)) return items;
   const asked = readQuery(query, cancellationsQuery);
   return isRefusal(asked) ? asked : readItems(items, asked.salt, (index) => `/${index}/signature`, ofWallets);
 }
 
 function readItems(
-  items: readonly { readonly orderHash: Hex; readonly signature: string; readonly salt?: Hex | undefined }[],
+  items: readonly Item[],
   saltOfAll: Hex | undefined,
   signatureAt: AskedCancellations['signatureAt'],
   ofWallets: boolean,
 ): AskedCancellations | Refusal {
   const cancellations: AskedCancellation[] = [];
-  for (const [index, { orderHash, signature: text, salt = saltOfAll }] of items.entries()) {
+  for (const [index, { orderHash, signature: text, salt = saltOfAll, remainingMakingAmount }] of items.entries()) {
     const signature = parseSignature(text);
     if (isSignatureRefusal(signature) && !ofWallets) {
       const detail = describeSignatureRefusal(signature);
@@ -87,7 +100,8 @@ function readItems(
       return { code: 'invalid_signature', detail: `signature ${index} is not valid: ${detail}`, index, errors };
     }
     const lower = { orderHash: orderHash.toLowerCase() as Hex, text: text.toLowerCase() as Hex };
-    cancellations.push({ ...lower, signature, salt });
+    const remaining = remainingMakingAmount === undefined ? undefined : BigInt(remainingMakingAmount);
+    cancellations.push({ ...lower, signature, salt, remaining });
   }
   return { cancellations, signatureAt };
 }

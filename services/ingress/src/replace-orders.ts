@@ -1,4 +1,5 @@
-import { replacementLists } from '@makerbook/contracts-http';
+import { replacedInputs, replacementLists } from '@makerbook/contracts-http';
+import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { ProvenOrder } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -10,9 +11,9 @@ import {
   refuseFields,
   unavailable,
 } from '@makerbook/http';
-import { unlessAway } from '@makerbook/postgres';
+import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import { acknowledge } from './acknowledge-facts.js';
-import { IN_FLIGHT_RETRY_SECONDS } from './append-facts.js';
+import { IN_FLIGHT_RETRY_SECONDS, release } from './append-facts.js';
 import { charge, lookUp, prove, type ToCancel } from './cancel-orders.js';
 import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
@@ -30,7 +31,8 @@ interface AskedReplacement {
  * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the two
  * requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel it at the
  * moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The cancellations are
- * marked before Postgres decides about the orders, so the limit of open orders is judged by the result.
+ * marked before Postgres decides about the orders, so the limit of open orders is judged by the result. An order of which another
+ * amount is left than the request says is not replaced: the new one would add to what was filled.
  */
 export async function replace(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();
@@ -41,10 +43,16 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   request.describe({ maker: placements[0]?.order.maker, orders: placements.length + orderHashes.length });
   const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return inList('place', proven);
-  const toCancel = await proveOpen(parts, request, cancel, proven);
-  if (isRefusal(toCancel)) return toCancel;
+  const open = await proveOpen(parts, request, cancel, proven);
+  if (isRefusal(open)) return open;
+  const { toCancel } = open;
   const charged = await charge(parts, toCancel, orderHashes, true);
   if (isRefusal(charged)) return inList('cancel', charged);
+  const changed = await refuseChanged(parts, cancel, open.inFlight);
+  if (changed !== undefined) {
+    await release(parts, charged.written);
+    return changed;
+  }
   const replaced = { facts: [...toCancel.values()], written: charged.written };
   const stored = await storeOrders(parts, request, proven, validUntilMs, replaced);
   if (isRefusal(stored)) return inList('place', stored);
@@ -61,7 +69,12 @@ function parseReplacement({ settings, askWallets }: Parts, { body, headers }: Ap
   if (isRefusal(lists)) return lists;
   const query = new URLSearchParams();
   const { MAX_CANCELS_PER_DELETE: hashesMax } = settings;
-  const cancel = parseCancellationBody({ body: lists.cancel, query }, hashesMax, askWallets !== undefined);
+  const cancel = parseCancellationBody(
+    { body: lists.cancel, query },
+    hashesMax,
+    askWallets !== undefined,
+    replacedInputs,
+  );
   if (isRefusal(cancel)) return inList('cancel', cancel);
   const placements = parsePlacements(lists.place, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return inList('place', placements);
@@ -74,13 +87,19 @@ function parseReplacement({ settings, askWallets }: Parts, { body, headers }: Ap
   return typeof validUntilMs === 'object' ? validUntilMs : { cancel, placements, validUntilMs };
 }
 
+interface Open {
+  readonly toCancel: ToCancel;
+  /** Those that the fold has not seen, nor any fill of them. */
+  readonly inFlight: ReadonlySet<Hex>;
+}
+
 /** The cancellations, if each order is open and of the maker. */
 async function proveOpen(
   parts: Parts,
   request: ApiRequest,
   cancel: AskedCancellations,
   proven: readonly ProvenOrder[],
-): Promise<ToCancel | Refusal> {
+): Promise<Open | Refusal> {
   const hashes = [...new Set(cancel.cancellations.map(({ orderHash }) => orderHash))];
   const known = await lookUp(parts, request.client, hashes);
   if ([...known.values()].some(({ state }) => state === 'UNSURE')) {
@@ -93,7 +112,37 @@ async function proveOpen(
   });
   if (index >= 0) return (await refuseRepeat(parts, proven)) ?? refuseGone(cancel, index);
   const cancellations = await prove(parts, cancel, known, request, false);
-  return isRefusal(cancellations) ? inList('cancel', cancellations) : cancellations.toCancel;
+  if (isRefusal(cancellations)) return inList('cancel', cancellations);
+  const inFlight = hashes.filter((hash) => isInFlight(known.get(hash)));
+  return { toCancel: cancellations.toCancel, inFlight: new Set(inFlight) };
+}
+
+function isInFlight(found: FoundHash | undefined): boolean {
+  return found?.state === 'FOUND' && found.isInFlight;
+}
+
+/** Compares what is left of each order with what the request expects. */
+async function refuseChanged(
+  { store }: Parts,
+  cancel: AskedCancellations,
+  inFlight: Open['inFlight'],
+): Promise<Refusal | undefined> {
+  const { cancellations } = cancel;
+  const amounts = await unlessAway(store.readAmounts(cancellations.map(({ orderHash }) => orderHash)));
+  if (amounts === undefined) return unavailable('nothing was stored: the store of orders does not answer');
+  for (const [index, { orderHash, remaining: expected }] of cancellations.entries()) {
+    const left = amounts[index];
+    if (left === undefined && !inFlight.has(orderHash)) return refuseGone(cancel, index);
+    if (left === undefined || left.remaining === (expected ?? left.making)) continue;
+    const remainingMakingAmount = quantity(left.remaining);
+    const named = expected === undefined ? 'the request does not name it' : `not ${quantity(expected)}`;
+    const detail =
+      `${remainingMakingAmount} is left of the making amount of ${orderHash}, and ${named}: ` +
+      'nothing was cancelled or placed';
+    const errors = [{ pointer: `/cancel/${index}/remainingMakingAmount`, detail }];
+    return { code: 'remaining_changed', detail, index, remainingMakingAmount, errors };
+  }
+  return undefined;
 }
 
 function refuseGone({ cancellations }: AskedCancellations, index: number): Refusal {
@@ -105,7 +154,7 @@ function refuseGone({ cancellations }: AskedCancellations, index: number): Refus
 async function refuseRepeat({ store, now }: Parts, proven: readonly ProvenOrder[]): Promise<Refusal | undefined> {
   const hashes = proven.map(({ orderHash }) => orderHash);
   const found = await unlessAway(store.findOrders(hashes, now(), false));
-  if (found === undefined || found.some((one) => one.state === 'FOUND' && one.isInFlight)) {
+  if (found === undefined || found.some(isInFlight)) {
     return unavailable(
       'the outcome of an earlier request is not known yet: send this one again',
       IN_FLIGHT_RETRY_SECONDS,

@@ -286,6 +286,16 @@ describe('hashes that are to be cancelled', () => {
     ]);
   });
 
+  test('have what is left of them, as far as the fold has seen', async () => {
+    await openOrder(1);
+    await postgres.query('update orders set making_amount = 100, remaining = 40');
+    await store.place(requestOf([2]));
+    const left = { making: 100n, remaining: 40n };
+    expect(await store.readAmounts([hashOf(2), hashOf(1), hashOf(3), hashOf(1)])).toEqual([
+      ...[undefined, left, undefined, left],
+    ]);
+  });
+
   test('are told unknown, or placed, and never both', async () => {
     for (let number = 0; number < 100; number += 1) {
       const [[found], placed] = await Promise.all([

@@ -110,6 +110,13 @@ export type FoundHash =
     }
   | { readonly state: 'GONE' | 'UNKNOWN' | 'UNSURE' };
 
+/** How much of an order is to be filled. */
+export interface OrderAmounts {
+  readonly making: bigint;
+  /** Of `making`, as far as the fold has seen. */
+  readonly remaining: bigint;
+}
+
 export interface MarkRequest {
   readonly nowMs: number;
   /** The append of the cancellations has ended this long after now. */
@@ -202,6 +209,8 @@ export interface PlacementStore {
   /** In the order of the hashes. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
   findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundHash[]>;
   markCancelling(request: MarkRequest): Promise<MarkOutcome>;
+  /** In the order of the hashes; undefined for one that is not open, or that the fold has not seen. */
+  readAmounts(orderHashes: readonly Hex[]): Promise<readonly (OrderAmounts | undefined)[]>;
   /** @returns with what is marked */
   markAll(request: MarkAllRequest): Promise<MarkOutcome & { readonly orderHashes: readonly Hex[] }>;
   /** Decides whether an instruction counts, and marks it. */
@@ -223,6 +232,15 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     },
     findOrders: (orderHashes, nowMs, mayNote) => find({ orderHashes, nowMs, mayNote }),
     markCancelling: shareStatements(postgres, marking),
+    async readAmounts(orderHashes) {
+      const rows = await postgres.query<AmountsRow>(amountsSql, [encodeArray('bytea', orderHashes)], 'read amounts');
+      const amounts = new Map(
+        rows.map(({ order_hash, making_amount, remaining }) => {
+          return [order_hash, { making: BigInt(making_amount), remaining: BigInt(remaining) }];
+        }),
+      );
+      return orderHashes.map((orderHash) => amounts.get(orderHash));
+    },
     markAll: (request) => markAll(postgres, request),
     instruct: (request) => instruct(postgres, request),
     async forgetNotes(beforeMs) {
@@ -239,6 +257,14 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     },
   };
 }
+
+interface AmountsRow {
+  readonly order_hash: Hex;
+  readonly making_amount: string;
+  readonly remaining: string;
+}
+
+const amountsSql = 'select order_hash, making_amount, remaining from orders where order_hash = any($1::bytea[])';
 
 const releaseSql = `
   with placed as (delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2)

@@ -465,6 +465,7 @@ const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations
     ['the array is empty', () => cancellations('[]'), at('')],
     ['a hash has 31 bytes', withItem({ orderHash: '0x11' }), wrongAt('/orderHash')],
     ['a field is unknown', withItem({ hash: '0x1' }), wrongAt('/hash')],
+    ['what is left of an order is named', withItem({ remainingMakingAmount: '0x1' }), wrongAt('/remainingMakingAmount')],
     ['the salt of an item is no quantity', withItem({ salt: '1' }), wrongAt('/salt')],
     [
       'there are more items than allowed',
@@ -523,6 +524,11 @@ const replacing = [
     invalid_request: [
       ['nothing is to be cancelled', replaceWith({ cancel: [] }), at('/cancel')],
       ['nothing is to be placed', replaceWith({ place: undefined }), at('/place')],
+      [
+        'what is left of an order is no quantity',
+        replaceWith({ cancel: [{ ...someItem, remainingMakingAmount: '100' }] }),
+        at('/cancel/0/remainingMakingAmount'),
+      ],
       ['a third list is given', replaceWith({ more: [] }), at('/more')],
       [
         'the new order takes the native coin',
@@ -791,6 +797,10 @@ const ofReads = 'test/src/end-to-end/test-reads.ts';
 
 /** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
+  remaining_changed: [
+    'test/src/end-to-end/test-replacements.ts',
+    'an order that is filled in part is replaced by a request that names what is left, and by no other',
+  ],
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],

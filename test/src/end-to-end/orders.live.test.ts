@@ -19,6 +19,7 @@ import { testMoments } from './test-moments.js';
 import { testPages } from './test-pages.js';
 import { testQuotes } from './test-quotes.js';
 import { testReads } from './test-reads.js';
+import { testReplacements } from './test-replacements.js';
 import { testRestores } from './test-restores.js';
 import { testTraces } from './test-traces.js';
 import { testWallets } from './test-wallets.js';
@@ -54,6 +55,7 @@ describeOwn('routers that acknowledge', () => testAcks(ofWhole));
 describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
 describeOwn('quotes', () => testQuotes(ofWhole));
+describeOwn('replacements', () => testReplacements(ofWhole));
 describeOwn('reads', () => testReads(ofWhole));
 describeOwn('contract wallets', () => testWallets(ofWhole));
 

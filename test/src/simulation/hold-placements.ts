@@ -7,6 +7,7 @@ import type {
   MarkAllRequest,
   MarkOutcome,
   MarkRequest,
+  OrderAmounts,
   OrderRow,
   OrderToPlace,
   PlacementStore,
@@ -32,6 +33,7 @@ export class PlacementsInMemory {
   static ignoresNonces = false;
   static replacesTwice = false;
   static ignoresInstructions = false;
+  static hidesFills = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
@@ -60,6 +62,7 @@ export class PlacementsInMemory {
       release: (orderHashes, untilMs) => ask(() => this.#release(new Set(orderHashes), untilMs)),
       findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
       markCancelling: (request) => ask(() => this.#mark(request)),
+      readAmounts: (orderHashes) => ask(() => orderHashes.map((orderHash) => this.#amountsOf(orderHash))),
       markAll: (request) => ask(() => this.#markAll(request)),
       instruct: (request) => ask(() => this.#instruct(request)),
       forgetNotes: (beforeMs) =>
@@ -187,6 +190,13 @@ export class PlacementsInMemory {
       this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
     }
     return { kind: 'marked', untilMs, remaining: makers.map(() => REMAINING) };
+  }
+
+  #amountsOf(orderHash: Hex): OrderAmounts | undefined {
+    const [order] = this.#rows.flatMap(({ tables }) => tables.orders.get(orderHash) ?? []);
+    if (order === undefined) return undefined;
+    const making = BigInt(order.makingAmount);
+    return { making, remaining: PlacementsInMemory.hidesFills ? making : BigInt(order.remaining) };
   }
 
   #markAll({ maker, partition, nowMs, lastsMs, budget, scope }: MarkAllRequest) {

@@ -102,7 +102,7 @@ async function decideInto(store: PlacementStore) {
   outcomes.push((await place(maker, [ORDERS], NOW_MS, 100)).kind);
   await store.endTrust(sinceMs);
   const hashes = makers.flatMap((each) => [...numbers, ORDERS].map((number) => orderOf(each, number).orderHash));
-  outcomes.push(await store.findOrders(hashes, NOW_MS, true));
+  outcomes.push(await store.findOrders(hashes, NOW_MS, true), await store.readAmounts(hashes));
   for (const each of makers) {
     for (const asked of [[ORDERS], [ORDERS + 1], [ORDERS + 1], [ORDERS + 2, ORDERS + 3], [0], [3]]) {
       const { kind, ...rest } = await place(each, asked, NOW_MS, 8);

@@ -11,6 +11,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'cap'; readonly maker: number; readonly draw: number }
   /** An order is filled with the next block. */
   | { readonly do: 'fill'; readonly draw: number }
+  /** A maker replaces orders, perhaps one that is filled in part. */
+  | { readonly do: 'replace'; readonly draw: number }
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
@@ -112,13 +114,14 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
   };
 }
 
-/** In every other run: makers cap what is filled, and much is. */
+/** In every other run: makers cap what is filled, much is, and they replace some of it. */
 function planCaps(chance: Chance, endMs: number): Action[] {
   if (chance.oneIn(2)) return [];
   const draw = () => ({ atMs: chance.below(endMs), draw: chance.below(2 ** 31) });
   return [
     ...Array.from({ length: 4 }, (): Action => ({ ...draw(), do: 'cap', maker: chance.below(MAKERS) })),
     ...Array.from({ length: 40 }, (): Action => ({ ...draw(), do: 'fill' })),
+    ...Array.from({ length: 8 }, (): Action => ({ ...draw(), do: 'replace' })),
   ];
 }
 

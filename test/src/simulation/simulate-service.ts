@@ -1,3 +1,4 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { isUnfoldable } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
@@ -159,7 +160,11 @@ class Run {
       );
       return chance.pickAny(servers);
     };
-    this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find });
+    const filledOf = (hash: Hex) => {
+      const [order] = this.#world.store.tables.flatMap(({ orders }) => orders.get(hash) ?? []);
+      return order && BigInt(order.makingAmount) - BigInt(order.remaining);
+    };
+    this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find, filledOf });
   }
 
   get log(): LogInMemory {
@@ -345,6 +350,8 @@ class Run {
         return this.#visits.cap(MAKER_ADDRESSES[action.maker] ?? MAKER_ADDRESSES[0], createChance(action.draw));
       case 'fill':
         return void this.#makers.fill(createChance(action.draw));
+      case 'replace':
+        return this.#visits.replace(createChance(action.draw));
       case 'start':
         return this.#start(action.kind, action.draw);
       case 'quarantine':

@@ -37,6 +37,9 @@ export interface Visit {
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
   readonly replaced: readonly Hex[];
+  /** How much of each of them is filled: as the request says, and as the rows had it when it was received, if they had the order. */
+  readonly expectedFills: readonly bigint[];
+  seenFills: readonly (bigint | undefined)[];
   /** What a cancellation of all orders is about. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
   /** A standing instruction: what it is about, and when it was signed. */
@@ -97,6 +100,8 @@ export interface VisitParts {
   /** The ends of the log. */
   readonly ends: () => readonly bigint[];
   readonly note: (line: () => string) => void;
+  /** How much of an order is filled by the rows; undefined where they do not have it. */
+  readonly filledOf: (orderHash: Hex) => bigint | undefined;
   /** A process of the service, if one runs. */
   readonly find: (kind: 'ingress' | 'query', chance: Chance) => Server | undefined;
 }
@@ -206,8 +211,16 @@ export class Visits {
   }
 
   #replaceBy(placed: SignedOrder, replaced: readonly SignedOrder[], chance: Chance): Promise<Visit> {
-    const body = { cancel: this.#cancellations(replaced, chance), place: this.#placements([placed]) };
-    return this.#send('REPLACE', [placed], { body, replaced: replaced.map(({ hash }) => hash) }, chance);
+    const { filledOf } = this.#parts;
+    const expectedFills = replaced.map(({ hash }) => (chance.oneIn(2) ? (filledOf(hash) ?? 0n) : 0n));
+    const cancel = this.#cancellations(replaced, chance).map((item, index) => {
+      const filled = expectedFills[index] ?? 0n;
+      const left = (replaced[index]?.amount ?? 0n) - filled;
+      return { ...item, ...(filled > 0n && { remainingMakingAmount: quantity(left) }) };
+    });
+    const body = { cancel, place: this.#placements([placed]) };
+    const hashes = replaced.map(({ hash }) => hash);
+    return this.#send('REPLACE', [placed], { body, replaced: hashes, expectedFills }, chance);
   }
 
   #cancellations(orders: readonly SignedOrder[], chance: Chance) {
@@ -356,11 +369,15 @@ export class Visits {
       instruction,
       asOf,
       replaced = [],
+      expectedFills = [],
     }: Pick<Visit, 'scope' | 'instruction' | 'asOf'> &
-      Partial<Pick<Visit, 'replaced'>> & { readonly body?: unknown; readonly query?: Record<string, string> },
+      Partial<Pick<Visit, 'replaced' | 'expectedFills'>> & {
+        readonly body?: unknown;
+        readonly query?: Record<string, string>;
+      },
     chance: Chance,
   ): Promise<Visit> {
-    const { nowMs, ends, note, find } = this.#parts;
+    const { nowMs, ends, note, find, filledOf } = this.#parts;
     const [first] = orders;
     const hashes = orders.flatMap(({ hash }) => hash ?? []);
     const maker = first?.maker ?? '0x';
@@ -372,6 +389,8 @@ export class Visits {
       maker,
       hashes,
       replaced,
+      expectedFills,
+      seenFills: [],
       scope,
       instruction,
       asOf,
@@ -386,6 +405,7 @@ export class Visits {
     if (server === undefined) return visit;
     await server.life.delay(chance.below(50));
     visit.receivedAtMs = nowMs();
+    visit.seenFills = replaced.map(filledOf);
     const request: ApiRequest = {
       requestId: `visit ${number}`,
       receivedAtMs: nowMs(),

@@ -197,9 +197,13 @@ class AnswerJudge {
       : [`${this.#name(hash)} was answered with 200, and never opened`];
   }
 
-  /** Both lists are in the log, or neither is. */
+  /** Both lists are in the log, or neither is; and no fill was seen before but those that the request knows. */
   #judgeReplaced(visit: Visit): string[] {
+    const { replaced, expectedFills, seenFills, answer } = visit;
+    const isStored = answer !== undefined && !isRefusal(answer.reply);
+    const added = replaced.filter((_, at) => seenFills[at] !== undefined && seenFills[at] !== expectedFills[at]);
     return [
+      ...(isStored ? added.map((hash) => `${this.#name(hash)} is replaced, and another amount of it was filled`) : []),
       ...visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index)),
       ...visit.replaced.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index)),
     ];
