@@ -473,6 +473,11 @@ const cancelErrors = {
     remedy: 'Fix the places that `errors` names.',
   },
   invalid_signature: notTheMaker,
+  too_many_orders: {
+    cause:
+      "More orders that the service does not know than the maker's full budget of orders, or than may be remembered (`rememberedHashesPerMaker`). Nothing was cancelled.",
+    remedy: 'Cancel fewer at once, and name `expiresAt`; or take back all open orders with POST …/cancel-all.',
+  },
   rate_limited: makerLimited,
   unavailable: {
     cause: `The log did not confirm, an order may still be on its way, ${unasked}, or ${stopped}. Some orders may be cancelled.`,

@@ -68,6 +68,11 @@ export const cancellationInput = z
       .describe(
         "The salt of the signed domain: the order's own. With it a cancellation by the maker's own key works in any outage but Kafka's",
       ),
+    expiresAt: quantityInput
+      .optional()
+      .describe(
+        "The order's own `expiresAt`, in hex. A cancellation of an order that the service does not know is remembered until then, and without it for good",
+      ),
   })
   .meta({ id: 'CancellationInput' });
 
@@ -168,6 +173,7 @@ export const cancellations = z.array(
 
 /** One order that goes, in the body of POST …/replacements. */
 const replacedInput = cancellationInput
+  .omit({ expiresAt: true })
   .extend({
     remainingMakingAmount: quantityInput
       .optional()

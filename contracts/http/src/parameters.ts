@@ -164,10 +164,15 @@ export const cancelQuery = z.object({
     description: "The salt of the signed domain, for all hashes. Without it: each order's own",
     examples: [examples.placements[0]?.order.salt],
   }),
+  expiresAt: quantityInput.optional().meta({
+    description:
+      'The `expiresAt` of the orders, in hex, for all hashes: until then a cancellation of an order that the service does not know is remembered. Without it: for good',
+    examples: [examples.placements[0]?.order.expiresAt],
+  }),
 });
 
 /** The query of POST …/cancellations. */
-export const cancellationsQuery = cancelQuery.pick({ salt: true });
+export const cancellationsQuery = cancelQuery.pick({ salt: true, expiresAt: true });
 
 /** The greatest `wait` that is taken: what is more is a number of milliseconds. */
 const WAIT_SECONDS_MAX = 60;

@@ -4,7 +4,14 @@ import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
 import { type Appender, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type OrderAmounts, type PlacementStore, type PlaceOutcome, PostgresUnavailable } from '@makerbook/postgres';
+import {
+  type MarkUnplacedOutcome,
+  type MarkUnplacedRequest,
+  type OrderAmounts,
+  type PlacementStore,
+  type PlaceOutcome,
+  PostgresUnavailable,
+} from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -44,7 +51,14 @@ const marked = { kind: 'marked', untilMs: 77, remaining: [1] } as const;
 const away = async () => {
   throw new PostgresUnavailable('away');
 };
-const noPostgres = { place: away, findOrders: away, markCancelling: away, markAll: away, instruct: away };
+const noPostgres = {
+  place: away,
+  findOrders: away,
+  markCancelling: away,
+  markUnplaced: away,
+  markAll: away,
+  instruct: away,
+};
 const taken = { kind: 'taken', untilMs: 77, isKnown: true, remaining: [1] } as const;
 
 /** The routes on a store that answers as it is told to, and a log that counts. */
@@ -350,7 +364,7 @@ describe('cancellations', () => {
   test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
     const { post, seen } = openRoutes({
       findOrders: async (orderHashes) => orderHashes.map(() => ({ state: 'UNSURE' })),
-      markCancelling: async () => marked,
+      markUnplaced: async () => ({ kind: 'marked', untilMs: 77, remaining: 1 }),
     });
     const [own, shared] = [await signOrder(maker), await signOrder(maker)];
     const items = [salted(own), cancelling(shared, maker, '0xabc')];
@@ -381,6 +395,7 @@ describe('cancellations', () => {
           return { state: mayNote ? 'UNKNOWN' : 'UNSURE' };
         }),
       markCancelling: async () => marked,
+      markUnplaced: async () => ({ kind: 'marked', untilMs: 78, remaining: 1 }),
     });
     const unknown = async () => cancelling(await signOrder(maker));
     const ask = async (...items: unknown[]) => statuses(await post(paths.cancellations, items));
@@ -390,6 +405,104 @@ describe('cancellations', () => {
     expect(await ask(await unknown())).toBe('unavailable');
     expect(await ask(cancelling(known))).toEqual(['CANCELLED']);
     expect(await ask(salted(await signOrder(maker)))).toEqual(['CANCELLED']);
+  });
+});
+
+describe('cancellations of hashes that nobody has placed', () => {
+  const salted = async (more: object = {}, signer = maker) => {
+    const order = await signOrder(signer);
+    return { ...cancelling(order, signer), salt: order.order.salt, ...more };
+  };
+  const codeOf = (reply: Reply) => (isRefusal(reply) ? `${reply.code} ${reply.headers?.['Retry-After']}` : 'cancelled');
+
+  /** Nothing is known of any hash but this one. */
+  function open(outcome: MarkUnplacedOutcome | undefined, known?: SignedOrder, own: Record<string, string> = {}) {
+    const asked: MarkUnplacedRequest[] = [];
+    const released: (readonly Hex[])[] = [];
+    const service = openRoutes(
+      {
+        findOrders: async (hashes) =>
+          hashes.map((hash) => (known && hash === hashOf(known) ? foundOf(known) : { state: 'UNSURE' })),
+        markCancelling: async () => ({ kind: 'rate_limited', makerIndex: 0, retryAfterMs: 9_000, remaining: [0] }),
+        markUnplaced: async (request) => {
+          asked.push(request);
+          return outcome ?? away();
+        },
+        release: async (hashes) => void released.push(hashes),
+      },
+      { own, limitsOf: (address) => (address === lower(other) ? { ordersPerSecond: 7, ordersBurst: 7 } : {}) },
+    );
+    return {
+      ...service,
+      asked,
+      released,
+      cancel: async (...items: unknown[]) => service.post(paths.cancellations, items),
+    };
+  }
+  const isMarked = { kind: 'marked', untilMs: 78, remaining: 5 } as const;
+
+  test('are charged like orders of their makers, and kept until the expiry that the request names, else for good', async () => {
+    const { cancel, post, asked, records } = open(isMarked);
+    const facts = () => records.map(({ value }) => JSON.parse(String(value)));
+    const items = [await salted({ expiresAt: '0x0123' }), await salted({}, other), await salted({ expiresAt: '0x1' })];
+    expect(codeOf(await cancel(...items, items[0]))).toBe('cancelled');
+    const rememberedMax = settings.REMEMBERED_HASHES_PER_MAKER_MAX;
+    expect(asked).toMatchObject([
+      { maker: lower(maker), budget: { ratePerSecond: 100, burst: 1000 }, rememberedMax },
+      { maker: lower(other), budget: { ratePerSecond: 7, burst: 7 }, rememberedMax },
+    ]);
+    expect(asked.map(({ orderHashes }) => orderHashes.length)).toEqual([2, 1]);
+    const forGood = Number.MAX_SAFE_INTEGER;
+    expect(facts()).toMatchObject([0x123, forGood, 1].map((expiresAtSeconds) => ({ expiresAtSeconds })));
+    // That of the query is for the items without one.
+    const body = [
+      await salted(),
+      await salted({ expiresAt: '0x5' }),
+      await salted({ expiresAt: `0x${'f'.repeat(64)}` }),
+    ];
+    expect(codeOf(await post(paths.cancellations, body, {}, 'expiresAt=0x4'))).toBe('cancelled');
+    expect(facts().slice(3)).toMatchObject([4, 5, forGood].map((expiresAtSeconds) => ({ expiresAtSeconds })));
+  });
+
+  test.each([
+    [{ kind: 'rate_limited', retryAfterMs: 3_000, remaining: 0 }, 'rate_limited 3'],
+    [{ kind: 'over_budget', remaining: 5 }, 'too_many_orders undefined'],
+    [{ kind: 'too_many_remembered', count: 7, remaining: 5 }, 'too_many_orders undefined'],
+  ] as const)('are refused where Postgres says %j, and nothing is cancelled', async (outcome, expected) => {
+    const known = await signOrder(maker);
+    const { cancel, seen } = open(outcome, known);
+    expect(codeOf(await cancel(await salted(), cancelling(known)))).toBe(expected);
+    expect(seen.appended).toBe(0);
+  });
+
+  test('leave no marks where the budget of cancellations does not hold the others', async () => {
+    const known = await signOrder(maker);
+    const { cancel, seen, released } = open(isMarked, known);
+    const unknown = await salted();
+    expect(codeOf(await cancel(unknown, cancelling(known)))).toBe('rate_limited 9');
+    expect([seen.appended, released]).toEqual([0, [[unknown.orderHash]]]);
+  });
+
+  test('while Postgres is away are bounded by what this process has taken', async () => {
+    const { cancel, seen, clock } = open(undefined, undefined, {
+      ORDER_BUDGET_BURST: '2',
+      ORDER_BUDGET_PER_SECOND: '1',
+    });
+    expect(codeOf(await cancel(await salted(), await salted(), await salted()))).toBe('too_many_orders undefined');
+    expect(codeOf(await cancel(await salted(), await salted()))).toBe('cancelled');
+    expect(codeOf(await cancel(await salted()))).toBe('rate_limited 1');
+    expect(codeOf(await cancel(await salted({}, other)))).toBe('cancelled');
+    clock.nowMs += 1_000;
+    expect(codeOf(await cancel(await salted()))).toBe('cancelled');
+    expect(seen.appended).toBe(4);
+    const many = open(undefined, undefined, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000', MAX_CANCELS_PER_DELETE: '500' });
+    for (const count of [500, 500]) {
+      const items = await Promise.all(Array.from({ length: count }, () => salted()));
+      expect(codeOf(await many.cancel(...items))).toBe('cancelled');
+    }
+    many.clock.nowMs += 3_600_000;
+    expect(codeOf(await many.cancel(await salted()))).toBe('too_many_orders undefined');
+    expect(many.seen.appended).toBe(1000);
   });
 });
 

@@ -15,8 +15,9 @@ import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided, IN_FLIGHT_RETRY_SECONDS, type Written } from './append-facts.js';
+import { appendDecided, IN_FLIGHT_RETRY_SECONDS, release, type Written } from './append-facts.js';
 import { askAbout, type Doubt } from './ask-about.js';
+import { chargeUnplaced } from './charge-unplaced.js';
 import type { AskedCancellations } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
@@ -59,25 +60,32 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const proven = await prove(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
-  const { toCancel, unsure } = proven;
-  const facts = [...toCancel.values()];
+  const { toCancel, unplaced, unsure } = proven;
+  const facts = [...toCancel.values(), ...unplaced.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
+  const marked = await chargeUnplaced(parts, unplaced);
+  if (isRefusal(marked)) return marked;
   const charged = await charge(parts, toCancel, orderHashes);
-  if (isRefusal(charged)) return charged;
-  const { headers, written } = charged;
+  if (isRefusal(charged)) {
+    await release(parts, marked);
+    return charged;
+  }
+  const { headers } = charged;
+  const written = [...charged.written, ...marked];
   const origin = { requestId: request.requestId, timeMs: parts.now(), written };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
   metrics.ordersCancelled(facts.length);
-  if (unsure.length > 0) return refuseUnsure(unsure, toCancel.size, parts.askWallets !== undefined);
+  if (unsure.length > 0) return refuseUnsure(unsure, facts.length, parts.askWallets !== undefined);
+  const isCancelled = (orderHash: Hex) => toCancel.has(orderHash) || unplaced.has(orderHash);
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
-    status: toCancel.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
+    status: isCancelled(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
-  const cancelled = orderHashes.filter((orderHash) => toCancel.has(orderHash));
+  const cancelled = orderHashes.filter(isCancelled);
   const stored = appended.length === 0 ? {} : await acknowledge(parts, request, appended, { cancelled }, true);
   return okJson(JSON.stringify(statuses), { ...headers, ...stored });
 }
@@ -96,7 +104,10 @@ export async function lookUp(
 }
 
 interface Proven {
+  /** Of orders that are known. */
   readonly toCancel: ToCancel;
+  /** Of hashes that nobody has placed, as far as is known. */
+  readonly unplaced: ToCancel;
   /** Hashes of which nothing is known, and that cannot be cancelled without their salt, or by a contract. */
   readonly unsure: readonly Hex[];
 }
@@ -111,6 +122,7 @@ export async function prove(
 ): Promise<Proven | Refusal> {
   const { requestId } = request;
   const toCancel = new Map<Hex, OrderCancelled>();
+  const unplaced = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
   const doubts: Doubt[] = [];
   for (const [index, cancellation] of cancellations.entries()) {
@@ -134,8 +146,9 @@ export async function prove(
       unsure.add(orderHash);
       continue;
     }
-    const expiresAtSeconds = found?.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
-    toCancel.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
+    const expiresAtSeconds = found?.expiresAtSeconds ?? cancellation.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
+    const asked = found === undefined ? unplaced : toCancel;
+    asked.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
   }
   const doubt = askWallets && (await askAbout(askWallets, doubts, request, isExit));
   if (doubt !== undefined) {
@@ -143,7 +156,7 @@ export async function prove(
       ? doubt
       : refuseSignature(cancellations[doubt.index]?.salt, doubt.fault, doubt.index, signatureAt);
   }
-  return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
+  return { toCancel, unplaced, unsure: [...unsure].filter((orderHash) => !unplaced.has(orderHash)) };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { cancellationInputs, cancellationsQuery, cancelQuery } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { boundedSeconds } from '@makerbook/domain';
 import { type ApiRequest, hasBody, isRefusal, parseAs, type Refusal, readQuery, refuseFields } from '@makerbook/http';
 import {
   describeSignatureRefusal,
@@ -15,6 +16,7 @@ interface Item {
   readonly orderHash: Hex;
   readonly signature: string;
   readonly salt?: Hex | undefined;
+  readonly expiresAt?: Hex | undefined;
   readonly remainingMakingAmount?: Hex | undefined;
 }
 
@@ -27,6 +29,8 @@ export interface AskedCancellation {
   readonly text: Hex;
   /** The salt of the signed domain, where the request names it; minimal or not, at most 32 bytes. */
   readonly salt: Hex | undefined;
+  /** When the order expires, where the request says it, as `boundedSeconds` has it. */
+  readonly expiresAtSeconds?: number | undefined;
   /** What a replacement expects to be left of the order; all of it where it does not say. */
   readonly remaining?: bigint | undefined;
 }
@@ -56,18 +60,18 @@ export function parseCancellationQuery(
     const remedy = 'the body is not read: a DELETE has its lists in the query, and POST …/cancellations takes a body';
     return hasBody({ headers }) ? { ...asked, detail: `${asked.detail}; ${remedy}` } : asked;
   }
-  const { orderHashes, signatures, salt } = asked;
+  const { orderHashes, signatures, ...ofAll } = asked;
   if (orderHashes.length !== signatures.length) {
     const message = `holds ${signatures.length} signatures for ${orderHashes.length} order hashes`;
     return refuseFields([{ path: ['signatures'], message }]);
   }
   const items = orderHashes.map((orderHash, index) => ({ orderHash, signature: signatures[index] ?? '' }));
-  return readItems(items, salt, (index) => `/signatures/${index}`, ofWallets);
+  return readItems(items, ofAll, (index) => `/signatures/${index}`, ofWallets);
 }
 
 /**
- * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt`. A salt in the query is
- * that of all items without one.
+ * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt` and `expiresAt`. Those of
+ * the query are for all items without them.
  * @param schema of the body: the list of a replacement has more
  */
 export function parseCancellationBody(
@@ -82,17 +86,19 @@ export function parseCancellationBody(
   const items = parseAs(schema, body);
   if (isRefusal(items)) return items;
   const asked = readQuery(query, cancellationsQuery);
-  return isRefusal(asked) ? asked : readItems(items, asked.salt, (index) => `/${index}/signature`, ofWallets);
+  return isRefusal(asked) ? asked : readItems(items, asked, (index) => `/${index}/signature`, ofWallets);
 }
 
 function readItems(
   items: readonly Item[],
-  saltOfAll: Hex | undefined,
+  ofAll: Pick<Item, 'salt' | 'expiresAt'>,
   signatureAt: AskedCancellations['signatureAt'],
   ofWallets: boolean,
 ): AskedCancellations | Refusal {
   const cancellations: AskedCancellation[] = [];
-  for (const [index, { orderHash, signature: text, salt = saltOfAll, remainingMakingAmount }] of items.entries()) {
+  for (const [index, item] of items.entries()) {
+    const { orderHash, signature: text, remainingMakingAmount } = item;
+    const { salt = ofAll.salt, expiresAt = ofAll.expiresAt } = item;
     const signature = parseSignature(text);
     if (isSignatureRefusal(signature) && !ofWallets) {
       const detail = describeSignatureRefusal(signature);
@@ -101,7 +107,8 @@ function readItems(
     }
     const lower = { orderHash: orderHash.toLowerCase() as Hex, text: text.toLowerCase() as Hex };
     const remaining = remainingMakingAmount === undefined ? undefined : BigInt(remainingMakingAmount);
-    cancellations.push({ ...lower, signature, salt, remaining });
+    const expiresAtSeconds = expiresAt === undefined ? undefined : boundedSeconds(BigInt(expiresAt));
+    cancellations.push({ ...lower, signature, salt, expiresAtSeconds, remaining });
   }
   return { cancellations, signatureAt };
 }

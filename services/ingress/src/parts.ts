@@ -6,6 +6,7 @@ import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
+import type { UnplacedBound } from './bound-unplaced.js';
 import type { IngressSettings } from './env.js';
 import type { RouterAcks } from './follow-acks.js';
 import type { Rows } from './follow-rows.js';
@@ -42,6 +43,7 @@ export interface Parts extends Outside {
   /** Resolves when the next slice of signatures may be verified. */
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
+  readonly unplaced: UnplacedBound;
   readonly hashOrder: (order: Order) => Hex;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;

@@ -1,6 +1,7 @@
-import type { OrderCancelled } from '@makerbook/contracts-events';
+import type { MakerLimits, OrderCancelled } from '@makerbook/contracts-events';
 import { quantity } from '@makerbook/contracts-primitives';
 import {
+  type Budget,
   boundedSeconds,
   checkAdmission,
   checkRepeats,
@@ -200,6 +201,14 @@ async function decide(parts: Parts, asked: Asked, validUntilMs: number | undefin
   }
 }
 
+/** The service's limits where the maker has none of its own. */
+export function orderBudgetOf(settings: Parts['settings'], limits: MakerLimits): Budget {
+  return {
+    ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
+    burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
+  };
+}
+
 function describeBudget({ makers }: Asked, outcome: PlaceOutcome): ReplyHeaders {
   if (!('remaining' in outcome)) return {};
   return rateHeaders('orders', makers, outcome.remaining, 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined);
@@ -224,10 +233,7 @@ function askFor(
       return {
         maker,
         partition: partitionOf(maker, settings.PARTITIONS),
-        budget: {
-          ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
-          burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
-        },
+        budget: orderBudgetOf(settings, limits),
         openOrdersMax: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER,
       };
     }),

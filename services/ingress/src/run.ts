@@ -20,6 +20,7 @@ import { kafkaConnection, postgresConnection, signingDomain, walletConnection } 
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
+import { boundUnplaced } from './bound-unplaced.js';
 import { cancelBy } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { followAcks } from './follow-acks.js';
@@ -123,6 +124,7 @@ export function createRoutes(outside: Outside): Route[] {
     appender: log.createAppender({ lingerMs, timeoutMs }),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
+    unplaced: boundUnplaced(outside),
     hashOrder: (order) => bytesToHex(hasher.hashOrder(order)),
     verifyOrders: createOrderVerifier(domain, outside.askWallets),
     proveCancellation: createCancellationVerifier(domain),

@@ -2,7 +2,12 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import { byteaOf, connectPostgres } from './connect-postgres.js';
-import { openPlacementStore, type PlacementStore, type PlaceRequest } from './decide-requests.js';
+import {
+  type MarkUnplacedRequest,
+  openPlacementStore,
+  type PlacementStore,
+  type PlaceRequest,
+} from './decide-requests.js';
 import { migrate } from './migrate.js';
 import { addressOf, hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
@@ -326,6 +331,55 @@ describe('hashes that are to be cancelled', () => {
   test('cannot be posted again while their cancellation is on its way', async () => {
     await store.markCancelling(marking([1]));
     expect(await store.place(requestOf([1]))).toEqual({ kind: 'in_flight', index: 0 });
+  });
+});
+
+describe('hashes that nobody has placed', () => {
+  const unplaced = (numbers: readonly number[], more: Partial<MarkUnplacedRequest> = {}) =>
+    store.markUnplaced({
+      ...{ ...charging, maker, partition, rememberedMax: 100 },
+      orderHashes: numbers.map(hashOf),
+      ...more,
+    });
+
+  test('are charged to the budget of orders, and a repeat is not charged again', async () => {
+    expect(await unplaced([1, 2, 3])).toMatchObject({ kind: 'marked', remaining: 2 });
+    expect(await unplaced([3, 1, 4])).toMatchObject({ kind: 'marked', remaining: 1 });
+    expect(await unplaced([5, 6, 1])).toEqual({ kind: 'rate_limited', retryAfterMs: 500, remaining: 1 });
+    expect(await unplaced([11, 12, 13, 14, 15, 16])).toEqual({ kind: 'over_budget', remaining: 1 });
+    // What is open or placed is known already.
+    await openOrder(20);
+    await store.place(requestOf([21]));
+    expect(await unplaced([20, 21, 1], { budget: { ratePerSecond: 1, burst: 1 } })).toMatchObject({ kind: 'marked' });
+    expect(await store.markCancelling(marking([1, 2, 3, 4, 5]))).toMatchObject({ kind: 'marked', remaining: [0] });
+  });
+
+  test('count as remembered while they are on their way, with the orders of their maker, and a repeat does not', async () => {
+    const bounded = { budget, rememberedMax: 5 };
+    await openOrder(1);
+    await store.place(requestOf([2]));
+    expect(await unplaced([3, 4], bounded)).toMatchObject({ kind: 'marked', remaining: 997 });
+    expect(await unplaced([5, 6], bounded)).toEqual({ kind: 'too_many_remembered', count: 4, remaining: 995 });
+    expect(await unplaced([5], bounded)).toMatchObject({ kind: 'marked' });
+    expect(await unplaced([3, 1, 2, 5], { ...bounded, rememberedMax: 1 })).toMatchObject({ kind: 'marked' });
+    expect(await unplaced([6], bounded)).toMatchObject({ kind: 'too_many_remembered', count: 5 });
+    expect(await unplaced([6], { ...bounded, maker: other })).toMatchObject({ kind: 'marked' });
+  });
+
+  test('of many processes at once do not exceed the bound', async () => {
+    const stores = [store, openPlacementStore(postgres), openPlacementStore(postgres)];
+    const asked = { ...charging, budget, maker, partition, rememberedMax: 20 };
+    const outcomes = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => stores[n % 3]?.markUnplaced({ ...asked, orderHashes: [hashOf(100 + n)] })),
+    );
+    expect(outcomes.filter((outcome) => outcome?.kind === 'marked')).toHaveLength(20);
+  });
+
+  test('cannot be posted while their cancellation is on its way, and are released where it was not stored', async () => {
+    const outcome = await unplaced([1]);
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'in_flight', index: 0 });
+    if (outcome.kind === 'marked') await store.release([hashOf(1)], outcome.untilMs);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
   });
 });
 

@@ -166,6 +166,29 @@ export type InstructOutcome = { readonly remaining: readonly number[] } & (
   | { readonly kind: 'unknown_key' | 'too_many_caps' }
 );
 
+/** Cancellations of hashes that nobody has placed, as far as is known. */
+export interface MarkUnplacedRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs'> {
+  readonly maker: Hex;
+  readonly partition: number;
+  /** Of orders. */
+  readonly budget: Budget;
+  readonly rememberedMax: number;
+  /** Each once. */
+  readonly orderHashes: readonly Hex[];
+}
+
+/** `remaining`: what is left of the maker's budget of orders. */
+export type MarkUnplacedOutcome = { readonly remaining: number } & (
+  | { readonly kind: 'marked'; readonly untilMs: number }
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'over_budget' }
+  | {
+      readonly kind: 'too_many_remembered';
+      /** What is remembered already. */
+      readonly count: number;
+    }
+);
+
 /** What a maker does to all of its orders at once. */
 export interface MarkAllRequest extends Pick<MarkRequest, 'nowMs' | 'lastsMs' | 'budget'> {
   readonly maker: Hex;
@@ -209,6 +232,7 @@ export interface PlacementStore {
   /** In the order of the hashes. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
   findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundHash[]>;
   markCancelling(request: MarkRequest): Promise<MarkOutcome>;
+  markUnplaced(request: MarkUnplacedRequest): Promise<MarkUnplacedOutcome>;
   /** In the order of the hashes; undefined for one that is not open, or that the fold has not seen. */
   readAmounts(orderHashes: readonly Hex[]): Promise<readonly (OrderAmounts | undefined)[]>;
   /** @returns with what is marked */
@@ -232,6 +256,7 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     },
     findOrders: (orderHashes, nowMs, mayNote) => find({ orderHashes, nowMs, mayNote }),
     markCancelling: shareStatements(postgres, marking),
+    markUnplaced: (request) => markUnplaced(postgres, request),
     async readAmounts(orderHashes) {
       const rows = await postgres.query<AmountsRow>(amountsSql, [encodeArray('bytea', orderHashes)], 'read amounts');
       const amounts = new Map(
@@ -445,6 +470,39 @@ function mergeMarks(requests: readonly MarkRequest[]): MarkRequest | undefined {
     request.hashes.map((hash) => ({ ...hash, makerIndex: places[at] ?? 0 })),
   );
   return { ...first, nowMs: Math.max(...requests.map(({ nowMs }) => nowMs)), makers, hashes };
+}
+
+async function markUnplaced(
+  postgres: Pick<Postgres, 'query'>,
+  { nowMs, lastsMs, budget, rememberedMax, maker, partition, orderHashes }: MarkUnplacedRequest,
+): Promise<MarkUnplacedOutcome> {
+  const [row] = await postgres.query<UnplacedRow>(
+    'select * from mark_unplaced($1, $2, $3, $4, $5, $6, $7, $8)',
+    [
+      ...[nowMs, lastsMs, budget.ratePerSecond, budget.burst, rememberedMax],
+      ...[byteaOf(maker), partition, encodeArray('bytea', orderHashes)],
+    ],
+    'mark unplaced',
+  );
+  if (row === undefined) throw new Error('mark_unplaced returned no row');
+  const { outcome: kind, remaining } = row;
+  const figure = Number(row.figure);
+  switch (kind) {
+    case 'marked':
+      return { kind, untilMs: figure, remaining };
+    case 'rate_limited':
+      return { kind, retryAfterMs: figure, remaining };
+    case 'over_budget':
+      return { kind, remaining };
+    case 'too_many_remembered':
+      return { kind, count: figure, remaining };
+  }
+}
+
+interface UnplacedRow {
+  readonly outcome: MarkUnplacedOutcome['kind'];
+  readonly figure: bigint;
+  readonly remaining: number;
 }
 
 async function markAll(

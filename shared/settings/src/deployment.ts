@@ -156,9 +156,13 @@ export const limitSettings = {
     min: 1,
     max: 1_000_000,
   }),
-  REMEMBERED_HASHES_PER_MAKER_MAX: integer('Remembered hashes of a maker; beyond it POST is refused', 10_000_000, {
-    min: 1000,
-  }),
+  REMEMBERED_HASHES_PER_MAKER_MAX: integer(
+    'Remembered hashes of a maker; beyond it POST is refused, and cancellations of unknown orders',
+    10_000_000,
+    {
+      min: 1000,
+    },
+  ),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
   CANCEL_WAIT_SECONDS_MAX: integer('The longest that `Prefer: wait` makes a cancellation wait for the feed', 5, {
     max: 20,

@@ -437,6 +437,7 @@ const cancellingByQuery = rowsOf('cancelOrders', {
       at('/orderHashes', '/signatures'),
     ],
     ['the salt is no quantity', () => cancelling(pairs(1), '&salt=1'), at('/salt')],
+    ['the expiry is decimal', () => cancelling(pairs(1), '&expiresAt=4000000000'), at('/expiresAt')],
     ['the salt is given twice', () => cancelling(pairs(1), '&salt=0x1&salt=0x1'), at('/salt')],
   ],
   invalid_signature: [
@@ -465,7 +466,12 @@ const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations
     ['the array is empty', () => cancellations('[]'), at('')],
     ['a hash has 31 bytes', withItem({ orderHash: '0x11' }), wrongAt('/orderHash')],
     ['a field is unknown', withItem({ hash: '0x1' }), wrongAt('/hash')],
-    ['what is left of an order is named', withItem({ remainingMakingAmount: '0x1' }), wrongAt('/remainingMakingAmount')],
+    [
+      'what is left of an order is named',
+      withItem({ remainingMakingAmount: '0x1' }),
+      wrongAt('/remainingMakingAmount'),
+    ],
+    ['the expiry of an item is decimal', withItem({ expiresAt: '4000000000' }), wrongAt('/expiresAt')],
     ['the salt of an item is no quantity', withItem({ salt: '1' }), wrongAt('/salt')],
     [
       'there are more items than allowed',
@@ -793,6 +799,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...roads,
 ];
 
+const ofRequests = 'services/ingress/src/answer-requests.test.ts';
 const ofReads = 'test/src/end-to-end/test-reads.ts';
 
 /** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
@@ -801,6 +808,8 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
     'test/src/end-to-end/test-replacements.ts',
     'an order that is filled in part is replaced by a request that names what is left, and by no other',
   ],
+  'too_many_orders of cancelOrders': [ofRequests, 'are refused where Postgres says %j, and nothing is cancelled'],
+  'too_many_orders of cancelOrdersByPost': [ofRequests, 'are refused where Postgres says %j, and nothing is cancelled'],
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],

@@ -7,6 +7,8 @@ import type {
   MarkAllRequest,
   MarkOutcome,
   MarkRequest,
+  MarkUnplacedOutcome,
+  MarkUnplacedRequest,
   OrderAmounts,
   OrderRow,
   OrderToPlace,
@@ -62,6 +64,7 @@ export class PlacementsInMemory {
       release: (orderHashes, untilMs) => ask(() => this.#release(new Set(orderHashes), untilMs)),
       findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
       markCancelling: (request) => ask(() => this.#mark(request)),
+      markUnplaced: (request) => ask(() => this.#markUnplaced(request)),
       readAmounts: (orderHashes) => ask(() => orderHashes.map((orderHash) => this.#amountsOf(orderHash))),
       markAll: (request) => ask(() => this.#markAll(request)),
       instruct: (request) => ask(() => this.#instruct(request)),
@@ -183,13 +186,31 @@ export class PlacementsInMemory {
     };
     if (isFirst && !PlacementsInMemory.replacesTwice && hashes.some(isTaken))
       return { kind: 'marked_already', remaining: makers.map(() => REMAINING) };
+    const { untilMs } = this.#addMarks({ makers, hashes, nowMs, lastsMs });
+    return { kind: 'marked', untilMs, remaining: makers.map(() => REMAINING) };
+  }
+
+  #addMarks({ makers, hashes, nowMs, lastsMs }: Pick<MarkRequest, 'makers' | 'hashes' | 'nowMs' | 'lastsMs'>) {
     const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
     for (const { orderHash, makerIndex } of hashes) {
       if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
     }
-    return { kind: 'marked', untilMs, remaining: makers.map(() => REMAINING) };
+    return { untilMs };
+  }
+
+  #markUnplaced({ maker, partition, orderHashes, rememberedMax, ...rest }: MarkUnplacedRequest): MarkUnplacedOutcome {
+    const { hashes, inFlight, cancelling } = this.#of(partition).tables;
+    const all = [...hashes.values(), ...inFlight.values(), ...cancelling].filter((row) => row.maker === maker);
+    const known = new Set(all.map(({ orderHash }) => orderHash));
+    const count = orderHashes.filter((orderHash) => !known.has(orderHash)).length;
+    if (count > 0 && known.size + count > rememberedMax) {
+      return { kind: 'too_many_remembered', count: known.size, remaining: REMAINING };
+    }
+    const marked = orderHashes.map((orderHash) => ({ orderHash, makerIndex: 0 }));
+    const { untilMs } = this.#addMarks({ ...rest, makers: [{ maker, partition }], hashes: marked });
+    return { kind: 'marked', untilMs, remaining: REMAINING };
   }
 
   #amountsOf(orderHash: Hex): OrderAmounts | undefined {

@@ -109,6 +109,17 @@ async function decideInto(store: PlacementStore) {
       const told = { index: null, count: null, known: null, ...rest };
       outcomes.push([kind, told.index, told.count, told.known]);
     }
+    for (const [numbers, rememberedMax] of [
+      [[ORDERS + 20, ORDERS + 21], 1_000],
+      [[ORDERS + 20, ORDERS + 21], 1],
+      [[ORDERS + 22], 1],
+      [[ORDERS + 22], 1_000],
+    ] as const) {
+      const orderHashes = numbers.map((number) => orderOf(each, number).orderHash);
+      const asked = { budget, rememberedMax, maker: each, partition, orderHashes };
+      const { kind, ...rest } = await store.markUnplaced({ ...asked, nowMs: NOW_MS, lastsMs: LASTS_MS });
+      outcomes.push([kind, 'count' in rest ? rest.count : null]);
+    }
     const marks = [
       [ORDERS + 1, true],
       [ORDERS + 1, true],

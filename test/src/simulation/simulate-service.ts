@@ -1,7 +1,6 @@
-import type { Hex } from '@makerbook/contracts-primitives';
 import { isUnfoldable } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { MakerDraft } from '@makerbook/domain';
 import { isRefusal } from '@makerbook/http';
 import type { StoredRecord } from '@makerbook/kafka';

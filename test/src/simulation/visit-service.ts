@@ -194,15 +194,22 @@ export class Visits {
   }
 
   cancel(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
-    return this.#send('DELETE', orders, { body: this.#cancellations(orders, chance) }, chance);
+    const namesExpiry = chance.oneIn(2);
+    const body = this.#cancellations(orders, chance).map((item, index) => {
+      const expiresAt = quantity(BigInt(orders[index]?.expiresAt ?? 0));
+      return { ...item, ...(namesExpiry && { expiresAt }) };
+    });
+    return this.#send('DELETE', orders, { body }, chance);
   }
 
   /** Replaces one or two orders of a maker by one; every other time two processes are asked at once, with different orders. */
   replace(chance: Chance): void {
     const placed = this.sign(chance);
     const { orders } = this.#parts.makers;
-    const own = orders.filter(({ maker, hash }) => maker === placed.maker && hash !== placed.hash).slice(-4);
-    const first = chance.pickAny(own);
+    const others = orders.filter(({ maker, hash }) => maker === placed.maker && hash !== placed.hash);
+    const own = others.slice(-4);
+    const filled = others.filter(({ hash }) => this.#parts.filledOf(hash));
+    const first = (chance.oneIn(2) ? chance.pickAny(filled) : undefined) ?? chance.pickAny(own);
     if (first === undefined) return void this.post([placed], chance);
     const replaced = chance.oneIn(4) ? [first, ...own.filter((order) => order !== first).slice(-1)] : [first];
     void this.#replaceBy(placed, replaced, chance);

@@ -1,0 +1,25 @@
+import { expect, test } from '@jest/globals';
+import { boundUnplaced } from './bound-unplaced.js';
+
+const [maker, other] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const;
+const budget = { ratePerSecond: 2, burst: 3 };
+
+test('a process takes as many hashes of each maker as its budget holds, and no more than may be remembered', () => {
+  const clock = { nowMs: 1_000 };
+  const bound = boundUnplaced({ now: () => clock.nowMs });
+  const take = (count: number, of: typeof maker | typeof other = maker) => bound.take(of, count, budget, 6);
+  expect(take(4)).toEqual({ kind: 'over_budget' });
+  expect(take(2)).toBeUndefined();
+  expect(take(3)).toEqual({ kind: 'rate_limited', retryAfterMs: 1_000 });
+  expect(take(3, other)).toBeUndefined();
+  clock.nowMs += 1_000;
+  expect(take(3)).toBeUndefined();
+  // A clock that is set back gives nothing.
+  clock.nowMs -= 60_000;
+  expect(take(1)).toMatchObject({ kind: 'rate_limited' });
+  clock.nowMs += 120_000;
+  expect(take(2)).toEqual({ kind: 'too_many_remembered' });
+  expect(take(1)).toBeUndefined();
+  bound.forget(maker);
+  expect(take(3)).toBeUndefined();
+});
