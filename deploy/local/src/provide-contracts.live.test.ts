@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { startAnvil } from '@makerbook/parts';
-import { JsonRpcProvider } from 'ethers';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import { startAnvil, startMisbehavingNode } from '@makerbook/parts';
+import { Contract, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
 import { deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
@@ -12,8 +13,8 @@ const chain = await startAnvil();
 const other = await startAnvil({ blockTimeSeconds: 1 });
 afterAll(() => Promise.all([chain.stop(), other.stop()]));
 
-const provide = (environment: Record<string, string>) =>
-  provideContracts(readStackEnvironment(environment), chain.rpcUrl, ownSigner);
+const provide = (environment: Record<string, string>, rpcUrl = chain.rpcUrl) =>
+  provideContracts(readStackEnvironment(environment), rpcUrl, ownSigner);
 const deploy = (rpcUrl: string, serviceName = 'Makerbook') =>
   deployContracts({ rpcUrl, serviceName, quoteSigners: [ownSigner, TEST_QUOTE_SIGNER] });
 
@@ -43,6 +44,33 @@ describe('the contracts of the services', () => {
   ] as const)('are those that were deployed, except the one that %s gives', async (setting, contract) => {
     const deployed = await provide({});
     expect(await provide({ [setting]: elsewhere })).toEqual({ ...deployed, [contract]: elsewhere });
+  });
+
+  test('are deployed by a key on a chain that is none for development, and its account becomes a maker', async () => {
+    const rpc = new JsonRpcProvider(chain.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+    const account = Wallet.createRandom();
+    await rpc.send('anvil_setBalance', [account.address, toBeHex(parseEther('10'))]);
+    const node = await startMisbehavingNode(chain.rpcUrl, (calls, forward) => {
+      if (calls.some(({ method }) => /^(anvil|evm)_/.test(method))) throw new Error('no development chain');
+      return forward(calls);
+    });
+    try {
+      const given = { RPC_URL: node.url, DEPLOYER_KEY: account.privateKey };
+      const first = await provide(given, node.url);
+      expect(first.tokens.map(({ symbol }) => symbol)).toEqual(['USDT', 'WETH', 'WBTC', 'WKAIA']);
+      const [usdt] = first.tokens.map(({ address }) => new Contract(address, deployArtifacts.TestToken.abi, rpc));
+      expect(await usdt?.getFunction('balanceOf')(account.address)).toBe(10n ** 12n);
+      expect(await usdt?.getFunction('allowance')(account.address, first.limitOrderProtocol)).toBeGreaterThan(0n);
+      const count = await rpc.getTransactionCount(account.address);
+      expect(await provide(given, node.url)).toEqual(first);
+      expect(await rpc.getTransactionCount(account.address)).toBe(count);
+      await expect(provide({ RPC_URL: node.url, SERVICE_NAME: 'Elsewhere' }, node.url)).rejects.toThrow(
+        /give DEPLOYER_KEY_FILE/,
+      );
+    } finally {
+      rpc.destroy();
+      await node.close();
+    }
   });
 
   test('are not deployed on a chain that has them: then Multicall3 is at its well-known address', async () => {

@@ -1,5 +1,6 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { PartError } from '@makerbook/parts';
+import { deployByKey } from './deploy-by-key.js';
 import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
@@ -19,7 +20,10 @@ export async function provideContracts(
   rpcUrl: string,
   ownSigner: string,
 ): Promise<DeployedContracts> {
-  const quoteSigners = given(settings.QUOTE_SIGNERS)?.split(',') ?? [ownSigner, TEST_QUOTE_SIGNER];
+  const isByKey = settings.DEPLOYER_KEY !== '' && given(settings.RPC_URL) !== undefined;
+  // The key of the test account is public.
+  const quoteSigners =
+    given(settings.QUOTE_SIGNERS)?.split(',') ?? (isByKey ? [ownSigner] : [ownSigner, TEST_QUOTE_SIGNER]);
   const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
   const multicall = unlessZero(settings.MULTICALL_ADDRESS);
   const navigator = unlessZero(settings.NAVIGATOR_ADDRESS);
@@ -36,11 +40,14 @@ export async function provideContracts(
   }
   try {
     const [firstUrl = rpcUrl] = rpcUrl.split(',');
-    const deployed = await deployContracts({
+    const options = {
       rpcUrl: firstUrl,
       serviceName: settings.SERVICE_NAME,
       quoteSigners: [...new Set([...quoteSigners, ownSigner])],
-    });
+    };
+    const deployed = await (isByKey
+      ? deployByKey({ ...options, chainId: settings.CHAIN_ID, key: settings.DEPLOYER_KEY })
+      : deployContracts(options));
     return {
       ...deployed,
       limitOrderProtocol: limitOrderProtocol ?? deployed.limitOrderProtocol,
@@ -50,8 +57,9 @@ export async function provideContracts(
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const hint = 'give LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS and NAVIGATOR_ADDRESS for a chain that has them';
-    throw new PartError('contracts', `the contracts cannot be deployed at ${rpcUrl}: ${hint}`, reason);
+    const hint =
+      'give DEPLOYER_KEY_FILE, the key of an account with coins there, or LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS and NAVIGATOR_ADDRESS for a chain that has them';
+    throw new PartError('contracts', `the contracts cannot be deployed on the chain of RPC_URL: ${hint}`, reason);
   }
 }
 

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import { makeFolder } from '@makerbook/settings';
+import { accountOf } from './deploy-by-key.js';
 import { type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
 import { keepSigner, type Signer } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
@@ -162,7 +163,9 @@ async function start(
   });
   // Its key is public: on no chain but the stack's own is it admitted.
   const isOwnChain = given(settings.RPC_URL) === undefined;
-  const admission = isOwnChain ? admitMaker(EXAMPLE_MAKER, env, signal) : undefined;
+  const { DEPLOYER_KEY: key } = settings;
+  const maker = isOwnChain ? EXAMPLE_MAKER : key === '' ? undefined : accountOf(key);
+  const admission = maker === undefined ? undefined : admitMaker(maker, env, signal);
   await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
   // Found now, for another stack could take it while the parts start.

@@ -32,6 +32,10 @@ export const stackSettings = {
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
   RPC_URL: secret('Used instead of a chain of its own', own),
+  DEPLOYER_KEY: secret(
+    'With `RPC_URL`: the key of an account with coins there, by which the contracts are deployed. It becomes a maker',
+    '',
+  ),
   WALLET_RPC_URL: secret('Nodes by which contract wallets are asked; `own`: the chain; empty: keys alone sign', ''),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
