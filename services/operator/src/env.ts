@@ -16,6 +16,9 @@ export const settings = {
   ...kafkaSettings,
   TOPIC_REPLICATION_FACTOR: integer('Replicas of the topics that it creates', 3, { min: 1, max: 16 }),
   VISIBLE_WITHIN_MS: integer('How long a whitelist command waits until the services see its decision', 10_000),
+  RPC_URL: hidden(
+    list('Nodes of Kaia: `makers add` warns of accounts that have changed their key there; empty: it does not ask', ''),
+  ),
   LOG_LEVEL: opsSettings.LOG_LEVEL,
 };
 

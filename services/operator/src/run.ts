@@ -8,6 +8,7 @@ import type { OperatorSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 import { parkedUsage, runParked } from './parked-command.js';
 import { type Command, parseCommand } from './parse-command.js';
+import { warnOfChangedKeys } from './read-account-keys.js';
 import { type PastDecision, readHistory } from './read-history.js';
 import { readMakers } from './read-makers.js';
 
@@ -69,7 +70,9 @@ export async function runCommand(
     default: {
       const { by = user, reason } = command;
       const visibleWithinMs = settings.VISIBLE_WITHIN_MS;
-      return decide(log, command, { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs });
+      const warnings = command.do === 'add' ? await warnOfChangedKeys(command.makers, settings.RPC_URL[0] ?? '') : [];
+      const outcome = await decide(log, command, { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs });
+      return { ...outcome, lines: [...warnings, ...outcome.lines] };
     }
   }
 }
