@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
 import { type Appender, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
@@ -71,6 +71,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
     acks,
     isBehind: _,
     askWallets,
+    askCode,
     ...makers
   } = given;
   const records: { readonly value: unknown }[] = [];
@@ -108,6 +109,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
     rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => given.isBehind !== true },
     acks,
     askWallets,
+    askCode,
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
     pause: async (ms: number) => {
@@ -137,6 +139,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
 }
 type Given = Partial<Makers> & {
   readonly askWallets?: Outside['askWallets'];
+  readonly askCode?: Outside['askCode'];
   readonly lagSeconds?: number;
   /** Settings of its own. */
   readonly own?: Record<string, string>;
@@ -745,6 +748,30 @@ describe('a mistake of a person', () => {
     const terms = { token: tokenA, amount: '0x1', windowSeconds: 60 };
     const reply = faultOf(await post(paths.fillCap, await signExit('fillCap', maker, terms, key)));
     expect(reply).toMatch(/^invalid_signature: \/signature .*a key that may cancel.*the maker has to sign this$/);
+  });
+
+  test('a cap of the native coin, or of an account without code; but not its removal', async () => {
+    const asked: string[] = [];
+    const { post: cap } = openRoutes(
+      {},
+      {
+        askCode: async (token) => {
+          asked.push(token);
+          return token === tokenA ? true : token === lower(stranger) ? false : undefined;
+        },
+      },
+    );
+    const faultWith = async (token: string, amount = '0x1') =>
+      faultOf(await cap(paths.fillCap, await signExit('fillCap', maker, { token, amount, windowSeconds: 60 })));
+    for (const native of [ZERO_ADDRESS, `0x${'E'.repeat(40)}`])
+      expect(await faultWith(native)).toMatch('invalid_request: /token stands for the native coin');
+    expect(await faultWith(stranger.address)).toMatch('invalid_request: /token is no contract');
+    expect([await faultWith(stranger.address, '0x0'), await faultWith(ZERO_ADDRESS, '0x0')]).toEqual([
+      'taken',
+      'taken',
+    ]);
+    expect([await faultWith(tokenA), await faultWith(other.address)]).toEqual(['taken', 'taken']);
+    expect(asked).toEqual([lower(stranger), tokenA, lower(other)]);
   });
 
   test('a signature that is too long', async () => {

@@ -1,4 +1,4 @@
-import type { AskWallets } from '@makerbook/chain';
+import type { AskCode, AskWallets } from '@makerbook/chain';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Order } from '@makerbook/domain';
@@ -31,6 +31,8 @@ export interface Outside {
   readonly acks?: RouterAcks | undefined;
   /** Undefined where keys alone sign. */
   readonly askWallets?: AskWallets | undefined;
+  /** Undefined where there is no node. */
+  readonly askCode?: AskCode | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;

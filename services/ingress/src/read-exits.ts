@@ -8,7 +8,7 @@ import {
 } from '@makerbook/contracts-evm';
 import { cancelAllInput, cancelKeysInput, fillCapInput, heartbeatInput, paths } from '@makerbook/contracts-http';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import type { ExitFact } from '@makerbook/domain';
+import { type ExitFact, isCapOn, isNativeCoin } from '@makerbook/domain';
 import { isRefusal, parseAs, type Refusal, refuseFields } from '@makerbook/http';
 import type { z } from 'zod';
 
@@ -93,6 +93,10 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
   const fillCap = setting(fillCapInput, fillCapRequestTypes, ({ maker, token, amount, ...rest }) => {
     const { windowSeconds, issuedAtMs } = rest;
     const terms = { token: lower(token), amount: quantity(BigInt(amount)), windowSeconds };
+    if (isCapOn(terms) && isNativeCoin(terms.token)) {
+      const message = 'stands for the native coin, which no order sells: name the wrapped token';
+      return refuseFields([{ path: ['token'], message }]);
+    }
     return { type: 'FillCapSet', maker: lower(maker), ...terms, issuedAtMs };
   });
   return new Map([

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { openWallets } from '@makerbook/chain';
+import { openCode, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { bytesToHex, createOrderHasher } from '@makerbook/contracts-evm';
 import { cancelHeaders, methodsAt, paths } from '@makerbook/contracts-http';
@@ -83,18 +83,20 @@ export function runIngress(
     const rows = followRows(openReadModel(postgres), { now: Date.now, pause: wait });
     onStop(rows.stop);
     const store = openPlacementStore(postgres);
+    const node = { ...walletConnection(settings), nowMs: () => performance.now() };
     const wallets = openWallets({
-      ...walletConnection(settings),
-      nowMs: () => performance.now(),
+      ...node,
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
     });
     onStop(async () => wallets?.close());
-    const askWallets = wallets?.ask;
+    const code = openCode({ ...node, onAway: (reason) => logger.warn({ reason }, 'a token could not be looked up') });
+    onStop(async () => code?.close());
+    const [askWallets, askCode] = [wallets?.ask, code?.ask];
     const clock = { now: Date.now, pause: wait };
     const following = { topic: names.acks, partitions, routers, logger, onFatal: fail, ...clock };
     const acks = routers.length > 0 ? followAcks(log, following) : undefined;
     onStop(async () => acks?.stop());
-    const outside = { settings, logger, log, topics, makers, store, rows, acks, askWallets, ...clock };
+    const outside = { settings, logger, log, topics, makers, store, rows, acks, askWallets, askCode, ...clock };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;

@@ -1,7 +1,7 @@
 import type { Cause } from '@makerbook/contracts-events';
 import { bytesToHex } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { FILL_CAPS_MAX, markOfExit, subjectOf } from '@makerbook/domain';
+import { FILL_CAPS_MAX, isCapOn, markOfExit, subjectOf } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
@@ -67,6 +67,8 @@ export function takeExit(read: ReadExit) {
     if (isRefusal(signed)) return signed;
     const digest = bytesToHex(exit.digest);
     const before = answered.get(digest);
+    const badToken = before === undefined ? await refuseToken(parts, exit.fact) : undefined;
+    if (badToken !== undefined) return badToken;
     const decided = await decide(parts, signed, before !== undefined);
     if (decided !== undefined && isRefusal(decided)) return decided;
     const { headers, written, isKnown } = decided ?? { headers: {}, written: [], isKnown: false };
@@ -126,6 +128,12 @@ async function proveSigner({ makers, askWallets }: Parts, exit: Exit, request: A
     key === undefined ? '' : ', a key that may cancel and move the switch alone: the maker has to sign this';
   const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
+}
+
+/** An account without code is no token, and capping it caps nothing. While no node answers, a cap is taken: it may save funds. */
+async function refuseToken({ askCode }: Parts, fact: Exit['fact']): Promise<Refusal | undefined> {
+  if (fact.type !== 'FillCapSet' || !isCapOn(fact) || (await askCode?.(fact.token)) !== false) return undefined;
+  return refuseFields([{ path: ['token'], message: 'is no contract: there is no code at this address' }]);
 }
 
 /** @returns undefined while Postgres is away: a maker can always cancel */

@@ -1,3 +1,4 @@
+export * from './ask-code.js';
 export * from './ask-wallets.js';
 export * from './call-node.js';
 export * from './encode-calls.js';

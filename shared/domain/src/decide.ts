@@ -44,7 +44,7 @@ export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefin
       const detail = 'making and taking must be different tokens';
       return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
     }
-    if (nativeCoin.has(order.taking.token)) {
+    if (isNativeCoin(order.taking.token)) {
       const detail = `${order.taking.token} stands for the native coin, which no order can take: use the wrapped token`;
       return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
     }
@@ -52,8 +52,10 @@ export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefin
   });
 }
 
-/** The addresses by which other protocols name the native coin. */
-const nativeCoin = new Set<Address>([ZERO_ADDRESS, `0x${'e'.repeat(40)}`]);
+/** True for the addresses by which other protocols name the native coin. */
+export function isNativeCoin(token: Address): boolean {
+  return token === ZERO_ADDRESS || token === `0x${'e'.repeat(40)}`;
+}
 
 /** Only an admitted maker places orders. */
 export function checkAdmission(

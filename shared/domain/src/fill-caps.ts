@@ -15,7 +15,10 @@ export const FILL_CAPS_MAX = 100;
 /** By far longer than a message may wait before it is in the log: none that was signed before a removed cap comes later. */
 const REMOVED_SECONDS = 600;
 
-const isOn = ({ amount, windowSeconds }: FillCap) => windowSeconds > 0 && BigInt(amount) > 0n;
+/** False of a cap that is removed. */
+export function isCapOn({ amount, windowSeconds }: Pick<FillCap, 'amount' | 'windowSeconds'>): boolean {
+  return windowSeconds > 0 && BigInt(amount) > 0n;
+}
 
 /** Replaces the cap of the token, and what was counted. One that removes it is kept until no older one can come any more. */
 export function setFillCap(
@@ -28,9 +31,9 @@ export function setFillCap(
   const oldestMs = (seconds - REMOVED_SECONDS) * 1000;
   const added: FillCap = { token, amount, windowSeconds, issuedAtMs, filled: '0x0', untilSeconds: 0 };
   const others = caps.filter((cap) => cap !== earlier);
-  const on = others.filter(isOn);
-  if (isOn(added) && on.length >= FILL_CAPS_MAX) return caps;
-  const removed = others.filter((cap) => !isOn(cap) && cap.issuedAtMs >= oldestMs);
+  const on = others.filter(isCapOn);
+  if (isCapOn(added) && on.length >= FILL_CAPS_MAX) return caps;
+  const removed = others.filter((cap) => !isCapOn(cap) && cap.issuedAtMs >= oldestMs);
   return [...removed.slice(-FILL_CAPS_MAX), ...on, added];
 }
 
@@ -45,7 +48,7 @@ export function countFill(
   seconds: number,
 ): readonly FillCap[] {
   const cap = caps.find((each) => each.token === token);
-  if (amount === 0n || cap === undefined || !isOn(cap)) return caps;
+  if (amount === 0n || cap === undefined || !isCapOn(cap)) return caps;
   const counted =
     seconds < cap.untilSeconds
       ? { ...cap, filled: quantity(BigInt(cap.filled) + amount) }

@@ -202,7 +202,7 @@ export const limitSettings = {
 export const walletSettings = {
   WALLET_RPC_URL: hidden(
     list(
-      'JSON-RPC of Kaia nodes by which contract wallets are asked, comma-separated, preferred one first; empty: keys alone sign',
+      'JSON-RPC of Kaia nodes by which contract wallets are asked, and tokens of caps looked up, comma-separated, preferred one first; empty: keys alone sign',
       '',
     ),
   ),

@@ -625,6 +625,17 @@ const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
   });
 });
 
+const capping =
+  (token: string): Ask =>
+  ({ make, makers }) =>
+    make.exit('fill-cap', makers.canceller, {}, makers.canceller, Date.now(), { token });
+const capRows = rowsOf('setFillCap', {
+  invalid_request: [
+    ['the token is the native coin', capping(ZeroAddress), at('/token')],
+    ['the token has no code', capping(`0x${'7a'.repeat(20)}`), at('/token')],
+  ],
+});
+
 /** Standing instructions: the newest one counts. */
 const supersededRows = exits.slice(1).flatMap(([operation, kind]): ErrorRow[] =>
   rowsOf(operation, {
@@ -793,6 +804,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...replacing,
   ...exitRows,
   ...supersededRows,
+  ...capRows,
   ...reading,
   ...bookRows,
   ...patching,

@@ -98,8 +98,15 @@ export function requestMaker(stack: StackFile) {
     },
     stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
     history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
-    /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed */
-    exit(kind: ExitKind, wallet: BaseWallet, more: object = {}, signer = wallet, issuedAtMs = Date.now()): Asked {
+    /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed, and `cap` is */
+    exit(
+      kind: ExitKind,
+      wallet: BaseWallet,
+      more: object = {},
+      signer = wallet,
+      issuedAtMs = Date.now(),
+      cap: object = {},
+    ): Asked {
       const maker = wallet.address;
       const [types, body, unsent = {}] = {
         'cancel-all': [
@@ -111,7 +118,7 @@ export function requestMaker(stack: StackFile) {
         'cancel-keys': [cancelKeysRequestTypes, { maker, keys: [], issuedAtMs }] as const,
         'fill-cap': [
           fillCapRequestTypes,
-          { maker, token: making, amount: '0x64', windowSeconds: 60, issuedAtMs },
+          { maker, token: making, amount: '0x64', windowSeconds: 60, issuedAtMs, ...cap },
         ] as const,
       }[kind];
       const digest = TypedDataEncoder.hash(typedDataDomain(sign.domain), types, { ...body, ...unsent });
