@@ -705,7 +705,7 @@ const bookRows = [
     invalid_request: [
       ['no amount is given', read(quotePath), at('/amountIn')],
       ['both amounts are given', read(`${book.quoteAmount}&amountOut=1`), at('/amountIn')],
-      ['the amount is zero', read(`${quotePath}&amountOut=0x0`), at('/amountIn')],
+      ['the amount is zero', read(`${quotePath}&amountOut=0x0`), at('/amountOut')],
       ['the amount is no number', read(`${quotePath}&amountOut=1.5`), at('/amountOut')],
       ['there are more backups than allowed', read(`${book.quoteAmount}&backups=301`), at('/backups')],
     ],
