@@ -128,6 +128,11 @@ export const bookClock = z.object({
   type: z.literal('BookClock'),
   block: blockRef,
   position: logPosition,
+  log: z
+    .string()
+    .regex(/^[0-9a-f]{8}$/)
+    .optional()
+    .describe("the name of the log's partition: another log has another one, and a log that is restored keeps it"),
   book: z
     .object({ entries: z.int().nonnegative().describe('how many orders it holds'), hash: bytes32 })
     .optional()

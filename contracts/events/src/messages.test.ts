@@ -99,6 +99,7 @@ describe('messages on the log', () => {
       'ServiceView.v1.json',
       'BookClock.v1.json',
       'BookClock-book.v1.json',
+      'BookClock-log.v1.json',
       'BookEntryRemoved.v1.json',
       'BookAcknowledged.v1.json',
       'MakerObserved-fills.v1.json',

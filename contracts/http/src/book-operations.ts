@@ -80,11 +80,12 @@ const streamBook: Operation = {
   errors: {
     ...errors,
     invalid_request: {
-      cause: 'There is no cursor, or it is malformed or of another number of partitions; or a parameter is unknown.',
+      cause:
+        'There is no cursor, or it is malformed, of an earlier version or of another number of partitions; or a parameter is unknown.',
       remedy: 'Take a snapshot, and name its `cursor` as `after`.',
     },
     gone: {
-      cause: 'What came after the cursor is not kept any more.',
+      cause: 'What came after the cursor is not kept any more, or the cursor is of another log.',
       remedy: 'Drop the book and take a snapshot.',
     },
     ...lasting,

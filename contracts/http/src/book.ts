@@ -29,7 +29,7 @@ const number = (pattern: RegExp, maximum: number, minimum: number, description: 
 const cursorOf = (error: string) =>
   z
     .string()
-    .regex(/^(-|[0-9]{1,15}:[0-9]{1,9})(,(-|[0-9]{1,15}:[0-9]{1,9})){0,1023}$/, { error })
+    .regex(/^(-|[0-9]{1,15}:[0-9]{1,9})(,(-|[0-9]{1,15}:[0-9]{1,9})){0,1023}:(-|[0-9a-f]{8})$/, { error })
     .optional();
 
 /** The query of GET …/book/stream. */

@@ -83,7 +83,7 @@ const clock = {
   partition: 0,
   key: 'clock:0',
   headers: { ce_id: '0:1310:0', ce_type: 'makerbook.BookClock.v1', ce_time: '2027-01-15T08:00:07.100Z' },
-  value: { block: block(200000007), position: { partition: 0, offset: '1311' } },
+  value: { block: block(200000007), position: { partition: 0, offset: '1311' }, log: '5e1fc0de' },
 };
 const partition = { partition: 0, position: { partition: 0, offset: '1310' }, entries: 0, hash: `0x${'0'.repeat(64)}` };
 
@@ -156,7 +156,7 @@ export const examples = {
       { ...fill, orderHash },
       { ...end, orderHash },
     ],
-    nextCursor: '1380',
+    nextCursor: '3:5e1fc0de:1380',
     hasMore: false,
   },
   cancelQuery: {
@@ -186,7 +186,7 @@ export const examples = {
       '0x4518976fbeeec945841ca777e94d75abe5d1ade4fc7cf15b210eccc7bbbd8080251a31b60477b060f1e1de6c4e46e524464d1ae85c34c1c3855750392e5a7dbf1b',
   },
   stream:
-    'id: 1300\nevent: snapshot\ndata: {"orders":[],"version":"1299"}\n\nevent: clock\ndata: {"position":"3:1310","block":{"number":200000007,"timestamp":1800000007}}\n\n',
+    'id: 3:5e1fc0de:1300\nevent: snapshot\ndata: {"orders":[],"version":"1299"}\n\nevent: clock\ndata: {"position":"3:1310","block":{"number":200000007,"timestamp":1800000007}}\n\n',
   cancelAll: {
     maker: placement.order.maker,
     making: placement.order.making.token,
@@ -253,9 +253,9 @@ export const examples = {
   },
   patchedQuote:
     '0xdbde5e4c00000000000000000000000000000000000000000000000000000000000000070000000000000000000000002000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000138800000000000000000000000030000000000000000000000000000000000000030000000000000000000000001a642f0e3c3af545e7acbd38b07251b3990914f100000000000000000000000000000000000000000000000000000000ffffffff0000000000000000000000000000000000000000000000000000000000000120000000000000000000000000000000000000000000000000000000000000016000000000000000000000000000000000000000000000000000000000000001a0000000000000000000000000000000000000000000000000000000000000001450000000000000000000000000000000000000050000000000000000000000000000000000000000000000000000000000000000000000000000000000000001000000000000000000000000000000000000000000000000000000000000044c0000000000000000000000000000000000000000000000000000000000000041aff8250d29b453f77cdd4cd9d40dbd0954d47cc927a013757f5079bab723be8e450f280efa3f5761a6f2b603fd54fc1eb58f44f08e47503b10b1da05e2b5dacd1c00000000000000000000000000000000000000000000000000000000000000',
-  bookCursor: '1310:0',
-  bookSnapshot: `${JSON.stringify(clock)}\n${JSON.stringify({ cursor: '1310:0', partitions: [partition] })}\n`,
-  bookStream: `id: 1310:0\nevent: clock\ndata: ${JSON.stringify(clock)}\n\n`,
+  bookCursor: '1310:0:5e1fc0de',
+  bookSnapshot: `${JSON.stringify(clock)}\n${JSON.stringify({ cursor: '1310:0:5e1fc0de', partitions: [partition] })}\n`,
+  bookStream: `id: 1310:0:5e1fc0de\nevent: clock\ndata: ${JSON.stringify(clock)}\n\n`,
   pairs: { ...held, pairs: [{ ...pair, orders: 1, best: level }] },
   ladder: { ...pair, ...held, levels: [level] },
   bookQuote: {

@@ -286,6 +286,14 @@ const invalidParameter = {
   cause: 'A parameter is missing, given twice, unknown or malformed.',
   remedy: 'Fix the places that `errors` names.',
 };
+const invalidCursor = {
+  ...invalidParameter,
+  cause: `${invalidParameter.cause} Or the cursor is of another maker or of an earlier version.`,
+};
+const ofAnotherLog = {
+  cause: 'The cursor is of another log: of another deployment, or of before the log was made anew.',
+  remedy: 'Begin without one.',
+};
 /** Errors of the requests whose signer is the maker. */
 const signedReadErrors: ErrorCases = {
   request_expired: {
@@ -347,11 +355,12 @@ const list: Operation = {
       .extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: invalidParameter,
+    invalid_request: invalidCursor,
     ...signedReadErrors,
+    gone: ofAnotherLog,
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders does not answer, the whitelist is still being read, ${unasked}, or ${stopped}.`,
+      cause: `The store of orders does not answer, the cursor is ahead of what the service knows, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -415,15 +424,15 @@ const readHistory: Operation = {
     headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: invalidParameter,
+    invalid_request: invalidCursor,
     ...signedReadErrors,
     gone: {
-      cause: 'The history behind the cursor is not kept any more.',
+      cause: 'The history behind the cursor is not kept any more, or the cursor is of another log.',
       remedy: 'Ask without a cursor: it begins with what is kept. The operator has the log.',
     },
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders or the log does not answer, the whitelist is still being read, ${unasked}, or ${stopped}.`,
+      cause: `The store of orders or the log does not answer, the cursor is ahead of what the service knows, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -448,15 +457,16 @@ const stream: Operation = {
     headers: cacheHeaders.pick({ 'Cache-Control': true }),
   },
   errors: {
-    invalid_request: invalidParameter,
+    invalid_request: invalidCursor,
     ...signedReadErrors,
+    gone: ofAnotherLog,
     rate_limited: {
       cause:
         'The client address has spent its limit of requests, the maker its budget, or it has too many streams open.',
       remedy: 'Wait for `Retry-After` seconds, or end a stream.',
     },
     unavailable: {
-      cause: `The store of orders does not answer, the whitelist is still being read, the process has as many streams as it may have, ${unasked}, or ${stopped}.`,
+      cause: `The store of orders does not answer, the id is ahead of what the service knows, the whitelist is still being read, the process has as many streams as it may have, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,

@@ -48,8 +48,9 @@ export const listQuery = z.object({
     }),
   cursor: z
     .string()
-    .regex(/^[0-9]{1,15}$/, { error: 'must be the X-Next-Cursor of the page before' })
-    .transform(Number)
+    .regex(/^[0-9]{1,4}:(-|[0-9a-f]{8}):[0-9]{1,15}$/, {
+      error: 'must be the X-Next-Cursor of the page before: leave it out to begin anew',
+    })
     .optional()
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
 });
@@ -70,7 +71,8 @@ export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: tr
     }),
 });
 
-const CURSOR = /^[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/;
+/** `<partition>:<name of the log>:<offset>`, and a place among the entries of the fact. */
+const CURSOR = /^[0-9]{1,4}:(-|[0-9a-f]{8}):[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/;
 /** Entries of one page of a history. */
 export const HISTORY_PAGE_MAX = 100;
 
@@ -105,7 +107,7 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
     }),
   cursor: z
     .string()
-    .regex(CURSOR, { error: 'must be the nextCursor of the page before' })
+    .regex(CURSOR, { error: 'must be the nextCursor of the page before: leave it out to begin anew' })
     .optional()
     .meta({ description: 'The `nextCursor` of the page before. `fromMs` does nothing beside it' }),
 });

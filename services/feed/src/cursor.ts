@@ -3,19 +3,30 @@ import type { MessageId } from '@makerbook/book';
 /** How far somebody has read: by partition the last message; undefined where there was none. */
 export type Cursor = readonly (MessageId | undefined)[];
 
-/** As clients have it: `<offset>:<index>` of each partition, in their order, `-` where there was none. */
-export function formatCursor(cursor: Cursor): string {
-  return cursor.map((id) => (id === undefined ? '-' : `${id.offset}:${id.index}`)).join(',');
+/** A cursor, and the name of its log; undefined before a clock of partition 0 has named it. */
+export interface NamedCursor {
+  readonly log: string | undefined;
+  readonly cursor: Cursor;
+}
+
+const NONE = '-';
+
+/** As clients have it: `<offset>:<index>` of each partition, in their order, and the name of the log; `-` where there is none. */
+export function formatCursor({ log = NONE, cursor }: NamedCursor): string {
+  return `${cursor.map((id) => (id === undefined ? NONE : `${id.offset}:${id.index}`)).join(',')}:${log}`;
 }
 
 /** @param text of the form that the interface demands. @returns undefined where it is of another number of partitions */
-export function parseCursor(text: string, partitions: number): Cursor | undefined {
-  const items = text.split(',');
+export function parseCursor(text: string, partitions: number): NamedCursor | undefined {
+  const nameAt = text.lastIndexOf(':');
+  const items = text.slice(0, nameAt).split(',');
   if (items.length !== partitions) return undefined;
-  return items.map((item) => {
+  const log = text.slice(nameAt + 1);
+  const cursor = items.map((item) => {
     const [offset = '', index] = item.split(':');
     return index === undefined ? undefined : { offset: BigInt(offset), index: Number(index) };
   });
+  return { log: log === NONE ? undefined : log, cursor };
 }
 
 /** The cursor behind one more message. */

@@ -40,7 +40,7 @@ test('the snapshot is the compacted topic, with a cursor, and the number and has
       headers: { ce_id: '0:5:0', ce_type: 'makerbook.BookEntry.v1' },
       value: { remainingMakingAmount: '0x5', orderHash: one },
     });
-    expect(cursor).toBe('5:0,2:0,1:0');
+    expect(cursor).toBe('5:0,2:0,1:0:5e1fc0de');
     const digest = createHash('sha256').update(`${one}:0x5:ACTIVE`).digest('hex');
     expect(partitions[0]).toEqual({
       partition: 0,

@@ -38,6 +38,8 @@ export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions
   const last = new Array<MessageId | undefined>(partitions).fill(undefined);
   let recent: RecentNews | undefined;
   let isFlushing = false;
+  /** One partition names the log for all. */
+  const logName = () => book.clocks.get(0)?.log;
 
   function take(record: FeedRecord): void {
     const { partition, key } = record;
@@ -47,7 +49,7 @@ export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions
     lines[partition]?.delete(key);
     if (change.kind !== 'removed') lines[partition]?.set(key, line);
     last[partition] = change.id;
-    if (recent !== undefined) note(recent, { partition, id: change.id, event: change.kind, line });
+    if (recent !== undefined) note(recent, { partition, id: change.id, event: change.kind, log: logName(), line });
   }
 
   function note(kept: RecentNews, news: News): void {
@@ -95,6 +97,8 @@ export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions
       ...book.digestOf(partition),
     }),
     partitions,
+    /** Undefined until a clock has named it. */
+    logName,
     silenceMs: () => performance.now() - following.lastPollAtMs(),
     stop: () => following.stop(),
   };

@@ -6,6 +6,8 @@ export interface News {
   readonly partition: number;
   readonly id: MessageId;
   readonly event: 'entry' | 'removed' | 'clock';
+  /** The name of the log, as far as it was known then. */
+  readonly log: string | undefined;
   /** The line that a snapshot has of it. */
   readonly line: string;
 }
@@ -113,10 +115,10 @@ export class RecentNews {
 function renderNews(all: readonly News[], from: Cursor): { readonly text: string; readonly cursor: Cursor } {
   let cursor = from;
   let text = '';
-  for (const { partition, id, event, line } of all) {
+  for (const { partition, id, event, log, line } of all) {
     if (!isBehind(id, cursor[partition])) continue;
     cursor = moveTo(cursor, partition, id);
-    text += `id: ${formatCursor(cursor)}\nevent: ${event}\ndata: ${line}\n\n`;
+    text += `id: ${formatCursor({ log, cursor })}\nevent: ${event}\ndata: ${line}\n\n`;
   }
   return { text, cursor };
 }

@@ -21,6 +21,7 @@ function openBook(linesPerPartition: number) {
   const lines: string[][] = [[], []];
   const book = {
     partitions,
+    logName: () => '5e1fc0de',
     recent: () => recent,
     capture: (partition: number): HeldPartition => {
       const offset = offsets[partition] ?? 0n;
@@ -32,7 +33,7 @@ function openBook(linesPerPartition: number) {
       offsets[partition] = offset;
       const line = JSON.stringify({ partition, name, rest: 'x'.repeat(1_000) });
       lines[partition]?.push(line);
-      recent.append({ partition, id: { offset, index: 0 }, event: 'entry', line });
+      recent.append({ partition, id: { offset, index: 0 }, event: 'entry', log: '5e1fc0de', line });
       recent.seal();
     },
   };

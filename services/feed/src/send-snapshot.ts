@@ -9,7 +9,7 @@ import { formatCursor } from './cursor.js';
 import type { HeldBook } from './hold-book.js';
 
 export interface SnapshotParts {
-  readonly book: Pick<HeldBook, 'capture' | 'partitions'>;
+  readonly book: Pick<HeldBook, 'capture' | 'partitions' | 'logName'>;
   /** Snapshots of this process at once; a reader has half of the places at most. */
   readonly snapshotsMax: number;
   /** A client has got all, or was cut. */
@@ -121,6 +121,6 @@ function* pagesOf(book: SnapshotParts['book']): Generator<string, void, void> {
     partitions.push({ partition, position, entries, hash });
     for (let at = 0; at < lines.length; at += PAGE_LINES) yield `${lines.slice(at, at + PAGE_LINES).join('\n')}\n`;
   }
-  const end: BookSnapshotEnd = { cursor: formatCursor(cursor), partitions };
+  const end: BookSnapshotEnd = { cursor: formatCursor({ log: book.logName(), cursor }), partitions };
   yield `${JSON.stringify(end)}\n`;
 }

@@ -28,11 +28,14 @@ class Client extends Writable {
   }
 }
 
+const LOG = '5e1fc0de';
+
 function openStreams(bytesMax = 1_000_000) {
+  let log: string | undefined = LOG;
   const recent = new RecentNews([undefined], bytesMax);
   const ended: EndReason[] = [];
   const streams = holdStreams({
-    book: { partitions: 1, recent: () => recent },
+    book: { partitions: 1, recent: () => recent, logName: () => log },
     ended: (reason) => ended.push(reason),
     aheadMsMax: 40,
   });
@@ -44,10 +47,13 @@ function openStreams(bytesMax = 1_000_000) {
   return {
     ended,
     streams,
+    name(given: string | undefined): void {
+      log = given;
+    },
     room: () => room,
     publish(count: number): void {
       for (let n = 0; n < count; n += 1) {
-        recent.append({ partition: 0, id: { offset, index: 0 }, event: 'entry', line: `"${'x'.repeat(400)}"` });
+        recent.append({ partition: 0, id: { offset, index: 0 }, event: 'entry', log, line: `"${'x'.repeat(400)}"` });
         recent.seal();
         offset += 1n;
       }
@@ -55,7 +61,10 @@ function openStreams(bytesMax = 1_000_000) {
     },
     ask: (after: string, lastEventId?: string) =>
       streams.stream(
-        { query: new URLSearchParams({ after }), headers: { 'last-event-id': lastEventId } } as unknown as ApiRequest,
+        {
+          query: new URLSearchParams({ after: `${after}:${LOG}` }),
+          headers: { 'last-event-id': lastEventId && `${lastEventId}:${LOG}` },
+        } as unknown as ApiRequest,
         () => ({ enter: count(1), leave: count(-1) }),
       ),
     async open(after: string, isSlow = false): Promise<Client> {
@@ -67,7 +76,7 @@ function openStreams(bytesMax = 1_000_000) {
     },
   };
 }
-const idsIn = ({ text }: Client) => [...text.matchAll(/^id: (\d+):0$/gm)].map(([, id]) => Number(id));
+const idsIn = ({ text }: Client) => [...text.matchAll(/^id: (\d+):0:5e1fc0de$/gm)].map(([, id]) => Number(id));
 
 test('a slow client is sent what it missed once it goes on, and holds up nobody', async () => {
   const here = openStreams();
@@ -123,3 +132,22 @@ test('a cursor that is ahead waits for this process', async () => {
   expect(idsIn(await asked)).toEqual([3, 4]);
   here.streams.stop();
 });
+
+test('a cursor of another log is gone, and one of this log waits where it has no name yet', async () => {
+  const here = openStreams();
+  here.publish(2);
+  for (const other of ['0badf00d', '-']) {
+    const query = new URLSearchParams({ after: `0:0:${other}` });
+    const request = { query, headers: {} } as unknown as ApiRequest;
+    const refused = here.streams.stream(request, () => ({ enter: count, leave: count }));
+    expect(await refused).toMatchObject({ code: 'gone' });
+  }
+  here.name(undefined);
+  expect(await here.ask('0:0')).toMatchObject({ code: 'unavailable' });
+  const asked = here.open('0:0');
+  here.name(LOG);
+  expect(idsIn(await asked)).toEqual([1]);
+  here.streams.stop();
+});
+
+const count = () => undefined;

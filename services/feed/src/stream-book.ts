@@ -12,7 +12,7 @@ import {
   unavailable,
 } from '@makerbook/http';
 import type { Room } from './admit-readers.js';
-import { type Cursor, covers, parseCursor } from './cursor.js';
+import { type Cursor, covers, type NamedCursor, parseCursor } from './cursor.js';
 import type { HeldBook } from './hold-book.js';
 import type { Place, RecentNews } from './keep-recent.js';
 
@@ -20,7 +20,7 @@ import type { Place, RecentNews } from './keep-recent.js';
 export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {
-  readonly book: Pick<HeldBook, 'recent' | 'partitions'>;
+  readonly book: Pick<HeldBook, 'recent' | 'partitions' | 'logName'>;
   readonly ended: (reason: EndReason) => void;
   /** How long a request whose cursor is ahead of this process waits for it; 2,000 unless given. */
   readonly aheadMsMax?: number;
@@ -47,9 +47,10 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
    * @param takeRoom counts the stream among those of its reader
    */
   async function stream(request: ApiRequest, takeRoom: () => Room | Refusal): Promise<Reply> {
-    const cursor = readCursor(request, book.partitions);
-    if (isRefusal(cursor)) return cursor;
-    const recent = await awaitCursor(cursor);
+    const named = readCursor(request, book.partitions);
+    if (isRefusal(named)) return named;
+    const { cursor } = named;
+    const recent = await awaitCursor(named);
     if (isRefusal(recent)) return recent;
     const room = takeRoom();
     if (isRefusal(room)) return room;
@@ -71,15 +72,18 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
   }
 
   /** Waits a moment for this process where the client has read more at another one. */
-  async function awaitCursor(cursor: Cursor): Promise<RecentNews | Refusal> {
+  async function awaitCursor({ log, cursor }: NamedCursor): Promise<RecentNews | Refusal> {
     for (let waitedMs = 0; !isStopped; waitedMs += AHEAD_POLL_MS) {
       const recent = book.recent();
       if (recent === undefined) return unavailable('the book is still being read');
+      const here = book.logName();
+      if (here !== undefined && here !== log)
+        return { code: 'gone', detail: 'the cursor is of another log: drop the book, and take a snapshot' };
       if (!covers(cursor, recent.forgotten)) {
         const detail = 'what came after the cursor is not kept any more: drop the book, and take a snapshot';
         return { code: 'gone', detail };
       }
-      if (covers(recent.cursor, cursor)) return recent;
+      if (here === log && covers(recent.cursor, cursor)) return recent;
       if (waitedMs >= aheadMsMax) return unavailable('the cursor is ahead of this process: try again');
       await pause(AHEAD_POLL_MS);
     }
@@ -101,7 +105,10 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
   };
 }
 
-function readCursor({ query, headers }: Pick<ApiRequest, 'query' | 'headers'>, partitions: number): Cursor | Refusal {
+function readCursor(
+  { query, headers }: Pick<ApiRequest, 'query' | 'headers'>,
+  partitions: number,
+): NamedCursor | Refusal {
   const asked = readQuery(query, bookStreamQuery);
   if (isRefusal(asked)) return asked;
   const named = parseAs(bookStreamHeaders, { 'Last-Event-ID': headers['last-event-id'] });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { connectLog, type StoredRecord } from '@makerbook/kafka';
+import { connectLog, nameLog, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { runArchive } from './archive-command.js';
@@ -87,6 +87,12 @@ describe('an archive of the log', () => {
     expect(await log.endOffsets(topicOf(to))).toEqual(ends);
     await log.verifyTopics(topicSpecs(topicNames(to), PARTITIONS).filter(({ name }) => name === topicOf(to)));
     for (const prefix of [from, to]) expect(await run(prefix, 'verify')).toMatchObject({ exitCode: 0 });
+    // So cursors of the log hold.
+    const nameOf = async (prefix: string) => {
+      const places = ends.map((end, partition) => ({ place: { topic: topicOf(prefix), partition }, end }));
+      return Promise.all(places.map(({ place, end }) => nameLog(log, place, end)));
+    };
+    expect(await nameOf(to)).toEqual(await nameOf(from));
   });
 
   test('grows by what is new, and one of nothing is restored as nothing', async () => {

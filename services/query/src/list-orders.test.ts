@@ -13,7 +13,7 @@ const { request: signed, expected } = vectors.lists.find((one: typeof vectors) =
 /** Lists at the time of the request, while the rows have this switch. */
 async function headersWith(cancelAt: number) {
   const request = { query: new URLSearchParams({ ...signed, issuedAt: String(signed.issuedAt) }), describe() {} };
-  const listing = { body: Buffer.from('[]'), etag: 'W/"1"', version: 1n, nextCursor: undefined, lag: 0, cancelAt };
+  const listing = { body: Buffer.from('[]'), etag: 'W/"1"', version: 1n, next: undefined, lag: 0, cancelAt };
   const reply = await listOrders(request as unknown as ApiRequest, {
     hashers: createRequestHashers({ ...vectors.domain, serviceName: 'Makerbook' }),
     rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: (maker: Address) => maker === expected.maker },
@@ -24,6 +24,8 @@ async function headersWith(cancelAt: number) {
     readState: async () => undefined,
     checkedLocally: () => undefined,
     readList: async () => ({ ...listing, source: 'postgres' }),
+    cursors: { refuse: async () => undefined, cursorOf: async () => undefined },
+    partitions: 1,
     listed: () => undefined,
   });
   return reply.headers;

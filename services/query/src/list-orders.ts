@@ -1,6 +1,9 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type ApiRequest, isRefusal, okJson, type Reply } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
 import { type Asker, answerSigned, lagHeader, listUnknown, type SignedParts } from './answer-signed.js';
+import type { Cursors } from './cursor.js';
+import { logIsAway } from './find-moment.js';
 import { parseListRequest } from './parse-requests.js';
 import type { Listing } from './read-list.js';
 import type { Page } from './take-page.js';
@@ -9,6 +12,8 @@ export interface ListOrdersParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashGetRequest'>;
   /** Undefined where no list is known. */
   readonly readList: (asker: Asker, page: Page) => Promise<Listing | undefined>;
+  readonly cursors: Cursors;
+  readonly partitions: number;
   /** Counts the list. */
   readonly listed: (listing: Listing) => void;
 }
@@ -18,16 +23,22 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
   const asked = parseListRequest(request.query, parts.hashers);
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
-    const listing = await parts.readList(asker, asked.page);
+    const { ordersMax, after } = asked;
+    const home = partitionOf(asker.maker, parts.partitions);
+    const listing = await parts.readList(asker, { ordersMax, from: after?.place.offset });
     if (listing === undefined) return listUnknown;
+    const { body, etag, version, next, lag, cancelAt } = listing;
+    const refusal = after && (await parts.cursors.refuse(after, asker.maker, version + 1n));
+    if (refusal !== undefined) return refusal;
+    const nextCursor = next === undefined ? '' : await parts.cursors.cursorOf(home, { offset: next });
+    if (nextCursor === undefined) return logIsAway;
     parts.listed(listing);
-    const { body, etag, version, nextCursor, lag, cancelAt } = listing;
     return okJson(body, {
       'Cache-Control': 'private, no-store',
       ETag: etag,
       'X-List-Version': String(version),
       ...(cancelAt > 0 ? { 'X-Cancel-All-At': String(cancelAt) } : {}),
-      ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+      ...(nextCursor === '' ? {} : { 'X-Next-Cursor': nextCursor }),
       ...lagHeader(lag),
     });
   });

@@ -10,14 +10,16 @@ import {
 } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, parseAs, type Refusal, readQuery } from '@makerbook/http';
-import type { HistoryPlace } from '@makerbook/postgres';
 import type { SignedRequest } from './admit-request.js';
+import { type Cursor, parseCursor } from './cursor.js';
 import { type Moment, momentOf } from './find-moment.js';
-import { type HistoryPart, placeOf } from './read-history.js';
-import type { Page } from './take-page.js';
+import type { HistoryPart } from './read-history.js';
 
 /** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
-export type ListRequest = SignedRequest & { readonly page: Page };
+export type ListRequest = SignedRequest & {
+  readonly ordersMax: number | undefined;
+  readonly after: Cursor | undefined;
+};
 
 /** A request for one order. */
 export type OrderRequest = SignedRequest & { readonly orderHash: Hex; readonly at: Moment | undefined };
@@ -32,8 +34,21 @@ export function parseListRequest(
   const { issuedAt, signature, limit, cursor } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, maker: asked.maker, digest, page: { ordersMax: limit, after: cursor } };
+  return {
+    issuedAt,
+    salt,
+    signature,
+    maker: asked.maker,
+    digest,
+    ordersMax: limit,
+    after: cursor === undefined ? undefined : parseCursor(cursor),
+  };
 }
+
+/** A request for a stream, and the event that it goes on behind. */
+export type AskedStream = SignedRequest & {
+  readonly after: { readonly id: string; readonly cursor: Cursor } | undefined;
+};
 
 /** Reads path and parameters of a GET of one order. */
 export function parseOrderRequest(
@@ -62,15 +77,21 @@ export function parseHistoryRequest(
   const { issuedAt, signature, happened, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
   const salt = normalSalt(asked.salt);
   const digest = () => hashHistoryRequest({ issuedAt, salt: hexToBytes(salt) });
-  const part = { happened, fromMs, toMs, entriesMax: limit, after: cursor === undefined ? undefined : placeOf(cursor) };
+  const part = {
+    happened,
+    fromMs,
+    toMs,
+    entriesMax: limit,
+    after: cursor === undefined ? undefined : parseCursor(cursor),
+  };
   return { issuedAt, salt, signature, maker: asked.maker, digest, part };
 }
 
-/** Reads the parameters of a GET of a stream, and the event that it goes on behind. */
+/** Reads the parameters of a GET of a stream. */
 export function parseStreamRequest(
   { query, headers }: Pick<ApiRequest, 'query' | 'headers'>,
   { hashStreamRequest }: Pick<RequestHashers, 'hashStreamRequest'>,
-): (SignedRequest & { readonly after: HistoryPlace | undefined }) | Refusal {
+): AskedStream | Refusal {
   const asked = readQuery(query, streamQuery);
   if (isRefusal(asked)) return asked;
   const named = parseAs(streamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
@@ -84,7 +105,7 @@ export function parseStreamRequest(
     signature,
     maker: asked.maker,
     digest,
-    after: cursor === undefined ? undefined : placeOf(cursor),
+    after: cursor === undefined ? undefined : { id: cursor, cursor: parseCursor(cursor) },
   };
 }
 

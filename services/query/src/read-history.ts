@@ -6,13 +6,14 @@ import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type HistoryEntry,
   type HistoryPage,
-  type HistoryPlace,
   type HistoryQuery,
   type NewsQuery,
+  placeOfEntry,
   unlessAway,
 } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
-import { describeEntry, type LoggedFact } from './describe-entries.js';
+import type { Cursor, Cursors } from './cursor.js';
+import { describeEntry } from './describe-entries.js';
 import { logIsAway } from './find-moment.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
@@ -30,7 +31,7 @@ export interface HistoryPart {
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
   readonly entriesMax: number;
-  readonly after: HistoryPlace | undefined;
+  readonly after: Cursor | undefined;
 }
 
 /** GET of a maker's history: shape, then the checks of a signed request, then one page. */
@@ -50,8 +51,13 @@ export async function readHistory(request: ApiRequest, parts: ReadHistoryParts):
 /** An entry of the rows, and as it is told. */
 export interface ReadEntry {
   readonly entry: HistoryEntry;
+  /** Its cursor: what comes behind it is what has not been read. */
+  readonly id: string;
   readonly described: OrderHistory['entries'][number];
 }
+
+/** What entries are read from. */
+export type EntrySources = Pick<HistorySources, 'rows' | 'log' | 'topic'> & { readonly cursors: Cursors };
 
 /** What happened to the orders of makers, oldest first. */
 export type News = ReadonlyMap<Hex, readonly ReadEntry[]>;
@@ -62,16 +68,16 @@ export type NewsReader = ReturnType<typeof readNewsFrom>;
  * are too many entries. Undefined while the log does not answer, and if a crash has taken the rows of these facts back.
  * @throws PostgresUnavailable
  */
-export function readNewsFrom({ rows, log, topic }: Pick<HistorySources, 'rows' | 'log' | 'topic'>) {
+export function readNewsFrom(sources: EntrySources) {
   return async (asked: NewsQuery): Promise<News | undefined> => {
-    const { entries, isCut, quarantined, nextOffset } = await rows.readNews(asked);
+    const { entries, isCut, quarantined, nextOffset } = await sources.rows.readNews(asked);
     if (nextOffset < asked.to) return undefined;
     if (isCut) return new Map();
-    const facts = await readFacts(log, { topic, partition: asked.partition }, entries);
-    if (facts === undefined) return undefined;
+    const read = await describeAll(entries, asked.partition, sources);
+    if (read === undefined) return undefined;
     const news = new Map<Hex, ReadEntry[]>(asked.makers.map((maker) => [maker, []]));
     for (const maker of quarantined) news.delete(maker);
-    for (const entry of entries) news.get(entry.maker)?.push(describe(entry, facts));
+    for (const [at, { maker }] of entries.entries()) news.get(maker)?.push(...read.slice(at, at + 1));
     return news;
   };
 }
@@ -79,36 +85,48 @@ export function readNewsFrom({ rows, log, topic }: Pick<HistorySources, 'rows' |
 export type EntryReader = ReturnType<typeof readEntriesFrom>;
 
 /** Reads a page of the history of a maker: what happened from the rows, the rest from the log. */
-export function readEntriesFrom(
-  { rows, log, topic }: Pick<HistorySources, 'rows' | 'log' | 'topic'>,
-  partitions: number,
-) {
+export function readEntriesFrom(sources: EntrySources, partitions: number) {
   return async (
     maker: Hex,
     asked: Pick<HistoryQuery, 'after' | 'before' | 'happened' | 'entriesMax'>,
   ): Promise<(Omit<HistoryPage, 'entries'> & { readonly entries: readonly ReadEntry[] }) | Refusal> => {
     const partition = partitionOf(maker, partitions);
-    const page = await unlessAway(rows.readMakerHistory({ maker, partition, ...asked }));
+    const page = await unlessAway(sources.rows.readMakerHistory({ maker, partition, ...asked }));
     if (page === undefined) return rowsAreAway;
-    const facts = await readFacts(log, { topic, partition }, page.entries);
-    if (facts === undefined) return logIsAway;
-    return { ...page, entries: page.entries.map((entry) => describe(entry, facts)) };
+    const entries = await describeAll(page.entries, partition, sources);
+    return entries === undefined ? logIsAway : { ...page, entries };
   };
 }
 
-function describe(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): ReadEntry {
-  return { entry, described: { orderHash: entry.orderHash, ...describeEntry(entry, facts) } };
+/** Undefined while the log does not answer. */
+async function describeAll(
+  entries: readonly HistoryEntry[],
+  partition: number,
+  { log, topic, cursors }: EntrySources,
+): Promise<ReadEntry[] | undefined> {
+  const facts = await readFacts(log, { topic, partition }, entries);
+  if (facts === undefined) return undefined;
+  const all: ReadEntry[] = [];
+  for (const entry of entries) {
+    const id = await cursors.cursorOf(partition, placeOfEntry(entry));
+    if (id === undefined) return undefined;
+    all.push({ entry, id, described: { orderHash: entry.orderHash, ...describeEntry(entry, facts) } });
+  }
+  return all;
 }
 
 /** Reads a page with everything in it that was answered to its maker before. */
-export function readPageFrom({ watch, ...sources }: HistorySources, partitions: number) {
-  const { log, topic } = sources;
+export function readPageFrom({ watch, ...sources }: HistorySources & EntrySources, partitions: number) {
+  const { log, topic, cursors } = sources;
   const readEntries = readEntriesFrom(sources, partitions);
   return async (
     { maker, state: begun }: Asker,
     { happened = happenings, fromMs, toMs, entriesMax, after }: HistoryPart,
   ): Promise<{ readonly history: OrderHistory; readonly lag: number | undefined } | Refusal> => {
-    const from = { topic, partition: partitionOf(maker, partitions) };
+    const refusal = after && (await cursors.refuse(after, maker));
+    if (refusal !== undefined) return refusal;
+    const partition = partitionOf(maker, partitions);
+    const from = { topic, partition };
     const bounds = await unlessAway(
       Promise.all([
         fromMs === undefined || after !== undefined ? 0n : offsetAt(log, from, fromMs),
@@ -120,11 +138,14 @@ export function readPageFrom({ watch, ...sources }: HistorySources, partitions: 
     const [start, end] = bounds;
     const state = begun && (await watch.awaitSettled(maker, begun));
     if (state === undefined) return rowsAreAway;
-    const page = await readEntries(maker, { after: after ?? { offset: start }, before: end, happened, entriesMax });
+    const place = after?.place ?? { offset: start };
+    const page = await readEntries(maker, { after: place, before: end, happened, entriesMax });
     if (isRefusal(page)) return page;
-    if (after !== undefined && after.offset < page.keptFrom) return gone;
+    if (after !== undefined && place.offset < page.keptFrom) return gone;
+    const nextCursor = await cursors.cursorOf(partition, page.next);
+    if (nextCursor === undefined) return logIsAway;
     const entries = page.entries.map(({ described }) => described);
-    const history = { entries, nextCursor: cursorOf(page.next), hasMore: page.hasMore };
+    const history = { entries, nextCursor, hasMore: page.hasMore };
     return { history, lag: page.isUnsure ? undefined : lagOf(state) };
   };
 }
@@ -137,24 +158,6 @@ async function offsetAt(
 ): Promise<bigint> {
   const found = (await log.offsetsAt(topic, timeMs))[partition];
   return found ?? (await log.endOffsets(topic))[partition] ?? 0n;
-}
-
-export function cursorOf({ offset, entry }: HistoryPlace): string {
-  if (entry === undefined) return String(offset);
-  return [offset, entry.orderHash, entry.place, entry.blockNumber, entry.logIndex].join(':');
-}
-
-/** @param cursor as `cursorOf` writes it */
-export function placeOf(cursor: string): HistoryPlace {
-  const [offset = '0', orderHash, place, blockNumber, logIndex] = cursor.split(':');
-  if (orderHash === undefined) return { offset: BigInt(offset) };
-  const entry = {
-    orderHash: orderHash as Hex,
-    place: Number(place),
-    blockNumber: Number(blockNumber),
-    logIndex: Number(logIndex),
-  };
-  return { offset: BigInt(offset), entry };
 }
 
 const gone: Refusal = {

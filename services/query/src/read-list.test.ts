@@ -20,7 +20,7 @@ const list = joinRecords(
   })),
 );
 const current: Found = { list, source: 'redis' };
-const whole: Page = { after: undefined, ordersMax: undefined };
+const whole: Page = { from: undefined, ordersMax: undefined };
 
 interface Given {
   /** Before the wait. */
@@ -87,8 +87,8 @@ describe('a list', () => {
     const newer: Found = { list: joinRecords(9n, list.records), source: 'postgres' };
     const given: Parameters<typeof read>[0][] = [
       { page: whole },
-      { page: { after: undefined, ordersMax: 2 } },
-      { page: { after: 3, ordersMax: undefined } },
+      { page: { from: undefined, ordersMax: 2 } },
+      { page: { from: 4n, ordersMax: undefined } },
       { nowSeconds: 53 },
       { nowSeconds: 58 },
       { found: newer },
@@ -106,7 +106,7 @@ describe('a list', () => {
     const expiries = [60, 53, 60];
     const records = list.records.map((record, at) => ({ ...record, expiresAtSeconds: expiries[at] ?? 0 }));
     const found: Found = { list: joinRecords(7n, records), source: 'redis' };
-    const page: Page = { after: undefined, ordersMax: 2 };
+    const page: Page = { from: undefined, ordersMax: 2 };
     const [before, after] = [await read({ page, found }), await read({ page, found, nowSeconds: 53 })];
     expect([before, after].map((listing) => String(listing?.body))).toEqual(['[3,5]', '[3,8]']);
     expect(after?.etag).not.toBe(before?.etag);

@@ -13,8 +13,8 @@ export interface Listing {
   readonly etag: string;
   /** The offset of the fact that changed the list last; 0n before the first. */
   readonly version: bigint;
-  /** The cursor of the next page, if there is one. */
-  readonly nextCursor: string | undefined;
+  /** The acceptance from which the next page goes on, if there is one. */
+  readonly next: bigint | undefined;
   readonly source: Found['source'];
   /** The number of the maker's own writes that it does not show yet; undefined if unknown. */
   readonly lag: number | undefined;
@@ -44,7 +44,7 @@ export async function readList(
   if (found === undefined) return undefined;
   const list = hideExpired(found.list, nowSeconds);
   if (list !== found.list) held.keep(maker, list);
-  const { records, nextCursor } = takePage(list.records, page);
+  const { records, next } = takePage(list.records, page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
   // After a crash of Postgres the rows can be older than they were when their state was read.
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
@@ -54,7 +54,7 @@ export async function readList(
     body,
     etag: etagOf(list, records),
     version: list.version,
-    nextCursor,
+    next,
     source: found.source,
     lag,
     cancelAt,

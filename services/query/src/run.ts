@@ -25,6 +25,8 @@ import {
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
+import type { Asker } from './answer-signed.js';
+import { openCursors } from './cursor.js';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
@@ -49,7 +51,7 @@ import { tellOperators } from './tell-operators.js';
 /** The query service as it runs: the API listens on `port`. */
 export type Query = Awaited<ReturnType<typeof runQuery>>;
 
-const WHOLE_LIST = { after: undefined, ordersMax: undefined };
+const WHOLE_LIST = { from: undefined, ordersMax: undefined };
 const REDIS_START_MS_MAX = 2_000;
 /** A Postgres that takes longer counts as away, and the list that is known is served. */
 const STATEMENT_MS_MAX = 2_000;
@@ -123,7 +125,7 @@ export function openStreams(
 ): OrderStreams {
   const { PARTITIONS: partitions, STREAMS_MAX: streamsMax, STREAMS_PER_MAKER_MAX: streamsPerMakerMax } = settings;
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
-  const sources = { rows, log, topic };
+  const sources = { rows, log, topic, cursors: openCursors({ rows, log, topic }, partitions) };
   const readEntries = readEntriesFrom(sources, partitions);
   const tail = tailRows({ rows, readNews: readNewsFrom(sources), after, onError });
   return holdStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
@@ -178,15 +180,21 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     readState,
     checkedLocally: metrics.checkedLocally,
   };
+  const partitions = settings.PARTITIONS;
+  const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
+  const cursors = openCursors({ rows, log, topic }, partitions);
+  const sources = { watch, rows, log, topic, cursors };
   const listParts: ListOrdersParts = {
     ...signed,
+    cursors,
+    partitions,
     readList: (asker, page) => readList(asker, page, { held, watch, finder }),
     listed: metrics.listed,
   };
-  const sources = { watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents };
-  const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, settings.PARTITIONS) };
-  const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
-  const streamParts: StreamParts = { ...signed, streams, readList: (asker) => listParts.readList(asker, WHOLE_LIST) };
+  const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, partitions) };
+  const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, partitions) };
+  const readWhole = (asker: Asker) => listParts.readList(asker, WHOLE_LIST);
+  const streamParts: StreamParts = { ...signed, cursors, partitions, streams, readList: readWhole };
   return [
     { method: 'GET', path: paths.stream, handle: (request) => streamOrders(request, streamParts) },
     { method: 'GET', path: paths.limitOrders, handle: (request) => listOrders(request, listParts) },

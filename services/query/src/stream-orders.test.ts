@@ -42,7 +42,7 @@ function openClient() {
 function entryAt(offset: number): ReadEntry {
   const orderHash: Hex = `0x${offset.toString(16).padStart(64, '0')}`;
   const entry = { partition, logOffset: BigInt(offset), orderHash, happened: 'OPENED' } as HistoryEntry;
-  return { entry, described: { orderHash, happened: 'OPENED' } as ReadEntry['described'] };
+  return { entry, id: `0:5e1fc0de:${offset}`, described: { orderHash, happened: 'OPENED' } as ReadEntry['described'] };
 }
 
 /** Streams over a history that grows. */
@@ -90,14 +90,16 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
       const client = openClient();
       const room = streams.takeRoom(maker);
       if (isRefusal(room)) throw new Error(room.code);
-      room.open(client.response, { offset: resumedAt ?? behind }, resumedAt === undefined ? '{}' : undefined);
+      const offset = resumedAt ?? behind;
+      const begun = { place: { offset }, id: `0:5e1fc0de:${offset}` };
+      room.open(client.response, resumedAt === undefined ? { ...begun, first: '{}' } : begun);
       return client;
     },
   };
 }
 
 const changesOf = (events: readonly string[]) =>
-  events.flatMap((text) => /^id: (\d+):.*\nevent: change/.exec(text)?.[1] ?? []);
+  events.flatMap((text) => /^id: 0:5e1fc0de:(\d+)\nevent: change/.exec(text)?.[1] ?? []);
 
 describe('a stream', () => {
   test('tells a history of many pages', async () => {

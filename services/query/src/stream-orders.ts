@@ -6,8 +6,10 @@ import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } fro
 import { partitionOf } from '@makerbook/kafka';
 import { type After, type HistoryPlace, type PartitionClockRow, startTimer } from '@makerbook/postgres';
 import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
-import { parseStreamRequest } from './parse-requests.js';
-import { cursorOf, type EntryReader } from './read-history.js';
+import type { Cursors } from './cursor.js';
+import { logIsAway } from './find-moment.js';
+import { type AskedStream, parseStreamRequest } from './parse-requests.js';
+import type { EntryReader } from './read-history.js';
 import type { Listing } from './read-list.js';
 import { type Listener, type RowTail, type ToldEntry, tell } from './tail-rows.js';
 
@@ -15,6 +17,8 @@ export interface StreamParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashStreamRequest'>;
   readonly readList: (asker: Asker) => Promise<Listing | undefined>;
   readonly streams: OrderStreams;
+  readonly cursors: Cursors;
+  readonly partitions: number;
 }
 
 /** A client that has not taken a page by then is dropped: it goes on from where it was. */
@@ -36,7 +40,7 @@ export async function streamOrders(request: ApiRequest, parts: StreamParts): Pro
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
     const { maker } = asker;
-    const begun: Begun | Refusal = asked.after === undefined ? await beginAnew(asker, parts) : { place: asked.after };
+    const begun = await (asked.after === undefined ? beginAnew(asker, parts) : goOn(maker, asked.after, parts));
     if (isRefusal(begun)) return begun;
     const room = parts.streams.takeRoom(maker);
     if (isRefusal(room)) return room;
@@ -45,25 +49,39 @@ export async function streamOrders(request: ApiRequest, parts: StreamParts): Pro
       body: '',
       contentType: 'text/event-stream; charset=utf-8',
       headers: { 'Cache-Control': 'private, no-store', 'X-Accel-Buffering': 'no' },
-      stream: (response: ServerResponse) => open(response, begun.place, begun.first),
+      stream: (response: ServerResponse) => open(response, begun),
     };
   });
 }
 
+/** Where a stream begins. */
 interface Begun {
   readonly place: HistoryPlace;
+  /** The cursor of the place. */
+  readonly id: string;
   /** The data of the snapshot, where there is one. */
   readonly first?: string;
 }
 
 /** The list, and the place behind all that it shows. */
-async function beginAnew(asker: Asker, { readList }: StreamParts): Promise<Begun | Refusal> {
+async function beginAnew(asker: Asker, { readList, cursors, partitions }: StreamParts): Promise<Begun | Refusal> {
   const listing = await readList(asker);
   if (listing === undefined) return listUnknown;
   const { version, cancelAt } = listing;
   const place: HistoryPlace = { offset: version === 0n ? 0n : version + 1n };
+  const id = await cursors.cursorOf(partitionOf(asker.maker, partitions), place);
+  if (id === undefined) return logIsAway;
   const data = `{"orders":${listing.body},"version":"${version}"${cancelAt > 0 ? `,"cancelAllAt":${cancelAt}` : ''}}`;
-  return { place, first: data };
+  return { place, id, first: data };
+}
+
+/** The event behind which the client goes on. */
+async function goOn(
+  maker: Hex,
+  { id, cursor }: NonNullable<AskedStream['after']>,
+  { cursors }: StreamParts,
+): Promise<Begun | Refusal> {
+  return (await cursors.refuse(cursor, maker)) ?? { place: cursor.place, id };
 }
 
 export interface OrderStreamsParts {
@@ -78,8 +96,7 @@ export interface OrderStreamsParts {
 }
 
 interface Room {
-  /** @param first the data of a snapshot, where the stream begins with one */
-  readonly open: (response: ServerResponse, place: HistoryPlace, first: string | undefined) => void;
+  readonly open: (response: ServerResponse, begun: Begun) => void;
 }
 
 export type OrderStreams = ReturnType<typeof holdStreams>;
@@ -109,7 +126,7 @@ export function holdStreams(parts: OrderStreamsParts) {
       if (isStopped) return unavailable('the service stops');
       if (open.size >= parts.streamsMax) return unavailable(`${open.size} streams are open here; try again`);
       return {
-        open(response, place, first) {
+        open(response, begun) {
           const stream = new OrderStream(maker, response, parts);
           open.add(stream);
           ofMaker.set(maker, (ofMaker.get(maker) ?? 0) + 1);
@@ -117,7 +134,7 @@ export function holdStreams(parts: OrderStreamsParts) {
             open.delete(stream);
             leave(maker);
           });
-          stream.run(place, first).catch((error: unknown) => {
+          stream.run(begun).catch((error: unknown) => {
             parts.onError(error);
             response.destroy();
           });
@@ -154,9 +171,9 @@ class OrderStream {
     this.#after = parts.after ?? startTimer;
   }
 
-  async run(from: HistoryPlace, snapshot: string | undefined): Promise<void> {
+  async run({ place: from, id, first: snapshot }: Begun): Promise<void> {
     let place = from;
-    this.#lastId = cursorOf(place);
+    this.#lastId = id;
     if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
     this.#startClock();
     while (this.#isOpen()) {

@@ -44,7 +44,7 @@ function openTail() {
     happen(to: Hex, offset = rows.nextOffset) {
       const orderHash: Hex = `0x${offset.toString(16).padStart(64, '0')}`;
       const entry = { partition, logOffset: offset, orderHash, happened: 'OPENED' } as HistoryEntry;
-      entries.push({ maker: to, entry, described: { orderHash } as ReadEntry['described'] });
+      entries.push({ maker: to, entry, id: `0:-:${offset}`, described: { orderHash } as ReadEntry['described'] });
       rows.nextOffset = offset + 1n;
     },
     look: () =>

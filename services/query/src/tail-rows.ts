@@ -3,11 +3,10 @@ import {
   type After,
   type PartitionClockRow,
   PostgresUnavailable,
-  placeOfEntry,
   type ReadModel,
   startTimer,
 } from '@makerbook/postgres';
-import { cursorOf, type News, type NewsReader, type ReadEntry } from './read-history.js';
+import type { News, NewsReader, ReadEntry } from './read-history.js';
 
 const POLL_MS = 50;
 /** Of one look at a partition. If more has happened, each stream reads its own. */
@@ -123,8 +122,8 @@ function handOut(listeners: Iterable<QueuedListener>, news: News): void {
   }
 }
 
-export function tell({ entry, described }: ReadEntry): ToldEntry {
-  return { offset: entry.logOffset, id: cursorOf(placeOfEntry(entry)), json: JSON.stringify(described) };
+export function tell({ entry, id, described }: ReadEntry): ToldEntry {
+  return { offset: entry.logOffset, id, json: JSON.stringify(described) };
 }
 
 class QueuedListener implements Listener {

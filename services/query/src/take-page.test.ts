@@ -8,11 +8,11 @@ const listOf = (offsets: Iterable<number>) =>
 describe('pages', () => {
   test('without bounds are the whole list, and the very same array', () => {
     const list = listOf([1, 2, 3]);
-    expect(takePage(list, { after: undefined, ordersMax: undefined })).toEqual({
+    expect(takePage(list, { from: undefined, ordersMax: undefined })).toEqual({
       records: list,
-      nextCursor: undefined,
+      next: undefined,
     });
-    expect(takePage(list, { after: undefined, ordersMax: 3 }).records).toBe(list);
+    expect(takePage(list, { from: undefined, ordersMax: 3 }).records).toBe(list);
   });
 
   test('hold each order that stays exactly once, whatever comes and goes between them', () => {
@@ -26,15 +26,12 @@ describe('pages', () => {
           const list = new Set(first);
           const stays = new Set(first);
           const seen: number[] = [];
-          let cursor: string | undefined;
-          for (let page = 0; page === 0 || cursor !== undefined; page += 1) {
-            const taken = takePage(listOf(list), {
-              after: cursor === undefined ? undefined : Number(cursor),
-              ordersMax,
-            });
+          let from: bigint | undefined;
+          for (let page = 0; page === 0 || from !== undefined; page += 1) {
+            const taken = takePage(listOf(list), { from, ordersMax });
             expect(taken.records.length).toBeLessThanOrEqual(ordersMax);
             seen.push(...taken.records.map(({ acceptedOffset }) => acceptedOffset));
-            cursor = taken.nextCursor;
+            from = taken.next;
             const change = changes[page];
             if (change === undefined) continue;
             list.delete(change.goes);

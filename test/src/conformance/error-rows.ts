@@ -1,5 +1,6 @@
 import type { OperationId } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { partitionOf } from '@makerbook/kafka';
 import { type BaseWallet, toBeHex, type Wallet, ZeroAddress } from 'ethers';
 import type { OrderTerms } from '../kit/make-requests.js';
 import {
@@ -79,6 +80,9 @@ const rowsOf = (operation: ErrorRow['operation'], ...cases: readonly Cases[]): E
   cases
     .flatMap((byCode) => Object.entries(byCode))
     .flatMap(([code, rows]) => rows.map(([when, ask, details]) => ({ operation, code, when, ask, ...details })));
+/** Of the log of a local stack. */
+const PARTITIONS = 12;
+
 const at = (...pointers: string[]): Details => ({ pointers });
 const retryAfter = { 'retry-after': /^[1-9][0-9]*$/ };
 
@@ -332,12 +336,27 @@ const readWith =
   (bed) =>
     withParameters(read(bed), change);
 
+/** A cursor of some log and partition: the maker's, unless it is the next one. */
+const cursorOf = ({ makers }: Bed, next = 0) =>
+  `${(partitionOf(makers.maker.address.toLowerCase(), PARTITIONS) + next) % PARTITIONS}:0badf00d:1`;
+const ofNextPartition =
+  (read: Read): Ask =>
+  (bed) =>
+    withParameters(read(bed), { cursor: cursorOf(bed, 1) });
+const ofAnotherLog =
+  (read: Read): Ask =>
+  (bed) =>
+    withParameters(read(bed), { cursor: cursorOf(bed) });
+
 const listing = rowsOf('listOrders', readCases(2, ORDERS_PATH, reads.listOrders), {
   invalid_request: [
     ['no parameters are given', () => ({ method: 'GET', target: ORDERS_PATH }), at('/issuedAt', '/salt', '/signature')],
     ['salt has 33 bytes', readWith(reads.listOrders, { salt: `0x${'0'.repeat(66)}` }), at('/salt')],
     ['salt is an array', readWith(reads.listOrders, { salt: undefined, 'salt[]': '0x1' }), at('/salt', '/salt[]')],
+    ['the cursor is of an earlier version', readWith(reads.listOrders, { cursor: '7' }), at('/cursor')],
+    ['the cursor is of another partition', ofNextPartition(reads.listOrders), at('/cursor')],
   ],
+  gone: [['the cursor is of another log', ofAnotherLog(reads.listOrders)]],
   rate_limited: [
     [
       'the budget of the maker is spent',
@@ -390,8 +409,11 @@ const history = rowsOf('readHistory', readCases(13, `${ORDERS_PATH}/history`, re
       readWith(reads.readHistory, { happened: 'FILLED,LOST' }),
       { index: 1, pointers: ['/happened/1'] },
     ],
-    ['the cursor is malformed', readWith(reads.readHistory, { cursor: '7:0x12' }), at('/cursor')],
+    ['the cursor is malformed', readWith(reads.readHistory, { cursor: '7:-:0x12' }), at('/cursor')],
+    ['the cursor is of an earlier version', readWith(reads.readHistory, { cursor: '1380' }), at('/cursor')],
+    ['the cursor is of another partition', ofNextPartition(reads.readHistory), at('/cursor')],
   ],
+  gone: [['the cursor is of another log', ofAnotherLog(reads.readHistory)]],
 });
 
 // A HEAD begins no stream.
@@ -402,6 +424,13 @@ const streaming = rowsOf('streamOrders', streamCases, {
       'the last event is none',
       (bed) => ({ ...reads.streamOrders(bed), headers: { 'Last-Event-ID': 'x' } }),
       at('/Last-Event-ID'),
+    ],
+    ['the cursor is of another partition', ofNextPartition(reads.streamOrders), at('/cursor')],
+  ],
+  gone: [
+    [
+      'the last event is of another log',
+      (bed) => ({ ...reads.streamOrders(bed), headers: { 'Last-Event-ID': cursorOf(bed) } }),
     ],
   ],
 });
@@ -669,7 +698,7 @@ const [sold, paid] = [`0x${'1a'.repeat(20)}`, `0x${'2b'.repeat(20)}`];
 const quotePath = `/v0alpha/book/quote?tokenIn=${paid}&tokenOut=${sold}`;
 const book = {
   readSnapshot: '/v0alpha/book/snapshot',
-  streamBook: `/v0alpha/book/stream?after=${new Array(12).fill('-').join(',')}`,
+  streamBook: `/v0alpha/book/stream?after=${new Array(PARTITIONS).fill('-').join(',')}:-`,
   listPairs: '/v0alpha/book/pairs',
   showLadder: `/v0alpha/book/${sold}-${paid}`,
   quoteAmount: `${quotePath}&amountIn=1`,
@@ -687,7 +716,8 @@ const bookRows = [
   ...rowsOf('streamBook', {
     invalid_request: [
       ['there is no cursor', read('/v0alpha/book/stream'), at('/after')],
-      ['the cursor is of fewer partitions', read('/v0alpha/book/stream?after=-,-'), at('/after')],
+      ['the cursor is of fewer partitions', read('/v0alpha/book/stream?after=-,-:-'), at('/after')],
+      ['the cursor names no log', read('/v0alpha/book/stream?after=1:0,2:0'), at('/after')],
       [
         'the last event is none',
         () => ({ method: 'GET', target: book.streamBook, headers: { 'Last-Event-ID': 'x' } }),
@@ -826,7 +856,6 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
-  'gone of readHistory': [ofReads, 'so is a page behind what is pruned'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   'request_timeout of any': ['test/src/abuse/test-hostile-requests.ts', 'slow heads and bodies are let go after 10 s'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],

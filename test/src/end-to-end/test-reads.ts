@@ -18,13 +18,12 @@ export function testReads(whole: () => WholeStack): void {
     const orders = await maker.place(...Array(count).fill({}));
     await maker.lists(orders, Array(count).fill(noAllowance));
     const make = requestMaker(stack.addresses);
-    const list = async (more = '', headers = {}) => {
-      const { target } = make.list(maker.wallet);
+    const list = async (more = '', headers = {}, { target } = make.list(maker.wallet)) => {
       const answer = await fetch(`${stack.addresses.baseUrl}${target}${more}`, { headers });
       const body = await answer.text();
       return { status: answer.status, headers: answer.headers, body };
     };
-    return { maker, orders, hashes: orders.map(({ orderHash }) => orderHash), list };
+    return { maker, orders, hashes: orders.map(({ orderHash }) => orderHash), list, make };
   }
   const hashesOf = (body: string) => (JSON.parse(body) as SignedOrder[]).map(({ orderHash }) => orderHash);
 
@@ -73,6 +72,23 @@ export function testReads(whole: () => WholeStack): void {
     await eventually(async () => hashesOf((await list()).body).length, 4);
   });
 
+  test('a cursor is one of list, history and stream, and waits while it is ahead of the rows', async () => {
+    const { maker, list, make } = await openLister(2);
+    const { nextCursor } = await maker.client.readHistory();
+    const [partition, log, offset] = nextCursor.split(':');
+    expect((await list('&limit=1')).headers.get('x-next-cursor')).toMatch(new RegExp(`^${partition}:${log}:[0-9]+$`));
+    const leaving = new AbortController();
+    for await (const { id } of maker.client.streamOrders({ signal: leaving.signal })) {
+      expect(id).toMatch(new RegExp(`^${partition}:${log}:[0-9]+$`));
+      leaving.abort();
+    }
+    const ahead = `${partition}:${log}:${Number(offset) + 1_000_000}`;
+    for (const asked of [make.list(maker.wallet), make.history(maker.wallet), make.stream(maker.wallet)]) {
+      const { status, headers } = await list(`&cursor=${ahead}`, {}, asked);
+      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    }
+  });
+
   test('an order whose history is pruned is gone, and so is a page behind what is pruned', async () => {
     const { postgres, stack } = whole();
     const { maker, hashes } = await openLister(1);
@@ -95,9 +111,10 @@ export function testReads(whole: () => WholeStack): void {
     const kept = await postgres.query<{ partition: number; history_from: bigint }>(
       'select partition, history_from from projections',
     );
+    const { nextCursor } = await maker.client.readHistory({ limit: 1 });
     await postgres.query('update projections set history_from = next_offset');
     try {
-      expect(await codeOf(maker.client.readHistory({ cursor: '0' }))).toBe('gone');
+      expect(await codeOf(maker.client.readHistory({ cursor: nextCursor }))).toBe('gone');
       expect(await codeOf(maker.client.readHistory())).toHaveProperty('entries');
     } finally {
       for (const { partition, history_from } of kept)

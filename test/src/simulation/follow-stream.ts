@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { lineOf } from './judge/judge-histories.js';
+import { lineOf, offsetOf } from './judge/judge-histories.js';
 
 /** What a client has read of a maker's stream, over all of its connections. */
 export class FollowedStream {
@@ -38,7 +38,7 @@ export class FollowedStream {
 
   #take(text: string): void {
     const [, id, event = '', data = ''] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)\n\n$/.exec(text) ?? [];
-    if (event === 'snapshot') this.begunAt ??= BigInt(id ?? '0');
+    if (event === 'snapshot') this.begunAt ??= offsetOf(id ?? '');
     if (event === 'change') {
       const { after, ...entry } = JSON.parse(data) as StreamEvent<'change'>;
       if (after !== this.lastId) this.wrong.push(`${id} comes behind ${this.lastId}, and says behind ${after}`);

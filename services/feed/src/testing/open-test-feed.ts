@@ -14,6 +14,7 @@ import { type Feed, runFeed } from '../run.js';
 export const partitions = 3;
 export const pair = { tokenIn: `0x${'1a'.repeat(20)}`, tokenOut: `0x${'2b'.repeat(20)}` } as const;
 const SLOW_MS = 60_000;
+const LOG = '5e1fc0de';
 
 export type TestFeed = Awaited<ReturnType<typeof openTestFeed>>;
 
@@ -98,7 +99,7 @@ function describeProjector(publish: (records: readonly KafkaRecord[]) => Promise
       return open.map((orders, partition) => {
         const hash = new BookHash();
         for (const entry of orders.values()) hash.add(entry);
-        return clockRecord(block, next(partition), Math.floor(Date.now() / 1000), hash.digest);
+        return clockRecord(block, next(partition), Math.floor(Date.now() / 1000), hash.digest, LOG);
       });
     },
     /** Something happens to some order, by a number from 0 to 1. */

@@ -124,12 +124,12 @@ export class FactFeed {
     this.#add(this.#rules.topics.makers, serviceKey, undefined, (context) => encodeMakersRecord(view, context));
   }
 
-  /** The last message of a block. */
-  clock(block: BlockProcessed['block'], book: BookDigest): void {
+  /** The last message of a block. @param log the name of the log's partition */
+  clock(block: BlockProcessed['block'], book: BookDigest, log: string | undefined): void {
     const { partition, topics } = this.#rules;
     const position = { partition, offset: String(this.fact.offset + 1n) };
     this.#add(topics.book, bookClockKey(partition), undefined, (context) => {
-      return encodeBookRecord({ type: 'BookClock', block, position, book }, context);
+      return encodeBookRecord({ type: 'BookClock', block, position, log, book }, context);
     });
   }
 

@@ -46,7 +46,7 @@ export function advanceMaker(state: PartitionState, maker: Address, clock: LogCl
 
 /** Ends a block all of whose makers are done. */
 export function endBlock(state: PartitionState, clock: LogClock, block: Logged<BlockProcessed>, feed: FactFeed): void {
-  if (clock.block > state.clock.block) feed.clock(block.fact.block, state.book.digest);
+  if (clock.block > state.clock.block) feed.clock(block.fact.block, state.book.digest, state.logName);
   state.clock = clock;
   endFact(state, block);
 }

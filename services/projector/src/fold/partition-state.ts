@@ -24,6 +24,8 @@ export class PartitionState {
   readonly hashes: HashMemory = rememberHashes();
   /** Throws a FatalError where more makers are quarantined than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
+  /** Of the log's partition; undefined until it is read for the first clock. */
+  logName: string | undefined;
   /** All facts before it are folded. */
   nextOffset: bigint;
   /** Some makers of the block at `nextOffset` are folded. */

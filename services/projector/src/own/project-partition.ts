@@ -1,6 +1,6 @@
 import type { BlockProcessed } from '@makerbook/contracts-events';
 import { advanceLog } from '@makerbook/domain';
-import type { BatchContext } from '@makerbook/kafka';
+import { type BatchContext, nameLog } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
 import {
   advanceMaker,
@@ -90,6 +90,9 @@ export class PartitionProjection {
 
   async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
+    const { log, topics } = this.#parts;
+    const place = { topic: topics.makerEvents, partition: state.rules.partition };
+    state.logName ??= (await nameLog(log, place, block.offset + 1n))?.name;
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {

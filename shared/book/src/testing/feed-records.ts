@@ -52,12 +52,18 @@ export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEnt
 }
 
 /** The partition's clock after a block whose `BlockProcessed` is at the place. */
-export function clockRecord(block: number, place: Place, timestamp = block, book?: BookDigest): KafkaRecord {
+export function clockRecord(
+  block: number,
+  place: Place,
+  timestamp = block,
+  book?: BookDigest,
+  log?: string,
+): KafkaRecord {
   const position = { partition: place.partition ?? TOPIC_PARTITION, offset: String(place.offset + 1) };
   const ref = { number: block, hash: hashOf('bb'), timestamp };
   return recordOf(
     place,
-    encodeBookRecord({ type: 'BookClock', block: ref, position, ...(book && { book }) }, contextOf(place)),
+    encodeBookRecord({ type: 'BookClock', block: ref, position, log, ...(book && { book }) }, contextOf(place)),
   );
 }
 

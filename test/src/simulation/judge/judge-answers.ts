@@ -6,7 +6,7 @@ import { partitionOf } from '@makerbook/kafka';
 import { GRACE_SECONDS, type MakersAtWork } from '../chain/act-on-chain.js';
 import type { Visit } from '../visit-service.js';
 import { isIn } from './judge-exits.js';
-import { historyOf, lineOf } from './judge-histories.js';
+import { historyOf, lineOf, offsetOf } from './judge-histories.js';
 import type { LoggedFact, Replay } from './replay-log.js';
 
 export interface JudgeAnswersParts {
@@ -329,7 +329,7 @@ class AnswerJudge {
       return [];
     const { hasMore, nextCursor }: OrderHistory = JSON.parse(String(answer.reply.body));
     const from = this.#behindWrites(maker, sentAtMs);
-    return hasMore || BigInt(nextCursor) >= from ? [] : [`the history ends at ${nextCursor}, before ${from}`];
+    return hasMore || offsetOf(nextCursor) >= from ? [] : [`the history ends at ${nextCursor}, before ${from}`];
   }
 
   /**

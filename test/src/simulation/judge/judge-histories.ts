@@ -6,11 +6,11 @@ import type { Replay } from './replay-log.js';
 
 /** Finds makers whose pages, one behind the other, are not what the replay says happened to their orders. */
 export function judgeHistories({ histories }: Visits, replays: readonly Replay[]): string[] {
-  return [...histories].flatMap(([maker, { entries, cursor = '' }]) => {
+  return [...histories].flatMap(([maker, { entries, cursor = '0:-:0' }]) => {
     const replay = replays[partitionOf(maker, replays.length)];
     const is = entries.map((entry) => lineOf(entry, entry.orderHash as Hex));
     const expected = replay === undefined ? [] : historyOf(replay, maker);
-    const must = expected.filter(({ offset }) => offset < BigInt(cursor)).map(({ line }) => line);
+    const must = expected.filter(({ offset }) => offset < offsetOf(cursor)).map(({ line }) => line);
     const at = Array.from({ length: Math.max(is.length, must.length) }).findIndex((_, n) => is[n] !== must[n]);
     return at < 0 ? [] : [`entry ${at} of the history of ${maker} is ${is[at]}, and must be ${must[at]}`];
   });
@@ -56,6 +56,11 @@ export function historyOf(replay: Replay, maker: Address) {
   return [...changes, ...fills]
     .sort((a, b) => (isBefore(a.key, b.key) ? -1 : 1))
     .map(({ key: [offset, hash], line }) => ({ offset, hash, line }));
+}
+
+/** All before this offset lies before the cursor of a last page, or of a snapshot. */
+export function offsetOf(cursor: string): bigint {
+  return BigInt(cursor.split(':')[2] ?? 0);
 }
 
 /** An entry as `historyOf` writes it. */

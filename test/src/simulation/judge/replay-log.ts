@@ -27,7 +27,7 @@ import {
   type Transition,
   unknownMaker,
 } from '@makerbook/domain';
-import type { StoredRecord } from '@makerbook/kafka';
+import { nameAfter, type StoredRecord } from '@makerbook/kafka';
 import type { HashRow, Projection } from '@makerbook/postgres';
 
 /** A fact of the log, and when it was appended. */
@@ -85,6 +85,7 @@ export class Replay {
   #clockMs = 0;
   readonly #book = new Map<string, string>();
   readonly #partition: number;
+  readonly #log: string | undefined;
   readonly #rules: { readonly routingGraceSeconds: number };
   /** Numbers the messages of the fact at hand. */
   #index = 0;
@@ -92,6 +93,7 @@ export class Replay {
 
   constructor(records: readonly StoredRecord[], partition: number, routingGraceSeconds: number) {
     this.#partition = partition;
+    this.#log = records[0] && nameAfter(records[0]);
     this.#rules = { routingGraceSeconds };
     let next = 0n;
     for (const record of records) {
@@ -163,7 +165,7 @@ export class Replay {
       const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
       this.#publish(
         bookClockKey(this.#partition),
-        { type: 'BookClock', block: fact.block, position, book: this.#digestBook() },
+        { type: 'BookClock', block: fact.block, position, log: this.#log, book: this.#digestBook() },
         undefined,
       );
     }

@@ -1,0 +1,94 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
+import { type Log, type LogName, LogUnavailable, nameLog, partitionOf } from '@makerbook/kafka';
+import { type HistoryPlace, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { logIsAway } from './find-moment.js';
+import { rowsAreAway } from './read-order.js';
+
+/** A place among all that happened to the orders of a maker, and the log that it is a place of. */
+export interface Cursor {
+  readonly partition: number;
+  /** The name of the log's partition; `-` before its first record, which is the same place in every log. */
+  readonly log: string;
+  readonly place: HistoryPlace;
+}
+
+const NO_RECORD = '-';
+
+/** @param text of the form that the interface demands */
+export function parseCursor(text: string): Cursor {
+  const [partition, log = NO_RECORD, offset = '0', orderHash, place, blockNumber, logIndex] = text.split(':');
+  const entry = orderHash !== undefined && {
+    orderHash: orderHash as Hex,
+    place: Number(place),
+    blockNumber: Number(blockNumber),
+    logIndex: Number(logIndex),
+  };
+  return { partition: Number(partition), log, place: { offset: BigInt(offset), ...(entry && { entry }) } };
+}
+
+export interface CursorSources {
+  readonly log: Pick<Log, 'readRange'>;
+  readonly topic: string;
+  readonly rows: Pick<ReadModel, 'readPartitionClocks'>;
+}
+
+export type Cursors = ReturnType<typeof openCursors>;
+
+/** Makes and judges the cursors of lists, histories and streams. */
+export function openCursors({ log, topic, rows }: CursorSources, partitions: number) {
+  const names = new Map<number, LogName>();
+
+  /** The name of the log's partition, if it has a record before the offset. Undefined while the log does not answer. */
+  async function nameBefore(
+    partition: number,
+    offset: bigint,
+  ): Promise<{ readonly name: LogName | undefined } | undefined> {
+    const known = names.get(partition);
+    const read = async () => ({ name: known ?? (await nameLog(log, { topic, partition }, offset)) });
+    const named = await unlessAway(read(), LogUnavailable);
+    if (named?.name === undefined) return named;
+    names.set(partition, named.name);
+    return named.name.firstOffset < offset ? named : { name: undefined };
+  }
+
+  return {
+    /** The cursor of a place to which the rows have come; undefined while the log does not answer. */
+    async cursorOf(partition: number, place: HistoryPlace): Promise<string | undefined> {
+      const named = await nameBefore(partition, endOf(place));
+      if (named === undefined) return undefined;
+      const { offset, entry } = place;
+      const rest = entry === undefined ? [] : [entry.orderHash, entry.place, entry.blockNumber, entry.logIndex];
+      return [partition, named.name?.name ?? NO_RECORD, offset, ...rest].join(':');
+    },
+
+    /**
+     * Refuses a cursor of a maker that is of another log, of another partition, or ahead of what is known here.
+     * @param knownTo how far the log is known while Postgres is away; else nothing is judged then
+     */
+    async refuse({ partition, log, place }: Cursor, maker: Hex, knownTo?: bigint): Promise<Refusal | undefined> {
+      const own = partitionOf(maker, partitions);
+      if (partition !== own) {
+        const message = `is of partition ${partition}, and the maker's is ${own}: begin without one`;
+        return refuseFields([{ path: ['cursor'], message }]);
+      }
+      const clocks = await unlessAway(rows.readPartitionClocks());
+      const to = clocks === undefined ? knownTo : (clocks.find((clock) => clock.partition === own)?.nextOffset ?? 0n);
+      if (to === undefined) return rowsAreAway;
+      const named = await nameBefore(own, to);
+      if (named === undefined) return logIsAway;
+      const { name } = named;
+      if (name === undefined) return log === NO_RECORD && endOf(place) <= to ? undefined : isAhead;
+      if (log !== (name.firstOffset < endOf(place) ? name.name : NO_RECORD)) return ofAnotherLog;
+      return endOf(place) <= to ? undefined : isAhead;
+    },
+  };
+}
+
+/** Behind the last fact of which a part lies before the place. */
+function endOf({ offset, entry }: HistoryPlace): bigint {
+  return entry === undefined ? offset : offset + 1n;
+}
+
+const ofAnotherLog: Refusal = { code: 'gone', detail: 'the cursor is of another log: begin without one' };
+const isAhead = unavailable('the cursor is ahead of what is known here; try again');
