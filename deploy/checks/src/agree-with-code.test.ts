@@ -136,6 +136,7 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
       targetRefs: targets('Gateway'),
       timeout: { http: { requestReceivedTimeout: '10s', idleTimeout: idle } },
       connection: { bufferLimit: size },
+      path: { escapedSlashesAction: 'RejectRequest' },
     },
   ]);
   expect(ofKind('BackendTrafficPolicy').map(({ spec }) => spec)).toEqual([

@@ -27,6 +27,8 @@ export const gatewaySettings = {
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
   FEED_URL: text('Where feed answers, `http://host:port`'),
+  CONSOLE_PORT: port('Port of the console; none where CONSOLE_URL is empty', 0),
+  CONSOLE_URL: text('Where feed serves the console, `http://host:port`', ''),
   MAKERBOOK_DATA: text('Data folder of a stack on whose chain the page /docs can prepare makers', ''),
   OPS_URLS: entries(
     'Services that make up the readiness of the whole: `name=http://host:port`, comma-separated',

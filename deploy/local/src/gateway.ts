@@ -4,6 +4,12 @@ import { openLocalStack } from './prepare-makers.js';
 import { type Route, readRoutes } from './route-requests.js';
 import { runGateway } from './run-gateway.js';
 
+/** The console, and the book that it reads, at a port for operators. */
+const consoleRoutes: readonly Route[] = [
+  { path: '/console', match: 'prefix', service: 'feed' },
+  { path: '/v0alpha/book', match: 'prefix', service: 'feed' },
+];
+
 try {
   const settings = readGatewayEnvironment(process.env);
   const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`);
@@ -13,10 +19,12 @@ try {
   });
   const { MAKERBOOK_DATA: folder } = settings;
   const local = folder === '' ? undefined : openLocalStack(folder, process.env);
-  // In a deployment the console is not for everybody who reaches the API.
-  const consoleRoute: Route = { path: '/console', match: 'prefix', service: 'feed' };
-  const gateway = await runGateway(settings, [...readRoutes(), consoleRoute], log, local);
-  const stop = () => void gateway.stop().then(() => process.exit(0));
+  const gateways = [await runGateway(settings, readRoutes(), log, local?.forMakers)];
+  if (settings.CONSOLE_URL !== '') {
+    const own = { ...settings, HOST: '127.0.0.1', PORT: settings.CONSOLE_PORT, FEED_URL: settings.CONSOLE_URL };
+    gateways.push(await runGateway(own, consoleRoutes, log, local?.forOperators));
+  }
+  const stop = () => void Promise.all(gateways.map((gateway) => gateway.stop())).then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
 } catch (error) {

@@ -6,7 +6,7 @@ export {
   deployContracts,
 } from './deploy-contracts.js';
 export { readGatewayEnvironment } from './gateway-env.js';
-export { readRoutes } from './route-requests.js';
+export { readRoutes, routeOf } from './route-requests.js';
 export { runGateway } from './run-gateway.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { readStackEnvironment } from './stack-env.js';

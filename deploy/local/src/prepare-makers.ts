@@ -9,12 +9,20 @@ const PREPARE_MS_MAX = 60_000;
 const loopback = /^(::ffff:)?127\.|^::1$/;
 
 /**
- * What the pages are told of a stack with a chain of its own, and do there. For a new maker of /docs: it is put on the whitelist,
- * given coins and tokens, and the contract is approved. Other machines get nothing of this.
+ * What the pages are told of a stack with a chain of its own, and do there: those of makers, and the console of operators. Other
+ * machines get nothing of this.
  * @param folder the stack's data folder
  * @param environment of the operator's commands
  */
-export function openLocalStack(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
+export function openLocalStack(folder: string, environment: Readonly<Record<string, string | undefined>>) {
+  const tell = tellStack(folder);
+  return {
+    forMakers: express.Router().use(tell, prepareMakers(folder, environment)),
+    forOperators: express.Router().use(tell, serveConsole(folder, environment)),
+  };
+}
+
+function tellStack(folder: string): Router {
   const router = express.Router();
   router.use('/local', (request, _response, next) => {
     next(loopback.test(request.socket.remoteAddress ?? '') ? undefined : 'router');
@@ -22,8 +30,14 @@ export function openLocalStack(folder: string, environment: Readonly<Record<stri
   router.get('/local/stack.json', (_request, response, next) => {
     const stack = readStackFile(folder);
     if (stack === undefined) return next();
-    response.json({ folder, tokens: stack.tokens });
+    response.json({ folder, tokens: stack.tokens, consoleUrl: stack.consoleUrl });
   });
+  return router;
+}
+
+/** A new maker of /docs is put on the whitelist, given coins and tokens, and the contract is approved. */
+function prepareMakers(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
+  const router = express.Router();
   // Not POST: a page of another origin can send that unasked.
   router.put('/local/makers/:maker', async (request, response, next) => {
     const stack = readStackFile(folder);
@@ -38,6 +52,5 @@ export function openLocalStack(folder: string, environment: Readonly<Record<stri
     await admitMaker(maker, environment, AbortSignal.timeout(PREPARE_MS_MAX));
     response.json({ maker });
   });
-  router.use(serveConsole(folder, environment));
   return router;
 }

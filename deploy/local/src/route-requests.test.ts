@@ -2,6 +2,18 @@ import { describe, expect, test } from '@jest/globals';
 import { readRoutes, routeOf } from './route-requests.js';
 
 const routes = readRoutes();
+/** A gateway that compares what is decoded would take them for the paths of another service. */
+const oddPaths = [
+  '/v0alpha/book/..%2flimit-orders',
+  '/v0alpha/book/../limit-orders',
+  '/v0alpha/./book',
+  '/v0alpha//book',
+  '/docs/%2E%2e/v0alpha/book/x',
+  '/docs/%5c..',
+  '/docs/\\..',
+  '/v0alpha/%252e',
+  '/v0%61lpha/book',
+];
 
 describe('the routing table', () => {
   test.each([
@@ -27,6 +39,9 @@ describe('the routing table', () => {
     ['GET', '/v00', undefined],
     ['GET', '/v0alphabet', undefined],
     ['POST', '/v1/quote/data', undefined],
+    ['GET', '/v0alpha/book;a', 'ingress'],
+    ['GET', '/v0alpha/limit-orders/info/', 'query'],
+    ...oddPaths.map((path): [string, string, undefined] => ['GET', path, undefined]),
   ])('%s %s goes to %s', (method, path, service) => {
     expect(routeOf(routes, method, path)).toBe(service);
   });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { oddPath } from '@makerbook/http';
 import { z } from 'zod';
 
 const routeSchema = z.strictObject({
@@ -30,6 +31,7 @@ export function readRoutes(file = join(import.meta.dirname, '..', '..', 'routes.
  * @returns undefined where no route matches
  */
 export function routeOf(routes: readonly Route[], method: string, path: string): RoutedService | undefined {
+  if (oddPath.test(path)) return undefined;
   return routes.find((route) => fitsMethod(route, method) && fitsPath(route, path))?.service;
 }
 

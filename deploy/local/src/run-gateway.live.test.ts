@@ -40,6 +40,8 @@ beforeAll(async () => {
     INGRESS_URL: url(ingress),
     QUERY_URL: gone,
     FEED_URL: 'http://127.0.0.1:1',
+    CONSOLE_PORT: 0,
+    CONSOLE_URL: '',
     MAKERBOOK_DATA: '',
     OPS_URLS: { ingress: url(ingress), query: gone },
   };

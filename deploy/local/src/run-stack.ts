@@ -168,16 +168,31 @@ async function start(
   const admission = maker === undefined ? undefined : admitMaker(maker, env, signal);
   await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
-  // Found now, for another stack could take it while the parts start.
-  const port = asked === 0 ? await findFreePort() : asked;
-  const gatewayEnv = { ...env, HOST: settings.HOST, PORT: String(port), MAKERBOOK_DATA: isOwnChain ? folder : '' };
+  // Found now, for another stack could take them while the parts start.
+  const [port, consolePort] = await choosePorts(asked);
+  const gatewayEnv = {
+    ...env,
+    HOST: settings.HOST,
+    PORT: String(port),
+    CONSOLE_PORT: String(consolePort),
+    MAKERBOOK_DATA: isOwnChain ? folder : '',
+  };
   const gateway = await startGateway(port, services, logs, gatewayEnv, supervision);
   stopInReverse(gateway);
   await awaitReadiness([gateway], signal);
   signal.throwIfAborted();
-  const stackFile = describeStack(settings, port, addresses, contracts);
+  const stackFile = {
+    ...describeStack(settings, port, addresses, contracts),
+    consoleUrl: `http://${LOOPBACK}:${consolePort}/console`,
+  };
   writeStackFile(folder, stackFile);
   return { addresses: stackFile };
+}
+
+/** That of the base URL, and for the console the one behind it, where that is free. */
+async function choosePorts(asked: number): Promise<readonly [port: number, consolePort: number]> {
+  const isNextFree = asked !== 0 && (await isPortFree(asked + 1, LOOPBACK));
+  return [asked === 0 ? await findFreePort() : asked, isNextFree ? asked + 1 : await findFreePort()];
 }
 
 function lockFolder(folder: string): { release(): void } {
@@ -250,6 +265,7 @@ function startGateway(
     INGRESS_URL: url(portOf('ingress')),
     QUERY_URL: url(portOf('query')),
     FEED_URL: url(portOf('feed')),
+    CONSOLE_URL: env['CONSOLE'] === 'on' ? url(services.find(({ consolePort }) => consolePort)?.consolePort) : '',
     OPS_URLS: services.map(({ name, opsPort }) => `${name}=${url(opsPort)}`).join(','),
   };
   const entry = entryOf('deploy/local', 'gateway.js');

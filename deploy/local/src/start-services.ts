@@ -18,19 +18,23 @@ const ADMIT_TRIES = 3;
 
 /** They stop in reverse order: those that take requests first. */
 function listServices(chainWatchers: number) {
-  const watcher = { service: 'chain-watcher', hasApi: false };
+  const watcher = { service: 'chain-watcher', hasApi: false, hasConsole: false };
   return [
-    { name: 'projector', service: 'projector', hasApi: false },
+    { name: 'projector', service: 'projector', hasApi: false, hasConsole: false },
     { name: 'chain-watcher', ...watcher },
     ...Array.from({ length: chainWatchers - 1 }, (_, index) => ({ name: `chain-watcher-${index + 2}`, ...watcher })),
-    { name: 'feed', service: 'feed', hasApi: true },
-    { name: 'query', service: 'query', hasApi: true },
-    { name: 'ingress', service: 'ingress', hasApi: true },
+    { name: 'feed', service: 'feed', hasApi: true, hasConsole: true },
+    { name: 'query', service: 'query', hasApi: true, hasConsole: false },
+    { name: 'ingress', service: 'ingress', hasApi: true, hasConsole: false },
   ];
 }
 
-/** `port` is that of its API, where it has one. */
-export type RunningService = Supervised & { readonly port?: number; readonly opsPort: number };
+/** `port` is that of its API, and `consolePort` that of the console, where it has one. */
+export type RunningService = Supervised & {
+  readonly port?: number;
+  readonly consolePort?: number;
+  readonly opsPort: number;
+};
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -113,10 +117,10 @@ export async function startServices(
   keep: (service: RunningService) => void,
 ): Promise<void> {
   const services = listServices(chainWatchers);
-  const ports = await findFreePorts(2 * services.length);
-  const metrics = services.map(({ name }, index) => `${name}=http://127.0.0.1:${ports[2 * index]}`);
-  for (const [index, { name, service, hasApi }] of services.entries()) {
-    const [opsPort = 0, apiPort = 0] = ports.slice(2 * index);
+  const ports = await findFreePorts(3 * services.length);
+  const metrics = services.map(({ name }, index) => `${name}=http://127.0.0.1:${ports[3 * index]}`);
+  for (const [index, { name, service, hasApi, hasConsole }] of services.entries()) {
+    const [opsPort = 0, apiPort = 0, consolePort = 0] = ports.slice(3 * index);
     const entry = entryOf(`services/${service}`);
     if (!existsSync(entry)) throw new PartError(name, `${entry} is missing: run \`npm run build\``);
     const env = {
@@ -124,9 +128,10 @@ export async function startServices(
       ...environmentOf(name),
       OPS_PORT: String(opsPort),
       ...(hasApi ? { PORT: String(apiPort) } : {}),
+      ...(hasConsole ? { CONSOLE_PORT: String(consolePort) } : {}),
     };
     const part = await startNode(name, entry, env, logFolder, supervision);
-    keep({ ...part, opsPort, ...(hasApi ? { port: apiPort } : {}) });
+    keep({ ...part, opsPort, ...(hasApi ? { port: apiPort } : {}), ...(hasConsole ? { consolePort } : {}) });
   }
 }
 

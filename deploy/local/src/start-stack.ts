@@ -55,7 +55,7 @@ function explain(error: PartError): string {
   return `${tail}${error.message}`;
 }
 
-function summary({ baseUrl, ...rest }: Stack['addresses'], settings: StackSettings): string {
+function summary({ baseUrl, consoleUrl, ...rest }: Stack['addresses'], settings: StackSettings): string {
   const shown = relative(process.cwd(), resolve(settings.MAKERBOOK_DATA)) || '.';
   // One that was given may hold a password.
   const urlOf = (name: 'DATABASE_URL' | 'REDIS_URL' | 'RPC_URL', url: string) =>
@@ -66,7 +66,7 @@ function summary({ baseUrl, ...rest }: Stack['addresses'], settings: StackSettin
 Makerbook is ready (${seconds} s).
 
   base URL    ${baseUrl}      to read and try: ${baseUrl}/docs
-  console     ${baseUrl}/console
+  console     ${consoleUrl}      for operators
   Kafka       ${rest.kafkaBrokers}
   Postgres    ${urlOf('DATABASE_URL', rest.databaseUrl)}
   Redis       ${urlOf('REDIS_URL', rest.redisUrl)}

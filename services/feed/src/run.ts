@@ -76,15 +76,18 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const streams = holdStreams({ book, ended: metrics.ended });
     const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
     onStop(ops.stop);
-    const routes = [
-      ...createRoutes(settings, { book, streams, readers, metrics, logger, nowMs }),
-      ...(settings.CONSOLE === 'on' ? createConsoleRoutes(settings, { readers, nowMs }) : []),
-    ];
+    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, nowMs });
     const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
     onStop(api.stop);
+    const ofConsole = () => [...routes, ...createConsoleRoutes(settings, { readers, nowMs })];
+    const own = { ...settings, PORT: settings.CONSOLE_PORT };
+    const isOn = settings.CONSOLE === 'on';
+    const forOperators = isOn ? await serveApi(own, { routes: ofConsole(), methodsAt: {}, logger, nowMs }) : undefined;
+    onStop(async () => forOperators?.stop());
     onStop(async () => streams.stop());
-    logger.info({ port: api.port, opsPort: ops.port }, 'feed listens');
-    return { port: api.port, opsPort: ops.port };
+    const ports = { port: api.port, opsPort: ops.port, consolePort: forOperators?.port };
+    logger.info(ports, 'feed listens');
+    return ports;
   });
 }
 

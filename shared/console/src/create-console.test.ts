@@ -13,7 +13,7 @@ const open = (given: Partial<typeof settings> = {}, refuse: () => Refusal | unde
 const routes = open();
 const pathOf = new Map(routes.map((route) => [route.path, route]));
 const request = { params: {} } as ApiRequest;
-const unseen = ['/console/state', '/console/{kind}/{id}'];
+const unseen = ['/console/state', '/console/orders/{id}', '/console/makers/{id}'];
 
 async function answerOf(path: string): Promise<Success> {
   const reply = await pathOf.get(path)?.handle(request);
@@ -73,7 +73,7 @@ test('what it tells is for readers of the book alone, and the state is made once
   const refuse = () => ({ code: 'unauthorized', detail: 'no key' }) as const;
   const refusing = open({}, refuse).filter(({ path }) => unseen.includes(path));
   for (const { handle } of refusing) expect(await handle(request)).toMatchObject({ code: 'unauthorized' });
-  expect(refusing).toHaveLength(2);
+  expect(refusing).toHaveLength(3);
 });
 
 test('query is asked for an order, and where it does not answer that is said', async () => {
@@ -81,10 +81,21 @@ test('query is asked for an order, and where it does not answer that is said', a
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const asking = open({ CONSOLE_METRICS: [['query', url]] }).find(({ path }) => path === unseen[1]);
-  const ask = async (id: string) => asking?.handle({ ...request, params: { kind: 'orders', id } });
-  expect(await ask('../metrics')).toMatchObject({ body: '{"asked":"/orders/..%2Fmetrics"}' });
+  const ask = async (id: string) => asking?.handle({ ...request, params: { id } });
+  const hash = `0x${'1a'.repeat(32)}`;
+  expect(await ask(hash)).toMatchObject({ body: `{"asked":"/orders/${hash}"}` });
+  for (const id of [
+    '../metrics',
+    '..',
+    '',
+    `${hash}?a`,
+    `0x${'1A'.repeat(32)}`,
+    `0x${'1a'.repeat(20)}`,
+    `${hash}/../../metrics`,
+  ])
+    expect([id, await ask(id)]).toEqual([id, expect.objectContaining({ code: 'invalid_request' })]);
   await new Promise((resolve) => server.close(resolve));
-  expect(await ask('0x1')).toMatchObject({
+  expect(await ask(hash)).toMatchObject({
     code: 'unavailable',
     detail: 'query does not answer, or is not among CONSOLE_METRICS',
   });

@@ -28,6 +28,8 @@ type Settings = SettingsOf<typeof consoleSettings & Pick<typeof marketSettings, 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
 const ANSWER_MS_MAX = 5_000;
+/** What query is asked about, and the ids of it. */
+const told: Readonly<Record<string, RegExp>> = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/ };
 /** Rates and durations are those of the last minute at most, and of half of it at least. */
 const HALF_MS = 30_000;
 
@@ -85,8 +87,14 @@ export function createConsole(
   return [
     ...documents.map(serveDocument),
     answer('state', shareResult(readState(settings, nowMs), STATE_AGE_MS_MAX)),
-    answer('{kind}/{id}', ({ params: { kind = '', id = '' } }) =>
-      askQuery(`${query}/${kind}/${encodeURIComponent(id)}`),
+    ...Object.entries(told).map(([kind, pattern]) =>
+      answer(`${kind}/{id}`, async ({ params: { id = '' } }) => {
+        if (pattern.test(id)) return askQuery(`${query}/${kind}/${id}`);
+        return {
+          code: 'invalid_request',
+          detail: `what stands behind ${PATH}/${kind}/ is none of their ids, in lowercase`,
+        };
+      }),
     ),
   ];
 }

@@ -1,4 +1,5 @@
 export { allowOrigins } from './allow-origins.js';
+export { oddPath } from './compare-paths.js';
 export { onStrayErrors } from './contain-errors.js';
 export { limitClients } from './limit-clients.js';
 export { type OpenServer, openServer } from './open-server.js';

@@ -3,6 +3,7 @@ import type { apiSettings, limitSettings, opsSettings, SettingsOf } from '@maker
 import { describeSpan, type Logger } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { allowOrigins } from './allow-origins.js';
+import { oddPath } from './compare-paths.js';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
 import { type AnswerLog, logAnswers } from './log-answers.js';
 import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-requests.js';
@@ -98,6 +99,9 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
   const shared = limit({ name: 'client', units: settings.CLIENT_REQUESTS_MAX });
   const serve = serveRoutes(settings.CONCURRENT_REQUESTS_MAX, answer);
   const paths = [...new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])];
+  const refuseNowhere = (request: Request, response: Response) =>
+    answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` });
+  app.all(oddPath, ...shared, refuseNowhere);
   // A path without names comes first: Express takes the first that fits.
   for (const path of paths.sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))) {
     const here = routes.filter((route) => route.path === path);
@@ -112,9 +116,7 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
     const methods = methodsAt[path] ?? here.map((route) => route.method);
     app.all(patternOf(path), ...shared, refuseMethod(path, methods, answer));
   }
-  app.use(...shared, (request: Request, response: Response) =>
-    answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
-  );
+  app.use(...shared, refuseNowhere);
   app.use(answerError(logger, answer));
   return app;
 }

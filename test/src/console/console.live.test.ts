@@ -18,13 +18,15 @@ let maker: TestMaker;
 const complaints: string[] = [];
 const describeIfBrowser = canOpenBrowser ? describe : describe.skip;
 
+const consoleUrl = () => stack.addresses.consoleUrl ?? '';
+
 async function openPage(options: Parameters<typeof browser.newContext>[0] = {}): Promise<Page> {
   const context = await browser.newContext({ viewport: sizes.wide, ...options });
   await context.addInitScript(`sessionStorage.setItem('makerbook.reader-key', '${KEY}')`);
   const page = await context.newPage();
   page.setDefaultTimeout(SEEN_MS_MAX);
-  noteComplaints(page, stack.addresses.baseUrl, complaints);
-  await page.goto(`${stack.addresses.baseUrl}/console`);
+  noteComplaints(page, new URL(consoleUrl()).origin, complaints);
+  await page.goto(consoleUrl());
   await page.getByText(/^✓ all \d+ fresh/).waitFor();
   return page;
 }
@@ -33,7 +35,7 @@ async function openPage(options: Parameters<typeof browser.newContext>[0] = {}):
 const saying = (page: Page, selector: string, text: string | RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 const timeline = 'figure[aria-label=Timeline]';
-const goTo = (page: Page, view: string) => page.goto(`${stack.addresses.baseUrl}/console#${view}`);
+const goTo = (page: Page, view: string) => page.goto(`${consoleUrl()}#${view}`);
 
 async function sell(weth: string, usdt: string): Promise<SignedOrder> {
   const [quote, base] = stack.addresses.tokens;
@@ -89,7 +91,7 @@ describeIfBrowser('the console', () => {
     await saying(page, timeline, /FILLED by 0x[0-9a-f…]{11,}0.5 WETH for 1,500 USDTtransaction 0x.*, block \d+/);
     await saying(page, '#terms', '1.5 WETH, 75.00 %');
     const transaction = await page.locator(`${timeline} a[href^="/local/chain/0x"]`).first().getAttribute('href');
-    expect(await (await fetch(`${stack.addresses.baseUrl}${transaction}`)).json()).toMatchObject({ status: '0x1' });
+    expect(await (await fetch(new URL(`${transaction}`, consoleUrl()))).json()).toMatchObject({ status: '0x1' });
     await goTo(page, 'quote');
     await page.fill('[name=amount]', '100,000');
     await page.click('main form button');
@@ -101,6 +103,19 @@ describeIfBrowser('the console', () => {
     await saying(page, 'main', /POST → ACTIVE1\d/);
     await page.context().close();
     expect(complaints).toEqual([]);
+  });
+
+  test('is at its own port, and at none that makers reach', async () => {
+    const gateway = stack.addresses.baseUrl.replace('127.0.0.1', 'localhost');
+    for (const origin of [gateway, `http://127.0.0.1:${stack.portOf('feed')}`]) {
+      for (const path of ['/console', '/console/state', `/console/orders/0x${'1'.repeat(64)}`, '/local/runbook'])
+        expect([origin, path, (await fetch(`${origin}${path}`)).status]).toEqual([origin, path, 404]);
+    }
+    const told = await fetch(`${gateway}/local/stack.json`);
+    expect(await told.json()).toMatchObject({ consoleUrl: consoleUrl() });
+    const own = new URL(consoleUrl()).origin;
+    for (const path of ['/v0alpha/limit-orders/info', '/docs', '/console/orders%2f..%2f..%2fmetrics/x'])
+      expect([path, (await fetch(`${own}${path}`)).status]).toEqual([path, 404]);
   });
 
   test('tells what happened before it was opened: to an order, and to a maker', async () => {
@@ -128,7 +143,7 @@ describeIfBrowser('the console', () => {
   const testWithReaders = process.env[TEST_STACK_VARIABLE] === undefined ? test : test.skip;
   testWithReaders('asks for the key of a reader, and again where it is wrong', async () => {
     const page = await (await browser.newContext()).newPage();
-    await page.goto(`${stack.addresses.baseUrl}/console`);
+    await page.goto(consoleUrl());
     for (const key of ['a wrong one', KEY]) {
       await page.fill('[name=key]', key);
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
@@ -190,7 +205,7 @@ describeIfBrowser('the console', () => {
       await saying(page, wrong, '✕ projector: does not answer');
       const runbook = await page.locator(`${wrong} a`).first().getAttribute('href');
       expect(runbook).toBe('/local/runbook#projectordown');
-      await page.goto(`${stack.addresses.baseUrl}${runbook}`);
+      await page.goto(new URL(`${runbook}`, consoleUrl()).href);
       await page.locator('#projectordown').waitFor();
     } finally {
       stack.signal('SIGCONT', 'projector');

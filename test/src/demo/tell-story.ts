@@ -25,7 +25,7 @@ export async function tellStory({ stack, topicPrefix }: FoundStack): Promise<voi
     console.log(`\n${((performance.now() - startedAtMs) / 1000).toFixed(1).padStart(5)} s  ${title}`);
   const operatorEnvironment = await readEnvironment(stack.kafkaBrokers, topicPrefix);
   const open = { addresses: stack, topicPrefix, operatorEnvironment };
-  console.log(`Watch it at ${stack.baseUrl}/console`);
+  console.log(`Watch it at ${stack.consoleUrl}`);
   const chain = openChain(open, false);
   const feed = followOrders(open);
   try {

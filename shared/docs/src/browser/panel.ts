@@ -9,6 +9,7 @@ const KEPT = 'makerbook.throw-away-key';
 /** What a stack of `npm start` tells this machine. */
 interface LocalStack {
   readonly folder: string;
+  readonly consoleUrl: string;
   readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
@@ -49,16 +50,16 @@ function draw(): void {
   show('signer', signing);
   show('order', describeForm());
   show('orders', listing);
-  if (stack !== undefined) show('local', offerHelp(stack.folder));
+  if (stack !== undefined) show('local', offerHelp(stack));
 }
 
 /** What a local stack does for the maker, and how the whitelist is changed by hand. */
-function offerHelp(folder: string) {
+function offerHelp({ folder, consoleUrl }: LocalStack) {
   const command = `MAKERBOOK_DATA='${folder}' npm run makers -- add ${maker}`;
   const copy = () => navigator.clipboard.writeText(command);
   return html`
     <p>This is a local stack, with the data folder <code>${folder}</code>. It can give the maker all of that, and gas.
-      <a href="/console">The console</a> shows its book and its health.</p>
+      <a href=${consoleUrl}>The console</a> shows its book and its health.</p>
     <p><button type="button" @click=${act(prepare)}>Prepare this maker</button>
       <span class="hint" role="status">${prepared}</span></p>
     <p>The whitelist by hand, in the folder of the repository: <code>${command}</code>
