@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { examples, operations } from '@makerbook/contracts-http';
+import { type ApiRequest, serveDocument, toWire } from '@makerbook/http';
 import type { Section } from './browser/page.js';
 import { createDocuments } from './create-documents.js';
 
@@ -12,6 +13,21 @@ const pages = documents.filter(({ contentType }) => contentType.startsWith('text
 const [start, endpoints, routers] = ['', '/endpoints', '/routers'].map((path) => bodyOf(`/docs${path}`));
 const idsOf = (page: string) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 const textOf = (html = '') => html.replace(/<[^>]+>/g, '');
+
+test('a path below /docs without a page is 404: to a browser a page with the contents, to a program a problem', async () => {
+  const absent = documents.find(({ status }) => status === 404);
+  if (absent === undefined) throw new Error('there is no such page');
+  const { path, handle } = serveDocument(absent);
+  expect(path).toBe('/docs/{page}');
+  const answerTo = (accept: string) => handle({ headers: { accept } } as ApiRequest);
+  expect(toWire(await answerTo('text/html,*/*'), 'x')).toMatchObject({
+    status: 404,
+    contentType: 'text/html; charset=utf-8',
+  });
+  expect(absent.body.toString()).toContain('There is no such page');
+  expect(absent.body.toString()).toContain('href="/docs/endpoints"');
+  expect(await answerTo('*/*')).toMatchObject({ code: 'not_found' });
+});
 
 describe('the pages', () => {
   test.each(Object.values(operations))(
@@ -35,10 +51,11 @@ describe('the pages', () => {
     const page = body.toString();
     const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, href = '']) => new URL(href, `http://here${path}`));
     const own = links.filter(({ host }) => host === 'here');
+    expect(page).toMatch(/<noscript>.*BASE_URL/);
     expect(own.length).toBeGreaterThan(5);
     const broken = own.filter(({ pathname, hash }) => {
-      if (/^\/(v0|console$)/.test(pathname)) return false;
-      const target = bodyOf(pathname);
+      if (/^\/v0/.test(pathname)) return false;
+      const target = bodyOf(decodeURIComponent(pathname));
       return target === '' || (hash !== '' && !idsOf(target).has(hash.slice(1)));
     });
     expect(broken.map(String)).toEqual([]);

@@ -33,12 +33,13 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
   const importMap = JSON.stringify({ imports: Object.fromEntries(imports) });
   const asyncApi = readAsyncApi(deployment);
   const [bookEntry] = asyncApi.components.messages.BookEntry.examples;
-  const { pages, sections } = renderPages(deployment, importMap, bookEntry?.payload);
+  const { pages, absent, sections } = renderPages(deployment, importMap, bookEntry?.payload);
   return [
     json(paths.openApi, readText(beside('@makerbook/contracts-http', '../openapi.json'))),
     json(paths.asyncApi, JSON.stringify(asyncApi, null, 2)),
     document(paths.root, '', 'text/plain', { Location: paths.docs }),
     ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders(importMap))),
+    { ...document(`${paths.docs}/{page}`, absent, 'text/html', pageHeaders(importMap)), status: 404 },
     json(`${paths.docs}/search.json`, JSON.stringify(sections)),
     json(`${paths.docs}/limit-order-protocol.json`, JSON.stringify(deployArtifacts.LimitOrderProtocol.abi)),
     json(`${paths.docs}/order-filler.json`, JSON.stringify(deployArtifacts.OrderFiller)),

@@ -25,7 +25,7 @@ const asset = (name: string) => readText(own(`assets/${name}`));
 const readme = (name: string) => readText(beside(name, '../README.md'));
 
 /**
- * The pages, each whole, and what the search looks in.
+ * The pages, each whole, the one for a path that has none, and what the search looks in.
  * @param bookEntry a record of the book, as an example
  */
 export function renderPages(deployment: Deployment, importMap: string, bookEntry: unknown) {
@@ -43,8 +43,10 @@ export function renderPages(deployment: Deployment, importMap: string, bookEntry
   const scripts = `<script type="importmap">${importMap}</script>`;
   const whole = (page: Page) =>
     fill(asset('page.html'), { ...values, ...page, scripts, contents: renderContents(pages, page) });
+  const absent = '<h1>There is no such page</h1><p>The contents name those that there are.</p>';
   return {
     pages: pages.map((page) => ({ path: page.path, html: whole(page) })),
+    absent: whole({ path: '', title: 'No such page', content: absent }),
     sections: pages.flatMap(sectionsOf),
   };
 }

@@ -37,6 +37,8 @@ export interface Success {
   readonly body: string | Buffer;
   readonly contentType: string;
   readonly headers?: ReplyHeaders;
+  /** Instead of 200: of a page that says that there is none. */
+  readonly status?: 404;
   /** Writes the answer in place of `body`, as long as it likes, and ends it. Not called for HEAD. */
   readonly stream?: (response: ServerResponse) => void;
 }
@@ -87,8 +89,8 @@ export function okText(body: string, headers: ReplyHeaders = {}): Success {
 /** Status, content type and body of a reply: the one place where a problem becomes bytes (RFC 9457). */
 export function toWire(reply: Reply, requestId: string) {
   if (!isRefusal(reply)) {
-    const { contentType, headers = {}, body } = reply;
-    return { status: headers['Location'] === undefined ? 200 : 302, contentType, headers, body };
+    const { contentType, headers = {}, body, status = 200 } = reply;
+    return { status: headers['Location'] === undefined ? status : 302, contentType, headers, body };
   }
   const { code, headers = {}, measuredAs: _, ...text } = reply;
   const problem: Problem = problemBody(code, text, requestId);

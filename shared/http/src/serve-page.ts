@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { ReplyHeaders, Success } from './reply.js';
+import type { ApiRequest, Refusal, ReplyHeaders, Success } from './reply.js';
 import type { Route } from './serve-api.js';
 
 /** A page, or a file that it loads, as it is served. */
@@ -22,8 +22,11 @@ export function document(path: string, text: string, type: string, headers: Repl
   };
 }
 
+/** A page of 404 is for people: a program gets a problem. */
 export function serveDocument({ path, ...answer }: Document): Route {
-  return { method: 'GET', path, handle: async () => answer };
+  const absent: Refusal = { code: 'not_found', detail: 'there is no such page' };
+  const isFor = ({ headers }: ApiRequest) => answer.status === undefined || headers.accept?.includes('text/html');
+  return { method: 'GET', path, handle: async (request) => (isFor(request) ? answer : absent) };
 }
 
 /**
