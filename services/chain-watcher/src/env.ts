@@ -35,12 +35,11 @@ export const watcherSettings = {
     min: 100,
   }),
   RPC_TIMEOUT_MS: integer('Time limit for a node to answer', 5000, { min: 100 }),
-  MULTICALL_CALLS_MAX: integer('Values read with one `eth_call`', 200, { min: 1, max: 2000 }),
-  SUSPECT_CALLS_MAX: integer(
-    'Failing token calls that one reading tries again; the others count as zero until then',
-    8,
-    { min: 1, max: 40 },
-  ),
+  MULTICALL_CALLS_MAX: integer('Values read with one `eth_call`', 200, { min: 1, max: 1000 }),
+  SUSPECT_CALLS_MAX: integer('Failing token calls that one reading tries again; the others are put off', 8, {
+    min: 1,
+    max: 40,
+  }),
   TAKEOVER_MS: integer('A standby takes over when the log has had no new block for this long', 2000, { min: 100 }),
   ORDER_GATHER_MS: integer('How long new orders wait, to be read together', 5),
   CATCH_UP_BLOCKS_MAX: integer('A longer gap is caught up by reading all pairs at the head, if that is cheaper', 120),

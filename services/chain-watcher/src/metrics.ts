@@ -102,6 +102,21 @@ function observeOrders({ vitals, work, suspects }: Measured, { gauge, observedCo
     const oldest = watched.unread.values().next().value;
     return oldest === undefined ? 0 : vitals.secondsSince(oldest.sinceMs);
   });
+  gauge(
+    'put_off_pairs',
+    'Pairs whose reading costs too much to be done with a block, and that are read in turn',
+    () => watched.putOff.size,
+  );
+  gauge(
+    'unasked_orders',
+    'Orders of contract wallets that these are to be asked about',
+    () => watched.unasked().orders,
+  );
+  gauge('put_off_age_seconds', 'How long the oldest of those pairs and orders has waited; 0 when there is none', () => {
+    const waiting = [...watched.putOff.values(), watched.unasked().sinceMs ?? Number.POSITIVE_INFINITY];
+    const oldest = waiting.reduce((a, b) => Math.min(a, b));
+    return Number.isFinite(oldest) ? vitals.secondsSince(oldest) : 0;
+  });
   gauge('suspect_values', 'Values that could not be read when last asked, and are asked by themselves', suspects);
   observedCounter('log_records', 'Records read from the log', () => followed.counts.records);
   observedCounter(

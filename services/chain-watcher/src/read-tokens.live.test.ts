@@ -9,7 +9,8 @@ import { mineTogether } from './testing/mine-together.js';
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const ILL_BEHAVED = deployArtifacts.IllBehavedToken.abi;
-const [HONEST, REVERTS] = [0, 1] as const;
+const [HONEST, REVERTS, BURNS] = [0, 1, 5] as const;
+const FUNDS_PUT_OFF = JSON.stringify({ status: 'VALIDATING', waitsFor: 'FUNDS' });
 
 let stage: Stage;
 let maker: NonceManager;
@@ -17,6 +18,8 @@ let honest: Address;
 let url: string;
 /** Each request of the watcher, with its calls. */
 let requests: (readonly AskedCall[])[];
+/** How many facts the log had when each of them was sent. */
+let factsBefore: number[];
 
 const { watch, openGate } = eachOnAStage(
   (own) => {
@@ -30,8 +33,10 @@ const { watch, openGate } = eachOnAStage(
 );
 beforeEach(async () => {
   requests = [];
+  factsBefore = [];
   ({ url } = await openGate((calls, forward) => {
     requests.push(calls);
+    factsBefore.push(stage.facts.length);
     return forward(calls);
   }));
 });
@@ -186,4 +191,71 @@ test('a block that touches nobody costs two requests, and no call per order or m
   expect(methods.filter((method) => method === 'eth_getLogs')).toHaveLength(10);
   expect(methods.filter((method) => method === 'eth_getBlockByNumber+eth_blockNumber').length).toBeLessThan(12);
   expect(methods.filter((method) => method.includes('eth_call'))).toEqual([]);
+});
+
+test('a maker with many tokens of its own that burn gas costs a bound in a block, and what is put off is read in turn', async () => {
+  const code = await stage.provider.getCode(honest);
+  const tokens = Array.from({ length: 70 }, (_, n): Address => `0x${(0xb000 + n).toString(16).padStart(40, '0')}`);
+  const [burner, other] = [await stage.createAccount(), await stage.createAccount()];
+  for (const token of tokens) await stage.provider.send('anvil_setCode', [token, code]);
+  await stage.send(other, honest, ILL_BEHAVED, 'mint', addressOf(other), 1000n);
+  await stage.send(other, honest, ILL_BEHAVED, 'approve', stage.protocolAddress, 1000n);
+  await watch({ RPC_URL: url, SUSPECT_CALLS_MAX: '4' });
+  const neighbour = await post(honest, other);
+  await reaches(neighbour, 'ACTIVE');
+  const tell = (method: string, args: readonly unknown[], some = tokens) =>
+    mineTogether(
+      stage,
+      ILL_BEHAVED,
+      some.map((to) => ({ signer: burner, to, method, args })),
+    );
+  await tell('mint', [addressOf(burner), 1000n]);
+  await tell('approve', [stage.protocolAddress, 1000n]);
+  const orders: Hex[] = [];
+  for (const token of tokens) orders.push(await post(token, burner));
+  for (const order of orders) await reaches(order, 'ACTIVE');
+  await tell('setBalanceAnswer', [BURNS]);
+  await stage.settled();
+  const touched = tokens.map((to) => ({ signer: burner, to, method: 'approve', args: [stage.protocolAddress, 999n] }));
+  const block = await mineTogether(stage, ILL_BEHAVED, [
+    ...touched,
+    { signer: other, to: honest, method: 'approve', args: [stage.protocolAddress, 999n] },
+  ]);
+  await stage.settled();
+  const published = stage.facts.findIndex(({ fact }) => fact.type === 'BlockProcessed' && fact.block.hash === block);
+  const gas = requests
+    .filter((_, n) => (factsBefore[n] ?? 0) <= published)
+    .flat()
+    .filter(({ method, params }) => method === 'eth_call' && JSON.stringify(params).includes(block))
+    .reduce((sum, { params }) => sum + Number((params[0] as { gas: Hex }).gas), 0);
+  // A batch and singles of the maker, four suspects, and what the neighbour has.
+  expect(gas).toBeLessThan(50_000_000);
+  expect(stage.state(neighbour)).toEqual({ status: 'ACTIVE' });
+  expect(stage.funding(neighbour)).toMatchObject({ allowance: 999n });
+  for (const order of orders) expect(stage.state(order)?.status).not.toBe('ACTIVE');
+  expect(orders.some((order) => JSON.stringify(stage.state(order)) === FUNDS_PUT_OFF)).toBe(true);
+  await tell('setBalanceAnswer', [HONEST]);
+  await tell('approve', [stage.protocolAddress, 1000n]);
+  for (const order of orders) await reaches(order, 'ACTIVE');
+});
+
+test('an order whose taking token has no code is VALIDATING until it has, also after a restart', async () => {
+  const first = await watch({ RPC_URL: url });
+  const taking: Address = '0x000000000000000000000000000000000000c0de';
+  const signed = await stage.sign(maker, {
+    making: { token: honest, amount: 100n },
+    taking: { token: taking, amount: 1n },
+  });
+  const order = await stage.submit(signed);
+  const waits = () =>
+    JSON.stringify(stage.state(order)) === JSON.stringify({ status: 'VALIDATING', waitsFor: 'TAKING_TOKEN' });
+  await until('it waits for code', waits);
+  await first.stop();
+  await watch({ RPC_URL: url });
+  await stage.mine(2);
+  await stage.settled();
+  expect(waits()).toBe(true);
+  await stage.provider.send('anvil_setCode', [taking, '0x00']);
+  await stage.mine();
+  await reaches(order, 'ACTIVE');
 });

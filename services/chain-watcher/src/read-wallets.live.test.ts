@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { until } from '@makerbook/parts';
+import { type AskedCall, until } from '@makerbook/parts';
 import { Interface, MaxUint256, type NonceManager } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
+
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const { TestToken, TestWallet } = deployArtifacts;
@@ -12,7 +13,7 @@ const [HONEST, REVERTS] = [0, 1] as const;
 let stage: Stage;
 let owner: NonceManager;
 let token: Address;
-const { watch } = eachOnAStage(
+const { watch, openGate } = eachOnAStage(
   (own) => {
     stage = own;
   },
@@ -38,6 +39,8 @@ const post = async (wallet: Address): Promise<Hex> => {
 };
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
+/** Whether a request asks a contract about a signature. */
+const asksWallet = (calls: readonly AskedCall[]) => JSON.stringify(calls).includes('1626ba7e');
 const readingsOf = (orderHash: Hex) =>
   stage.facts.flatMap(({ fact }) =>
     fact.type === 'MakerObserved' && fact.orders.some((each) => each.orderHash === orderHash) ? [fact] : [],
@@ -64,4 +67,85 @@ test('what a wallet changes without a log is found by the sweep, which says noth
   await tell(swept, 'setAnswer', REVERTS, 0n);
   await reaches(next, 'VALIDATING');
   expect(readingsOf(order)).toHaveLength(before);
+});
+
+test('no block waits for a wallet: its orders are VALIDATING from its log until it has answered, and others go on', async () => {
+  let isHolding = false;
+  const held: (() => void)[] = [];
+  const { url } = await openGate(async (calls, forward) => {
+    if (isHolding && asksWallet(calls)) await new Promise<void>((resolve) => held.push(resolve));
+    return forward(calls);
+  });
+  await watch({ RPC_URL: url });
+  const [wallet, honest] = [await deployWallet(), await stage.createAccount()];
+  for (const [method, ...args] of [
+    ['mint', addressOf(honest), 1000n],
+    ['approve', stage.protocolAddress, 1000n],
+  ] as const)
+    await stage.send(honest, token, TestToken.abi, method, ...args);
+  const orders = [await post(wallet), await post(wallet)];
+  const other = await stage.submit(await stage.sign(honest, { making: { token, amount: 100n } }));
+  for (const each of [...orders, other]) await reaches(each, 'ACTIVE');
+  isHolding = true;
+  await tell(wallet, 'setOwner', addressOf(owner));
+  await stage.settled();
+  for (const each of orders) expect(stage.state(each)).toEqual({ status: 'VALIDATING', waitsFor: 'SIGNATURE' });
+  expect(stage.state(other)).toEqual({ status: 'ACTIVE' });
+  await stage.mine(3);
+  await stage.settled();
+  const later = await stage.submit(await stage.sign(honest, { making: { token, amount: 100n } }));
+  await reaches(later, 'ACTIVE');
+  await until('the wallet is asked', () => held.length > 0);
+  isHolding = false;
+  for (const resolve of held.splice(0)) resolve();
+  for (const each of orders) await reaches(each, 'ACTIVE');
+});
+
+test('a wallet is asked about all of its orders anew where the node refuses its logs, for they are too many', async () => {
+  const { url } = await openGate(async (calls, forward) => {
+    const answers = await forward(calls);
+    return answers.map((answer, n) => {
+      const isOfWallets =
+        calls[n]?.method === 'eth_getLogs' && JSON.stringify(calls[n]?.params).includes('"address":[');
+      return isOfWallets ? { id: answer.id, error: { code: -32005, message: 'more than 10000 results' } } : answer;
+    });
+  });
+  await watch({ RPC_URL: url });
+  const wallet = await deployWallet();
+  const order = await post(wallet);
+  await reaches(order, 'ACTIVE');
+  const other = await stage.createAccount();
+  await tell(wallet, 'setOwner', addressOf(other));
+  await reaches(order, 'VALIDATING');
+  await stage.settled();
+  await tell(wallet, 'setOwner', addressOf(owner));
+  await reaches(order, 'ACTIVE');
+});
+
+test('wallets that burn all they may, with a log in each block, are asked in turn, some orders at once', async () => {
+  let [asking, askingMax, callsMax] = [0, 0, 0];
+  const { url } = await openGate(async (calls, forward) => {
+    if (!asksWallet(calls)) return forward(calls);
+    asking += 1;
+    [askingMax, callsMax] = [Math.max(asking, askingMax), Math.max(calls.length, callsMax)];
+    return forward(calls).finally(() => {
+      asking -= 1;
+    });
+  });
+  await watch({ RPC_URL: url });
+  const burners = [await deployWallet(), await deployWallet(), await deployWallet()];
+  for (const burner of burners) await tell(burner, 'setAnswer', HONEST, 150_000n);
+  const orders: Hex[] = [];
+  for (const burner of burners) for (let n = 0; n < 60; n += 1) orders.push(await post(burner));
+  const wallet = await deployWallet();
+  const honest = await post(wallet);
+  await reaches(honest, 'ACTIVE');
+  for (let n = 0; n < 5; n += 1) {
+    for (const burner of burners) await tell(burner, 'setOwner', addressOf(owner));
+    await tell(wallet, 'setOwner', addressOf(owner));
+    await reaches(honest, 'ACTIVE');
+  }
+  for (const order of orders) await reaches(order, 'ACTIVE');
+  // The empty call is beside them.
+  expect([askingMax, callsMax]).toEqual([1, 41]);
 });

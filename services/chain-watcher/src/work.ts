@@ -3,6 +3,7 @@ import { type FencedPublisher, type Following, type Log, type Logger, PublisherF
 import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
+import { askWallets } from './observe/ask-wallets.js';
 import { ReadingBlocks } from './observe/choose-block.js';
 import type { HolderWork, Position, SweepState, Worker } from './observe/holder-work.js';
 import { readNewOrders } from './observe/read-new-orders.js';
@@ -127,6 +128,7 @@ export class Work {
     try {
       await retryFor('blocks', signal)(() => fenced.takeOver());
       await this.readToEnd();
+      this.watched.takeAnswersFromLog(this.parts.nowMs());
       this.enter('HOLDER');
       await this.publishFacts(publisher);
       await publisher.resign();
@@ -176,7 +178,10 @@ export class Work {
     const isSucceeded = () =>
       followed.newestNumber() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
     const watching = followed.until(isSucceeded, signal).then(() => over.abort());
-    const loops = [watchBlocks(work), ...(reader === undefined ? [] : [readNewOrders(work), sweepPairs(work, reader)])];
+    const loops = [
+      watchBlocks(work),
+      ...(reader === undefined ? [] : [readNewOrders(work), sweepPairs(work, reader), askWallets(work, reader)]),
+    ];
     for (const loop of loops) loop.catch(() => over.abort());
     // All of them, so that nothing is appended behind the resignation.
     const errors = (await Promise.allSettled(loops)).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));

@@ -54,11 +54,8 @@ export interface WalletOptions {
   readonly onAway: (reason: string) => void;
 }
 
-/**
- * The gas of one question. The chain-watcher asks the same of the same contract beside other calls, and gives it as much at
- * least: so what is accepted here can be read there.
- */
-const WALLET_GAS = 200_000;
+/** The gas of one question. The chain-watcher gives it as much: so what is accepted here is accepted there. */
+export const WALLET_GAS = 200_000;
 /** What a contract returns is bounded by its gas alone: a few hundred kB for each call. */
 const QUESTIONS_PER_REQUEST_MAX = 10;
 /** Of requests that ask contracts at once. */

@@ -4,6 +4,8 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 export interface StateCall {
   readonly to: Address;
   readonly data: Hex;
+  /** The gas of one payer's calls in one reading is bounded; that of calls without a payer is not. */
+  readonly payer?: Address | undefined;
 }
 
 /** `balanceOf(account)` of an ERC-20. */

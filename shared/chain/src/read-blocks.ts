@@ -155,11 +155,20 @@ export function readChainId(node: Answering): Promise<number> {
 }
 
 /** True if the address has code after exactly this block, or after the node's newest one. */
-export function isContract(node: Answering, address: Address, blockHash?: Hex): Promise<boolean> {
-  const params = [address, blockHash === undefined ? 'latest' : { blockHash }];
+export async function isContract(node: Answering, address: Address, blockHash?: Hex): Promise<boolean> {
+  return (await findContracts(node, [address], blockHash)).length > 0;
+}
+
+/** Those of the addresses that have code, likewise. At most 50. */
+export function findContracts(
+  node: Answering,
+  addresses: readonly Address[],
+  blockHash?: Hex,
+): Promise<readonly Address[]> {
+  const at = blockHash === undefined ? 'latest' : { blockHash };
   return node.callAll(
-    [{ method: 'eth_getCode', params }],
-    ([code], endpoint) => bytesOf(code, undefined, 'code', endpoint).length > 2,
+    addresses.map((address) => ({ method: 'eth_getCode', params: [address, at] })),
+    (codes, endpoint) => addresses.filter((_, n) => bytesOf(codes[n], undefined, 'code', endpoint).length > 2),
   );
 }
 

@@ -9,6 +9,7 @@ import {
   createStateReader,
   isContract,
   nonceOf,
+  PUT_OFF,
   RpcRefused,
   RpcUnavailable,
   readBlock,
@@ -73,7 +74,7 @@ describe('values', () => {
     await send(token, 'mint', account, 7n);
     const calls = [balanceOf(token, account), allowance(token, account, multicall)];
     expect(await reader.read(before, calls)).toEqual([old, 0n]);
-    expect(await reader.read(await head(), calls)).toEqual([(old ?? 0n) + 7n, 0n]);
+    expect(await reader.read(await head(), calls)).toEqual([BigInt(old ?? 0n) + 7n, 0n]);
   });
 
   test('of more calls than fit into one come in the order of the calls, in as few requests as the bound allows', async () => {
@@ -142,7 +143,10 @@ describe('values', () => {
     const gasOf = async (calls: readonly StateCall[]) => {
       asked.length = 0;
       const values = await reader.read(block, calls);
-      expect(values).toEqual(calls.map(({ to }) => (to === token ? balance : undefined)));
+      const isRight = ({ to }: StateCall, n: number) =>
+        to === token ? values[n] === balance : values[n] === undefined || values[n] === PUT_OFF;
+      expect(calls.filter((call, n) => !isRight(call, n))).toEqual([]);
+      expect(values.filter((value) => value === undefined)).toHaveLength(3);
       return asked.reduce((sum, gas) => sum + gas, 0);
     };
     const mixed = [balanceOf(token, account), ...bad, balanceOf(token, account)];
@@ -156,6 +160,60 @@ describe('values', () => {
       expect([...reader.suspects().values()].slice(-3)).toEqual(first);
     }
     expect(reader.suspects().size).toBe(20);
+  });
+
+  test('of one payer with many calls have a bound of their own, and those of others are read beside them', async () => {
+    const asked: number[] = [];
+    const url = await serve(async (body) => {
+      const calls = [JSON.parse(body)].flat() as { params: [{ gas?: Hex }] }[];
+      asked.push(...calls.map(({ params }) => Number(params[0].gas ?? 0)));
+      return forward(body);
+    });
+    const reader = createStateReader({ node: openNode([url]), multicall });
+    // It loops 4,000 times, and returns the number of the last turn.
+    const hungry: Address = `0x${'49'.repeat(20)}`;
+    await provider.send('anvil_setCode', [hungry, '0x5f5b60010180610fa0116001575f5260205ff3']);
+    await send(token, 'mint', account, 1n);
+    const block = await head();
+    const [balance] = await reader.read(block, [balanceOf(token, account)]);
+    const accounts = Array.from({ length: 400 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
+    const own = accounts.map((each) => ({ ...balanceOf(hungry, each), payer: account }));
+    const others = accounts.slice(0, 50).map((each) => ({ ...balanceOf(token, account), payer: each }));
+    asked.length = 0;
+    const values = await reader.read(block, [...own, ...others]);
+    expect(values.slice(400)).toEqual(others.map(() => balance));
+    const read = values.slice(0, 400).filter((value) => value === 4000n);
+    expect(read.length).toBeGreaterThan(10);
+    expect(values.slice(0, 400).filter((value) => value === PUT_OFF)).toHaveLength(400 - read.length);
+    const ofOthers = 50 * 150_000 + 100_000;
+    expect(asked.reduce((sum, gas) => sum + gas, 0)).toBeLessThanOrEqual(6_000_000 + 21 * 400_000 + ofOthers);
+    // A few of them are no cost to be bounded.
+    expect(await reader.read(block, own.slice(0, 20))).toEqual(own.slice(0, 20).map(() => 4000n));
+  });
+
+  test('of suspects are read for each account in turn', async () => {
+    const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
+    await send(burner, 'setBalanceAnswer', 5);
+    await send(burner, 'setAllowanceAnswer', 5);
+    const block = await head();
+    const reader = createStateReader({ node, multicall, suspectCallsMax: 2 });
+    const [many, few] = [account, multicall];
+    const spenders = Array.from({ length: 10 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
+    const calls = [...spenders.map((spender) => allowance(burner, many, spender)), balanceOf(burner, few)];
+    for (let round = 0; round < 7; round += 1) await reader.read(block, calls);
+    const values = await reader.read(block, calls);
+    expect(values.at(-1)).toBeUndefined();
+    expect(values.filter((value) => value === undefined)).toHaveLength(2);
+  });
+
+  test('that share no gas are read alone, and each may cost what a signature may', async () => {
+    const reader = createStateReader({ node, multicall });
+    const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
+    await send(burner, 'setBalanceAnswer', 5);
+    const hungry: Address = `0x${'49'.repeat(20)}`;
+    const calls = [balanceOf(burner, account), balanceOf(hungry, account)];
+    expect(await reader.readAlone(await head(), calls)).toEqual([undefined, 4000n]);
+    expect(reader.suspects().size).toBe(0);
   });
 
   test('of a token that needs more gas than its share are read all the same', async () => {

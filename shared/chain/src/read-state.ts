@@ -1,18 +1,27 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { WALLET_GAS } from './ask-wallets.js';
 import type { Node, RpcRequest } from './call-node.js';
-import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
+import { accountIn, type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
-import { isContract } from './read-blocks.js';
+import { bytesOf } from './parse-hex.js';
+import { findContracts } from './read-blocks.js';
 
-/** Reads uint256 values of contracts at one block. */
+/** Stands for a value that was not read, because reading it costs too much. It is to be read later. */
+export const PUT_OFF = 'PUT_OFF';
+/** Undefined where the contract itself fails: it reverts, burns its gas, returns less than a word or more than 4096 bytes, or has no code. */
+export type StateValue = bigint | typeof PUT_OFF | undefined;
+
+/**
+ * Reads uint256 values of contracts at one block. All methods throw RpcUnavailable or RpcRefused where the node fails.
+ * @param blockHash the state after exactly this block (EIP-1898)
+ */
 export interface StateReader {
-  /**
-   * The values in the order of the calls; undefined where the contract itself fails: it reverts, burns its gas, returns
-   * less than a word or more than 4096 bytes, or has no code; or where it failed before and is not asked in this
-   * reading (`suspectCallsMax`). Throws RpcUnavailable or RpcRefused where the node fails.
-   * @param blockHash the state after exactly this block (EIP-1898).
-   */
-  read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
+  /** The values in the order of the calls. */
+  read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]>;
+  /** The same for at most 40 calls of wallets, which share no gas: each has what `openWallets` gives it, and none is put off. */
+  readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
+  /** Those of the addresses that have code. */
+  findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>>;
   /** Calls that failed when they were asked last, by a name; the one that has waited longest comes first. */
   suspects(): ReadonlyMap<string, StateCall>;
 }
@@ -29,8 +38,11 @@ export interface StateReaderOptions {
 
 /** Gas of a batch: for each call, and beside that for all. A node caps it at some 50 million. */
 const BATCH_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
-/** The gas of a call that failed in a batch and is asked alone. */
+/** A payer with more calls than that has a batch of its own, of so many calls with so much gas. */
+const OWN_BATCH = { callsMin: 20, callsMax: 100, gas: 6_000_000 };
+/** The gas of a call that failed in a batch and is asked alone, and how many of one payer are in one reading. */
 const SINGLE_GAS = 400_000;
+const SINGLES_OF_PAYER_MAX = 20;
 /** The gas of a call that failed alone: the most that any call gets. */
 const SUSPECT_GAS = 3_000_000;
 /** A call that returns more is kept out of batches; our own Multicall3 treats it as a failure. */
@@ -40,7 +52,9 @@ const CONCURRENCY_MAX = 4;
 /** Suspects remembered, the one asked longest ago forgotten first. */
 const SUSPECTS_MAX = 10_000;
 /** Single calls in one request, beside the empty one. */
-const SINGLES_MAX = 40;
+export const SINGLES_MAX = 40;
+/** Codes in one answer: each has up to 48 kB. */
+const CODES_MAX = 40;
 
 /**
  * Reads batches of calls through Multicall3, failures allowed. A call that fails in a batch is asked again alone: another
@@ -48,7 +62,8 @@ const SINGLES_MAX = 40;
  *
  * Nothing that a contract does costs the others more than a bound: in one reading of `n` values the node is asked for
  * 0.15 n million gas in batches, once more 0.4 million for each that fails there for the first time, and 3 million
- * for each of `suspectCallsMax` suspects. Suspects beyond that wait for a later reading, and are undefined until then.
+ * for each of `suspectCallsMax` suspects, those of other accounts first. All but the last costs 14 million for one payer at most.
+ * What is beyond that is put off.
  *
  * Only a failed execution is held against a contract, and only where the same endpoint, in the same
  * answer, has run an empty call at the same block. All else is the node's own failure.
@@ -58,7 +73,13 @@ export function createStateReader(options: StateReaderOptions): StateReader {
 }
 
 /** Values by the index of their call, filled in as they are read. */
-type Values = (bigint | undefined)[];
+type Values = StateValue[];
+
+/** Calls that are read together, by their indexes. */
+interface Batch {
+  readonly indexes: readonly number[];
+  readonly gas: number;
+}
 
 class MulticallReader implements StateReader {
   private readonly node: Node;
@@ -80,29 +101,67 @@ class MulticallReader implements StateReader {
     return this.suspected;
   }
 
-  async read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> {
-    const values: Values = new Array(calls.length);
-    const isSuspect = (index: number) => this.suspected.has(nameOf(calls[index]));
-    const all = [...calls.keys()];
-    const chosen = this.chooseSuspects(calls, all.filter(isSuspect));
-    const groups = chunksOf(
-      all.filter((index) => !isSuspect(index)),
-      this.callsMax,
-    );
+  async read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]> {
+    const values: Values = new Array<StateValue>(calls.length).fill(PUT_OFF);
+    const [suspected, trusted] = split([...calls.keys()], (index) => this.suspected.has(nameOf(calls[index])));
+    const chosen = this.chooseSuspects(calls, suspected);
     const [failed] = await Promise.all([
-      inParallel(groups, CONCURRENCY_MAX, (group) =>
-        fill(values, calls, group, (some) => this.readTogether(blockHash, some)),
+      inParallel(this.batchesOf(calls, trusted), CONCURRENCY_MAX, ({ indexes, gas }) =>
+        fill(values, calls, indexes, (some) => this.readTogether(blockHash, some, gas)),
       ),
       this.readSuspects(blockHash, values, calls, chosen),
     ]);
-    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), CONCURRENCY_MAX, (chunk) =>
+    const [singles, others] = split(
+      failed,
+      isWithin(SINGLES_OF_PAYER_MAX, (index) => calls[index]?.payer),
+    );
+    const failedAgain = await inParallel(chunksOf(singles, SINGLES_MAX), CONCURRENCY_MAX, (chunk) =>
       fill(values, calls, chunk, (some) => this.readSingly(blockHash, some, SINGLE_GAS)),
     );
     this.suspect(pick(calls, failedAgain));
-    const left = failedAgain.slice(0, this.suspectCallsMax - chosen.length);
-    await this.readSuspects(blockHash, values, calls, left);
+    const placesLeft = this.suspectCallsMax - chosen.length;
+    for (const index of [...others, ...failedAgain.slice(placesLeft)]) values[index] = PUT_OFF;
+    await this.readSuspects(blockHash, values, calls, failedAgain.slice(0, placesLeft));
     await this.dropCodeless(blockHash, values, calls);
     return values;
+  }
+
+  readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> {
+    const gas = `0x${WALLET_GAS.toString(16)}`;
+    const requests = calls.map(({ to, data }) => {
+      return { method: 'eth_call', params: [{ to, data, gas }, { blockHash }] };
+    });
+    return this.runEach(blockHash, requests, WALLET_GAS, (result, endpoint) => {
+      const bytes = bytesOf(result, undefined, 'eth_call', endpoint);
+      return firstWord({ succeeded: true, data: bytes.slice(2) });
+    });
+  }
+
+  async findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>> {
+    const asked = new Set(addresses.filter((address) => !this.contracts.has(address)));
+    await inParallel(chunksOf([...asked], CODES_MAX), CONCURRENCY_MAX, async (some) => {
+      for (const address of await findContracts(this.node, some, blockHash)) this.contracts.add(address);
+      return [];
+    });
+    return new Set(addresses.filter((address) => this.contracts.has(address)));
+  }
+
+  /** One payer's many calls are read apart from those of others; those that do not fit are left out. */
+  private batchesOf(calls: readonly StateCall[], indexes: readonly number[]): Batch[] {
+    const { callsMin, callsMax, gas } = OWN_BATCH;
+    const byPayer = Map.groupBy(indexes, (index) => calls[index]?.payer);
+    const hasMany = (payer: Address | undefined) => payer !== undefined && (byPayer.get(payer)?.length ?? 0) > callsMin;
+    const own = [...byPayer].flatMap(([payer, some]) =>
+      hasMany(payer) ? { indexes: some.slice(0, Math.min(callsMax, this.callsMax)), gas } : [],
+    );
+    const common = indexes.filter((index) => !hasMany(calls[index]?.payer));
+    const { perCall, beside, max } = BATCH_GAS;
+    return [
+      ...own,
+      ...chunksOf(common, this.callsMax).map((some) => {
+        return { indexes: some, gas: Math.min(beside + perCall * some.length, max) };
+      }),
+    ];
   }
 
   /**
@@ -110,13 +169,12 @@ class MulticallReader implements StateReader {
    * for its code, until it has some.
    */
   private async dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
-    const isDoubtful = ({ to }: StateCall, index: number) => values[index] !== undefined && !this.contracts.has(to);
-    const doubtful = new Set(calls.filter(isDoubtful).map(({ to }) => to));
-    await inParallel([...doubtful], CONCURRENCY_MAX, async (to) => {
-      if (await isContract(this.node, to, blockHash)) this.contracts.add(to);
-      return [];
-    });
-    const codeless = [...calls.entries()].filter(([index, call]) => isDoubtful(call, index));
+    const answering = [...calls.entries()].filter(([index]) => typeof values[index] === 'bigint');
+    const contracts = await this.findContracts(
+      blockHash,
+      answering.map(([, { to }]) => to),
+    );
+    const codeless = answering.filter(([, { to }]) => !contracts.has(to));
     for (const [index] of codeless) values[index] = undefined;
     this.suspect(codeless.map(([, call]) => call));
   }
@@ -138,9 +196,11 @@ class MulticallReader implements StateReader {
    * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer, whose
    * second node may know what the first does not.
    */
-  private async readTogether(blockHash: Hex, calls: readonly StateCall[]): Promise<Values> {
-    const { perCall, beside, max } = BATCH_GAS;
-    const gas = Math.min(beside + perCall * calls.length, max);
+  private async readTogether(
+    blockHash: Hex,
+    calls: readonly StateCall[],
+    gas: number,
+  ): Promise<(bigint | undefined)[]> {
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       try {
         return await this.node.callAll([this.requestOf(blockHash, calls, gas)], ([result], endpoint) =>
@@ -154,17 +214,27 @@ class MulticallReader implements StateReader {
     return calls.map(() => undefined);
   }
 
-  /** Each in an `eth_call` of its own, all in one request. */
-  private readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<Values> {
-    const requests = [[], ...calls.map((call) => [call])].map((some) => this.requestOf(blockHash, some, gas));
-    return this.node.callEach(requests, ([empty, ...singles], endpoint) => {
+  /** Each in an `eth_call` of its own. */
+  private readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
+    const requests = calls.map((call) => this.requestOf(blockHash, [call], gas));
+    return this.runEach(blockHash, requests, gas, (result, endpoint) =>
+      firstWord(this.outcomesOf(result, 1, endpoint)[0]),
+    );
+  }
+
+  /** All in one request, behind an empty call; undefined for executions that fail. */
+  private runEach(
+    blockHash: Hex,
+    requests: readonly RpcRequest[],
+    gas: number,
+    read: (result: unknown, endpoint: string) => bigint | undefined,
+  ): Promise<(bigint | undefined)[]> {
+    return this.node.callEach([this.requestOf(blockHash, [], gas), ...requests], ([empty, ...singles], endpoint) => {
       if (empty === undefined || 'failure' in empty) {
         throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
       }
       this.outcomesOf(empty.result, 0, endpoint);
-      return singles.map((single) =>
-        'failure' in single ? undefined : firstWord(this.outcomesOf(single.result, 1, endpoint)[0]),
-      );
+      return singles.map((single) => ('failure' in single ? undefined : read(single.result, endpoint)));
     });
   }
 
@@ -195,12 +265,20 @@ class MulticallReader implements StateReader {
     for (const [name, call] of this.suspected) if (functions.has(functionOf(call))) this.suspected.delete(name);
   }
 
-  /** The suspects among the calls that have waited longest. */
+  /** The suspects among the calls that have waited longest: one of each account, then a second of each. */
   private chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
     if (suspected.length <= this.suspectCallsMax) return suspected;
     const places = new Map([...this.suspected.keys()].map((name, place) => [name, place]));
     const placeOf = (index: number) => places.get(nameOf(calls[index])) ?? 0;
-    return [...suspected].sort((a, b) => placeOf(a) - placeOf(b)).slice(0, this.suspectCallsMax);
+    const byAccount = Map.groupBy(
+      suspected.toSorted((a, b) => placeOf(a) - placeOf(b)),
+      (index) => calls[index] && accountIn(calls[index]),
+    );
+    const inRounds = [...byAccount.values()].flatMap((own) => own.map((index, round) => ({ index, round })));
+    return inRounds
+      .sort((a, b) => a.round - b.round)
+      .slice(0, this.suspectCallsMax)
+      .map(({ index }) => index);
   }
 }
 
@@ -209,7 +287,7 @@ async function fill(
   values: Values,
   calls: readonly StateCall[],
   indexes: readonly number[],
-  read: (some: readonly StateCall[]) => Promise<Values>,
+  read: (some: readonly StateCall[]) => Promise<readonly (bigint | undefined)[]>,
 ): Promise<number[]> {
   const got = await read(pick(calls, indexes));
   for (const [nth, index] of indexes.entries()) values[index] = got[nth];
@@ -222,6 +300,25 @@ function functionOf({ to, data }: StateCall): string {
 
 function nameOf(call: StateCall | undefined): string {
   return call === undefined ? '' : `${call.to}:${call.data}`;
+}
+
+/** Those that are so, and those that are not. */
+function split<T>(list: readonly T[], isSo: (each: T) => boolean): [T[], T[]] {
+  const [those, others]: [T[], T[]] = [[], []];
+  for (const each of list) (isSo(each) ? those : others).push(each);
+  return [those, others];
+}
+
+/** True for the first so many of each key; always where there is none. */
+function isWithin<T, K>(countMax: number, keyOf: (each: T) => K | undefined): (each: T) => boolean {
+  const counts = new Map<K, number>();
+  return (each) => {
+    const key = keyOf(each);
+    if (key === undefined) return true;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return count <= countMax;
+  };
 }
 
 function pick<T>(list: readonly T[], indexes: readonly number[]): T[] {

@@ -33,6 +33,7 @@ export function judgeStates(
       hash: orderHash,
       maker: order.maker,
       token: order.making.token,
+      taking: order.taking.token,
       amount: BigInt(order.making.amount),
       nonce: BigInt(order.nonce),
       expiresAt: Number(order.expiresAt),

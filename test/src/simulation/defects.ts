@@ -77,7 +77,21 @@ export const defects: readonly Defect[] = [
   {
     name: 'an order that its contract refuses counts as read',
     plant: foldBefore((_, fact) => {
-      if (fact.type === 'MakerObserved') for (const order of fact.orders) delete order.refused;
+      if (fact.type === 'MakerObserved') for (const order of fact.orders) if (!order.noCode) delete order.refused;
+      return true;
+    }),
+  },
+  {
+    name: 'an order whose taking token has no code counts as read',
+    plant: foldBefore((_, fact) => {
+      if (fact.type === 'MakerObserved') for (const order of fact.orders) if (order.noCode) delete order.refused;
+      return true;
+    }),
+  },
+  {
+    name: 'funds whose reading was put off stay as they were',
+    plant: foldBefore((_, fact) => {
+      if (fact.type === 'MakerObserved') fact.funds = fact.funds.filter(({ unread }) => !unread);
       return true;
     }),
   },

@@ -41,6 +41,8 @@ export interface Plan {
   readonly hasFaults: boolean;
   /** Watchers have topics and announcements beside JSON-RPC. */
   readonly hasSources?: boolean;
+  /** Some reading is put off for its costs, and some orders take a token that has no code at first. */
+  readonly hasCostly?: boolean;
   /** Redis may be missing from the start. */
   readonly hasCache: boolean;
   readonly openOrdersMax: number;
@@ -110,6 +112,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     batchRecordsMax,
     actions: [...actions, ...planCaps(chance, endMs)].toSorted((a, b) => a.atMs - b.atMs),
     hasSources: chance.oneIn(2),
+    hasCostly: seed % 2 === 0,
     quietAtMs: endMs + 10_000,
   };
 }

@@ -13,7 +13,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const { time, plan, chain, store, calm, note } = world;
   const { log, requests } = connect(life, draw, world);
   const { signal } = life;
-  const faults = drawFaults(draw, () => time.nowMs, calm, plan.hasFaults);
+  const faults = drawFaults(draw, () => time.nowMs, calm, plan);
   const nowMs = () => life.nowMs();
   const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
   const seen = answerNode(chain, life, faults, ({ header }, calls) =>

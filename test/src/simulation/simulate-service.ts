@@ -152,7 +152,7 @@ class Run {
       note,
       onFatal: (error) => this.#fatal.push(`a process ended: ${error.stack}`),
     };
-    this.#makers = openMakers(this.#world.chain, createChance(plan.seed), MAKER_ADDRESSES, hashOrder);
+    this.#makers = openMakers(this.#world.chain, createChance(plan.seed), MAKER_ADDRESSES, hashOrder, plan.hasCostly);
     const find = (wanted: Kind, chance: Chance) => {
       const servers = this.#running.flatMap(({ kind, life, handle }) =>
         kind === wanted && handle ? [{ life, handle }] : [],

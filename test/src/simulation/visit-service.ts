@@ -67,7 +67,6 @@ const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
 const hashFillCap = createStructHasher(domain, fillCapRequestTypes);
 /** A page that has not come by then does not come: its process is gone. */
 const PAGE_MS_MAX = 20_000;
-const TAKING: Address = `0x${'31'.repeat(20)}`;
 
 const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
 export const MAKER_ADDRESSES = keys.map(addressOfKey) as [Address, ...Address[]];
@@ -81,7 +80,7 @@ function bodyOf(terms: Parameters<HashOrder>[0], number: number): Order {
     nonce: terms.nonce,
     expiresAt: BigInt(terms.expiresAt),
     making: { token: terms.token, amount: terms.amount },
-    taking: { token: TAKING, amount: 1n },
+    taking: { token: terms.taking, amount: 1n },
     maker: terms.maker,
     permittedTaker: ZERO_ADDRESS,
   };

@@ -89,10 +89,25 @@ export const watcherDefects: readonly Defect[] = [
     plant: replaceIn(WatchedSet, 'walletsIn', () => []),
   },
   {
-    name: 'contracts are not asked about their signatures behind missed blocks',
-    plant: replaceIn(Touched, 'whole', (whole, _, maker, ...rest) =>
-      whole({ ...maker, walletOrders: new Map() }, ...rest),
+    name: 'contracts are not asked anew about their signatures',
+    plant: replaceIn(Touched, 'signatures', () => undefined),
+  },
+  {
+    name: 'what a contract said before its last log counts',
+    plant: replaceIn(WatchedSet, 'noteAnswer', (noteAnswer, _, asked, isAccepted, _block, nowMs) =>
+      noteAnswer(asked, isAccepted, Number.POSITIVE_INFINITY, nowMs),
     ),
+  },
+  {
+    name: 'pairs whose reading was put off are not read in turn',
+    plant: replaceIn(WatchedSet, 'noteObserved', (noteObserved, set: WatchedSet, ...given) => {
+      noteObserved(...given);
+      set.putOff.clear();
+    }),
+  },
+  {
+    name: 'taking tokens are not asked again for their code',
+    plant: replaceIn(WatchedSet, 'takingTokens', () => []),
   },
   {
     name: 'a holder does not read the orders that the one before it has not read',

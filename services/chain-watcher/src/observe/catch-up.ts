@@ -78,8 +78,9 @@ async function publishMakers(
           const known = changed.makers.get(maker.address);
           const toRead = touched.maker(maker, known?.cause ?? CATCH_UP);
           // At a later block than the one whose logs were matched, other orders may have changed.
+          touched.signatures(maker, CATCH_UP, at.number, work.nowMs());
           touched.whole(maker, CATCH_UP, at.number > head.number);
-          for (const orderHash of known?.orders ?? []) toRead.orders.add(orderHash);
+          for (const orderHash of known?.orders ?? []) touched.order(watched.findOrder(orderHash), CATCH_UP);
           for (const fill of known?.fills ?? []) toRead.fills.push(fill);
           return toRead.tokens.size + toRead.orders.size + 1;
         });
@@ -103,7 +104,7 @@ async function publishFills(
 ): Promise<void> {
   const onlyFills = makers
     .filter(({ fills }) => fills.length > 0)
-    .map((each) => ({ ...each, nonce: false, tokens: new Set<never>(), orders: new Set<never>() }));
+    .map((each) => ({ ...each, nonce: false, tokens: new Set<never>(), orders: new Set<never>(), taking: new Map() }));
   await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 

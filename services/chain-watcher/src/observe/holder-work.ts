@@ -10,7 +10,7 @@ import type { ReadingBlocks } from './choose-block.js';
 import type { MakerReader } from './read-makers.js';
 
 /** The loops of the holder. Each fails and is retried on its own. */
-export type Worker = 'orders' | 'blocks' | 'sweep';
+export type Worker = 'orders' | 'blocks' | 'sweep' | 'wallets';
 
 /** How far the holder has come since it took over. */
 export interface Position {

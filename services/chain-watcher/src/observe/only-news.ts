@@ -18,4 +18,22 @@ export async function onlyNews(
   return observed.filter(({ fact }) => !isReadBack(partitionOf(fact.maker, partitions)) || watched.isNews(fact));
 }
 
+/**
+ * Leaves out funds of which the log holds already that they were put off: of a maker with many tokens that burn gas a record
+ * would be large. Where it is not known whether that is the newest, nothing is left out.
+ */
+export function withoutPutOff(observed: readonly Observed[], work: HolderWork): readonly Observed[] {
+  const { watched, followed, publisher, partitions } = work;
+  return observed.flatMap((each) => {
+    const { maker, nonce, funds, orders, fills, signaturesUnread } = each.fact;
+    const partition = partitionOf(maker, partitions);
+    // The first reading of an order has to have its funds.
+    if (orders.length > 0 || !funds.some(({ unread }) => unread)) return each;
+    if (!publisher.isBefore(partition, followed.partitions[partition]?.position ?? 0n)) return each;
+    const news = funds.filter(({ token, unread }) => !unread || !watched.isPutOff(maker, token));
+    const hasMore = news.length > 0 || nonce !== undefined || fills !== undefined || signaturesUnread;
+    return hasMore ? { ...each, fact: { ...each.fact, funds: news } } : [];
+  });
+}
+
 const READ_BACK_MS = 1_000;

@@ -4,17 +4,18 @@ import {
   balanceOf,
   cancelledOf,
   filledOf,
-  isValidSignature,
   nonceOf,
+  PUT_OFF,
   RpcUnavailable,
-  SIGNATURE_ACCEPTED,
   type StateCall,
   type StateReader,
+  type StateValue,
 } from '@makerbook/chain';
 import type { BlockRef, MakerObserved, ObservedFunds, ObservedOrder } from '@makerbook/contracts-events';
-import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
+import { type Address, quantity } from '@makerbook/contracts-primitives';
 import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
+import type { TakingToken } from '../watch/watched-set.js';
 
 /** The parts that read a maker's state on the chain. */
 export interface MakerReader {
@@ -35,10 +36,27 @@ export async function readMakers(
   header: BlockHeader,
 ): Promise<Observed[]> {
   const parts = [...makers].flatMap(partsOf);
+  const unproven = new Set(parts.flatMap(({ taking }) => [...taking.values()]));
+  await readCodes(
+    reader,
+    [...unproven].filter(({ hasCode }) => hasCode === undefined),
+    header,
+  );
   const calls = parts.flatMap((part) => callsOf(part, reader.protocol));
   const values = (calls.length === 0 ? [] : await reader.state.read(header.hash, calls)).values();
   const block = blockRefOf(header);
   return parts.map((part) => ({ fact: observe(part, reader, values, block), trace: part.trace }));
+}
+
+/** Finds out whether the tokens have code. @throws RpcUnavailable or RpcRefused */
+export async function readCodes(
+  { state }: MakerReader,
+  tokens: readonly TakingToken[],
+  { hash }: BlockHeader,
+): Promise<void> {
+  const addresses = tokens.map(({ address }) => address);
+  const contracts = addresses.length === 0 ? new Set() : await state.findContracts(hash, addresses);
+  for (const token of tokens) token.hasCode = contracts.has(token.address);
 }
 
 /** The block as facts name it. */
@@ -65,55 +83,48 @@ function partsOf(toRead: MakerToRead): MakerToRead[] {
 }
 
 /** The calls, in the order in which `observe` takes their values. */
-function callsOf({ maker, nonce, tokens, orders, signatures }: MakerToRead, protocol: Address): StateCall[] {
-  const wallet = (orderHash: Hex) => {
-    const signature = signatures.get(orderHash);
-    return signature === undefined ? [] : [isValidSignature(maker, orderHash, signature)];
-  };
+function callsOf({ maker, nonce, tokens, ownTokens, orders }: MakerToRead, protocol: Address): StateCall[] {
   return [
     ...(nonce ? [nonceOf(protocol, maker)] : []),
-    ...[...tokens].flatMap((token) => [balanceOf(token, maker), allowance(token, maker, protocol)]),
-    ...[...orders].flatMap((orderHash) => [
-      filledOf(protocol, orderHash),
-      cancelledOf(protocol, orderHash),
-      ...wallet(orderHash),
-    ]),
+    ...[...tokens].flatMap((token) => {
+      const payer = ownTokens.has(token) ? maker : undefined;
+      return [balanceOf(token, maker), allowance(token, maker, protocol)].map((call) => ({ ...call, payer }));
+    }),
+    ...[...orders].flatMap((orderHash) => [filledOf(protocol, orderHash), cancelledOf(protocol, orderHash)]),
   ];
 }
 
 function observe(
-  { maker, cause, nonce, tokens, orders, signatures, fills }: MakerToRead,
+  { maker, cause, nonce, tokens, orders, wallets, taking, signaturesUnread, fills }: MakerToRead,
   { protocol, onUnreadable }: MakerReader,
-  values: Iterator<bigint | undefined>,
+  values: Iterator<StateValue>,
   block: BlockRef,
 ): MakerObserved {
-  const take = (): bigint | undefined => values.next().value;
+  const take = (): StateValue => values.next().value;
   const takeOfProtocol = (): bigint => {
     const value = take();
-    if (value === undefined) throw new RpcUnavailable(`the LimitOrderProtocol at ${protocol} cannot be read`);
+    if (typeof value !== 'bigint') throw new RpcUnavailable(`the LimitOrderProtocol at ${protocol} cannot be read`);
     return value;
   };
-  const takeOfToken = (token: Address, what: 'balance' | 'allowance') => {
-    const value = take();
-    if (value === undefined) onUnreadable(token, what, block);
-    return quantity(value ?? 0n);
+  const fundsOf = (token: Address): ObservedFunds => {
+    const [balance, allowed] = [take(), take()];
+    if (balance === PUT_OFF || allowed === PUT_OFF) return { token, balance: '0x0', allowance: '0x0', unread: true };
+    if (balance === undefined) onUnreadable(token, 'balance', block);
+    if (allowed === undefined) onUnreadable(token, 'allowance', block);
+    return { token, balance: quantity(balance ?? 0n), allowance: quantity(allowed ?? 0n) };
   };
   const nonceNow = nonce ? quantity(takeOfProtocol()) : undefined;
-  const funds = [...tokens].map(
-    (token): ObservedFunds => ({
-      token,
-      balance: takeOfToken(token, 'balance'),
-      allowance: takeOfToken(token, 'allowance'),
-    }),
-  );
-  const ordersNow = [...orders].map(
-    (orderHash): ObservedOrder => ({
+  const funds = [...tokens].map(fundsOf);
+  const ordersNow = [...orders].map((orderHash): ObservedOrder => {
+    const noCode = taking.get(orderHash)?.hasCode === false;
+    return {
       orderHash,
       filled: quantity(takeOfProtocol()),
       cancelled: takeOfProtocol() !== 0n,
-      ...(signatures.has(orderHash) && take() !== SIGNATURE_ACCEPTED && { refused: true }),
-    }),
-  );
+      ...((noCode || wallets.get(orderHash) === false) && { refused: true }),
+      ...(noCode && { noCode: true }),
+    };
+  });
   return {
     type: 'MakerObserved',
     maker,
@@ -122,6 +133,7 @@ function observe(
     funds,
     orders: ordersNow,
     ...(nonceNow === undefined ? {} : { nonce: nonceNow }),
+    ...(signaturesUnread && { signaturesUnread }),
     ...(fills.length === 0 ? {} : { fills }),
   };
 }

@@ -45,7 +45,7 @@ async function readAndPublish(work: HolderWork, appended: Appended): Promise<voi
   const touched = new Touched(watched);
   const orders = waitingOrders(work, appended);
   for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.trace);
-  if (at.number > (position.processed?.number ?? -1)) touched.widen();
+  if (at.number > (position.processed?.number ?? -1)) touched.widen(at.number, work.nowMs());
   const partitionsOf = orders.map((order) => partitionOf(watched.pairOf(order).maker.address, partitions));
   const last = await inBatchSpan(describeReading(work, orders, at), async () =>
     publisher.publish(await readMakers(reader, touched.makers.values(), at)),

@@ -25,7 +25,10 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
   const watched = new WatchedSet();
   for (const [n, maker] of makers.entries()) {
     const orderHash = `0x${String(n + 1).repeat(64)}` as const;
-    watched.add({ orderHash, maker, makingToken: token, expiresAtSeconds: 9e9, walletSignature: null }, undefined);
+    watched.add(
+      { orderHash, maker, makingToken: token, takingToken: token, expiresAtSeconds: 9e9, walletSignature: null },
+      undefined,
+    );
   }
   const read: Address[][] = [];
   let suspects: readonly StateCall[] = [];
@@ -40,6 +43,7 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
         read.at(-1)?.push(...asked);
         return calls.map(() => 0n);
       },
+      findContracts: async (_: string, addresses: readonly Address[]) => new Set(addresses),
     },
   };
   const work = {

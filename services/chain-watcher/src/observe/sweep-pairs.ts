@@ -1,23 +1,25 @@
 import { accountIn } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
+import type { Observed } from '../publish/publish-observed.js';
 import { Touched } from '../watch/match-logs.js';
 import type { WatchedMaker, WatchedPair } from '../watch/watched-set.js';
 import type { HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
+import { proveTakingTokens } from './prove-taking-tokens.js';
 import { type MakerReader, readMakers } from './read-makers.js';
-import { takeMakers } from './take-makers.js';
 
 /**
- * Reads makers anew that no log touches: all of them over and over, so many pairs in a second, for tokens that change
- * balances or allowances without a log (rebasing, fees), and for wallets that change their mind without one; and pairs that
- * could not be read, some blocks later. They are read at the block that was processed last. Only what the log does not hold
+ * Reads pairs anew that no log touches, with their makers' nonces: all of them over and over, so many in a second, for tokens that
+ * change balances or allowances without a log (rebasing, fees); pairs whose reading was put off, in turn; and pairs that could
+ * not be read, some blocks later. They are read at the block that was processed last. Only what the log does not hold
  * already is published.
  */
 export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise<void> {
-  const { settings, sweep, signal, nowMs, wait } = work;
+  const { settings, sweep, signal, watched, nowMs, wait } = work;
   const retry = work.retryFor('sweep');
-  const read = (choose: () => Touched) => retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
-  let makers: readonly WatchedMaker[] = [];
+  const read = (choose: () => readonly WatchedPair[]) =>
+    retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
+  let pairs: readonly WatchedPair[] = [];
   let from = 0;
   let startedAtMs = nowMs();
   let unreadableDueBlock = 0;
@@ -25,57 +27,84 @@ export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise
     await wait(PAUSE_MS);
     const { phase, processed } = work.position;
     if (phase !== 'FOLLOWING' || processed === undefined || signal.aborted) continue;
+    await retry(() => proveTakingTokens(work, reader));
+    const putOff = putOffPairs(work);
+    if (await read(() => putOff)) watched.waitAgain(putOff);
     if (processed.number >= unreadableDueBlock && reader.state.suspects().size > 0) {
       if (await read(() => unreadablePairs(work, reader))) unreadableDueBlock = processed.number + UNREADABLE_BLOCKS;
     }
-    if (settings.SWEEP_PAIRS_PER_SECOND === 0) continue;
-    if (from === 0) makers = [...work.watched.makers()];
-    const touched = new Touched(work.watched);
-    const next = takeMakers(makers, from, settings.SWEEP_PAIRS_PER_SECOND, (maker) => {
-      touched.whole(maker, CAUSE, false);
-      return maker.pairs.size + maker.walletOrders.size;
-    });
-    if (touched.makers.size > 0 && !(await read(() => touched))) continue;
-    from = next;
-    if (from < makers.length) continue;
-    from = 0;
-    sweep.endedAtMs = nowMs();
-    sweep.tookMs = sweep.endedAtMs - startedAtMs;
-    startedAtMs = sweep.endedAtMs;
+    for (let left = settings.SWEEP_PAIRS_PER_SECOND; left > 0 && !signal.aborted; left -= STEP_PAIRS_MAX) {
+      if (from === 0) pairs = [...watched.makers()].flatMap((maker) => [...maker.pairs.values()]);
+      const step = pairs.slice(from, from + Math.min(left, STEP_PAIRS_MAX));
+      if (!(await read(() => step))) break;
+      from += step.length;
+      if (from < pairs.length) continue;
+      from = 0;
+      sweep.endedAtMs = nowMs();
+      sweep.tookMs = sweep.endedAtMs - startedAtMs;
+      startedAtMs = sweep.endedAtMs;
+      break;
+    }
   }
 }
 
 /** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
-async function readAndPublish(touched: Touched, work: HolderWork, reader: MakerReader): Promise<boolean> {
-  const { position, readingBlocks, publisher, sweep } = work;
+async function readAndPublish(pairs: readonly WatchedPair[], work: HolderWork, reader: MakerReader): Promise<boolean> {
+  const { position, readingBlocks, publisher, sweep, watched } = work;
   const { matched, processed } = position;
   if (matched === undefined || processed?.number !== matched.number) return false;
   const at = await readingBlocks.choose(matched);
   if (at.number > matched.number) return false;
+  const touched = new Touched(watched);
+  for (const pair of pairs) {
+    if (watched.findPair(pair.token, pair.maker.address) !== pair) continue;
+    touched.nonce(pair.maker, CAUSE);
+    touched.pair(pair, CAUSE);
+  }
   const observed = await readMakers(reader, touched.makers.values(), at);
-  const news = await onlyNews(observed, work);
+  const news = await onlyNews(observed.map(withoutUnread), work);
   await publisher.publish(news);
   for (const { tokens } of touched.makers.values()) sweep.pairs += tokens.size;
   sweep.facts += news.length;
   return true;
 }
 
+/** No block has changed what is put off here: what was read last still holds. */
+function withoutUnread({ fact, trace }: Observed): Observed {
+  return { fact: { ...fact, funds: fact.funds.filter(({ unread }) => !unread) }, trace };
+}
+
+/** Pairs whose reading was put off: those that have waited longest, some of each maker. */
+function putOffPairs({ watched }: HolderWork): WatchedPair[] {
+  const counts = new Map<WatchedMaker, number>();
+  const chosen: WatchedPair[] = [];
+  for (const pair of watched.putOff.keys()) {
+    const count = counts.get(pair.maker) ?? 0;
+    if (count === PUT_OFF_OF_MAKER_MAX) continue;
+    counts.set(pair.maker, count + 1);
+    if (chosen.push(pair) === PUT_OFF_PAIRS_MAX) break;
+  }
+  return chosen;
+}
+
 /** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
-function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): Touched {
-  const touched = new Touched(watched);
+function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): WatchedPair[] {
   const pairs = new Set<WatchedPair>();
   for (const call of state.suspects().values()) {
     const maker = accountIn(call);
     const pair = maker === undefined ? undefined : watched.findPair(call.to, maker);
-    if (pair === undefined) continue;
-    touched.pair(pair, CAUSE);
-    if (pairs.add(pair).size === UNREADABLE_PAIRS_MAX) break;
+    if (pair !== undefined && pairs.add(pair).size === UNREADABLE_PAIRS_MAX) break;
   }
-  return touched;
+  return [...pairs];
 }
 
 const CAUSE: Cause = { kind: 'read', occasion: 'SWEEP' };
 const PAUSE_MS = 1000;
+/** Pairs of one maker that fit into one reading, whatever they burn. */
+const STEP_PAIRS_MAX = 50;
+/** Pairs in a second, of one maker and of all. */
+const PUT_OFF_OF_MAKER_MAX = 5;
+const PUT_OFF_PAIRS_MAX = 20;
 /** How many blocks later, and how many at a time. */
 const UNREADABLE_BLOCKS = 10;
 const UNREADABLE_PAIRS_MAX = 20;

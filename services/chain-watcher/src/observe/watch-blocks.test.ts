@@ -22,7 +22,10 @@ async function watch(blocks: readonly (Partial<BlockHeader> | undefined)[], watc
     node,
     reader: {
       protocol: `0x${'99'.repeat(20)}`,
-      state: { read: async (_: string, calls: unknown[]) => calls.map(() => 0n) },
+      state: {
+        read: async (_: string, calls: unknown[]) => calls.map(() => 0n),
+        findContracts: async (_: string, addresses: readonly Address[]) => new Set(addresses),
+      },
     },
     source: {
       headNumber: () => 6,
@@ -63,7 +66,10 @@ test('the first block of a partition reads all of its makers, for their readings
   for (const [n, maker] of [makerIn(0), makerIn(1)].entries()) {
     const orderHash = `0x${String(n + 1).repeat(64)}` as const;
     const makingToken = `0x${'88'.repeat(20)}` as const;
-    watched.add({ orderHash, maker, makingToken, expiresAtSeconds: 9e9, walletSignature: null }, undefined);
+    watched.add(
+      { orderHash, maker, makingToken, takingToken: maker, expiresAtSeconds: 9e9, walletSignature: null },
+      undefined,
+    );
   }
   expect(await watch([header(5), undefined], watched)).toEqual([[6, [0, 1], [[makerIn(1), 1]]]]);
 });

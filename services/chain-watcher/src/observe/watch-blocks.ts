@@ -1,4 +1,12 @@
-import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readLogsOfRange } from '@makerbook/chain';
+import {
+  type BlockHeader,
+  ChainContradiction,
+  type ChainLog,
+  RpcRefused,
+  RpcUnavailable,
+  readBlock,
+  readLogsOfRange,
+} from '@makerbook/chain';
 import { partitionOf } from '@makerbook/kafka';
 import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
@@ -8,6 +16,7 @@ import type { WatchedMaker } from '../watch/watched-set.js';
 import { CATCH_UP, catchUpAtHead, publishHead, publishMissedFills, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
+import { withoutPutOff } from './only-news.js';
 import { blockRefOf, readMakers } from './read-makers.js';
 
 /**
@@ -97,7 +106,7 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Hold
     if (signal.aborted) return;
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
     const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol });
-    if (touched !== undefined) touchUnprocessed(touched, work);
+    if (touched !== undefined) touchUnprocessed(touched, header, work);
     const wallets = watched.walletsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {
@@ -112,18 +121,31 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Hold
   });
 }
 
-/** A wallet with a log in the block may judge its signatures differently now: by other owners, for one. */
+/**
+ * A wallet with a log in the block may judge its signatures differently now: by other owners, for one. The block does not wait for
+ * its answers. Where the node refuses the logs, for they are too many, each of the wallets counts as having one.
+ */
 async function touchWallets(
   touched: Touched,
   wallets: readonly WatchedMaker[],
   { number }: BlockHeader,
-  { node }: HolderWork,
+  { node, nowMs }: HolderWork,
 ): Promise<void> {
   if (wallets.length === 0) return;
-  const byAddress = new Map(wallets.map((wallet) => [wallet.address, wallet]));
-  for (const log of await readLogsOfRange(node, number, number, { address: [...byAddress.keys()] })) {
-    const wallet = byAddress.get(log.address);
-    if (wallet !== undefined) touched.wallet(wallet, causeOf(log));
+  const firstLogs = new Map<string, ChainLog>();
+  let isKnown = true;
+  try {
+    const filter = { address: wallets.map(({ address }) => address) };
+    for (const log of (await readLogsOfRange(node, number, number, filter)).toReversed())
+      firstLogs.set(log.address, log);
+  } catch (error) {
+    if (!(error instanceof RpcRefused)) throw error;
+    isKnown = false;
+  }
+  for (const wallet of wallets) {
+    const log = firstLogs.get(wallet.address);
+    if (log !== undefined) touched.signatures(wallet, causeOf(log), number, nowMs());
+    else if (!isKnown) touched.signatures(wallet, CATCH_UP, number, nowMs());
   }
 }
 
@@ -132,13 +154,14 @@ async function readTouched(
   touched: Touched,
   header: BlockHeader,
   lacking: readonly number[],
-  { reader, readingBlocks, partitions }: HolderWork,
-): Promise<Observed[]> {
+  work: HolderWork,
+): Promise<readonly Observed[]> {
+  const { reader, readingBlocks, partitions, nowMs } = work;
   if (reader === undefined || touched.makers.size === 0) return [];
   const at = await readingBlocks.choose(header);
-  if (at.number > header.number) touched.widen();
+  if (at.number > header.number) touched.widen(at.number, nowMs());
   const makers = [...touched.makers.values()].filter(({ maker }) => lacking.includes(partitionOf(maker, partitions)));
-  return readMakers(reader, makers, at);
+  return withoutPutOff(await readMakers(reader, makers, at), work);
 }
 
 /** Partitions that do not have the block: after a crash between them, some do. */
@@ -159,11 +182,17 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: HolderWo
  * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read with
  * its first block.
  */
-function touchUnprocessed(touched: Touched, { watched, followed, partitions }: HolderWork): void {
+function touchUnprocessed(
+  touched: Touched,
+  { number }: BlockHeader,
+  { watched, followed, partitions, nowMs }: HolderWork,
+): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
   for (const maker of watched.makers()) {
     const partition = partitionOf(maker.address, partitions);
-    if (followed.partitions[partition]?.block === undefined) touched.whole(maker, CATCH_UP, true);
+    if (followed.partitions[partition]?.block !== undefined) continue;
+    touched.signatures(maker, CATCH_UP, number, nowMs());
+    touched.whole(maker, CATCH_UP, true);
   }
 }
 

@@ -53,6 +53,7 @@ type Artifact = { readonly abi: InterfaceAbi; readonly bytecode: string };
 const SERVICE_NAME = 'Makerbook';
 const PARTITIONS = 3;
 const PATIENCE_MS = 90_000;
+const TAKING: Address = `0x${'77'.repeat(20)}`;
 
 /** A real chain, a topic of its own on the real Kafka, and the domain's fold over that topic: for live tests. */
 export class Stage {
@@ -86,6 +87,8 @@ export class Stage {
       batchMaxCount: 1,
     });
     provider.pollingInterval = 20;
+    // It has code, and does nothing.
+    await provider.send('anvil_setCode', [TAKING, '0x00']);
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
@@ -163,7 +166,7 @@ export class Stage {
       salt: this.salt,
       nonce: 0n,
       expiresAt: 4_000_000_000n,
-      taking: { token: `0x${'77'.repeat(20)}`, amount: 1n },
+      taking: { token: TAKING, amount: 1n },
       maker: addressOf(signer),
       permittedTaker: ZERO_ADDRESS,
       ...terms,

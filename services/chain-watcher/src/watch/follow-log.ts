@@ -208,13 +208,14 @@ export class FollowedLog {
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
         if (!watched.knows(maker)) this.missedFrom = Math.min(this.missedFrom, (view.block?.number ?? -1) + 1);
-        watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds, walletSignature }, unread);
+        const tokens = { makingToken: order.making.token, takingToken: order.taking.token };
+        watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
         return;
       }
       case 'MakerObserved':
         if (fact.block.number < (view.block?.number ?? -1)) return;
         this.newestRead = Math.max(this.newestRead, fact.block.number);
-        if (!isKnown) watched.noteObserved(fact);
+        if (!isKnown) watched.noteObserved(fact, nowMs());
         return;
       case 'QuarantineLifted':
         // Earlier readings do not count any more.

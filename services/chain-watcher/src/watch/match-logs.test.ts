@@ -19,7 +19,13 @@ const orders: readonly (readonly [Hex, Address, Address])[] = [
 ];
 const watched = new WatchedSet();
 for (const [orderHash, ofMaker, making] of orders) {
-  const of = { maker: ofMaker, makingToken: making, expiresAtSeconds: 2 ** 31, walletSignature: null };
+  const of = {
+    maker: ofMaker,
+    makingToken: making,
+    takingToken: unsold,
+    expiresAtSeconds: 2 ** 31,
+    walletSignature: null,
+  };
   watched.add({ orderHash, ...of }, undefined);
 }
 
@@ -60,7 +66,7 @@ const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   makers: [...makers.values()].filter(({ nonce }) => nonce).map((each) => each.maker),
   orders: [...makers.values()].flatMap((each) => [...each.orders].map((orderHash) => [each.maker, orderHash])),
 });
-const none = { orders: new Set(), signatures: new Map() };
+const none = { orders: new Set(), wallets: new Map(), taking: new Map(), signaturesUnread: false };
 const nobody = { pairs: [], makers: [], orders: [] };
 const pair = [maker, token];
 const otherPair = [other, token];
@@ -113,11 +119,21 @@ describe('what a log touches', () => {
         cause: causeAt(1),
         nonce: true,
         tokens: new Set([token]),
+        ownTokens: new Set([token]),
+        ...none,
         orders: new Set([hash]),
-        signatures: new Map(),
+        taking: new Map([[hash, { address: unsold, orders: 3, hasCode: undefined, sweptAt: -1 }]]),
         fills: [fillOf(hash, 2), fillOf(hash, 3)],
       },
-      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), ...none, fills: [] },
+      {
+        maker: other,
+        cause: causeAt(1),
+        nonce: false,
+        tokens: new Set([token]),
+        ownTokens: new Set([token]),
+        ...none,
+        fills: [],
+      },
     ]);
   });
 
@@ -134,5 +150,36 @@ describe('what a log touches', () => {
       [known, [fillOf(unopened, 2)]],
     ]);
     expect(namesIn(touchedBy(logs))).toEqual(nobody);
+  });
+});
+
+describe('a wallet', () => {
+  const own = new WatchedSet();
+  const of = { maker, makingToken: token, takingToken: unsold, expiresAtSeconds: 2 ** 31 };
+  own.add({ ...of, orderHash: hash, walletSignature: '0x51' }, undefined);
+  own.add({ ...of, orderHash: hashOfSecond, walletSignature: null }, undefined);
+  const cause = { kind: 'read', occasion: 'SWEEP' } as const;
+  const wallet = own.findMaker(maker);
+  if (wallet === undefined) throw new Error('it is watched');
+
+  test('that has a log is not asked with the block: no order is named that it has a say in', () => {
+    const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], { watched: own, protocol });
+    const toRead = touched.makers.get(maker);
+    expect(toRead).toMatchObject({ orders: new Set([hash, hashOfSecond]), wallets: new Map([[hash, true]]) });
+    touched.signatures(wallet, cause, 7, 0);
+    touched.whole(wallet, cause, true);
+    expect(toRead).toMatchObject({ orders: new Set([hashOfSecond]), wallets: new Map(), signaturesUnread: true });
+    const later = matchLogs([fill(protocol, hash)], { watched: own, protocol }).makers.get(maker);
+    expect(later).toMatchObject({ nonce: true, tokens: new Set([token]), orders: new Set(), signaturesUnread: false });
+  });
+
+  test('is asked anew where all of it is read at a later block', () => {
+    const [asked] = own.takeUnasked(1);
+    if (asked === undefined) throw new Error('it is to be asked');
+    own.noteAnswer(asked, true, 7, 0);
+    const touched = matchLogs([transfer(token, maker, other)], { watched: own, protocol });
+    touched.widen(9, 0);
+    expect(touched.makers.get(maker)).toMatchObject({ orders: new Set([hashOfSecond]), signaturesUnread: true });
+    expect(wallet.walletChangedAt).toBe(9);
   });
 });

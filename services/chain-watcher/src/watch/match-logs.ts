@@ -2,7 +2,7 @@ import type { ChainLog } from '@makerbook/chain';
 import type { Cause, OrderFill, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
-import { addressIn, type WatchedMaker, type WatchedPair, type WatchedSet } from './watched-set.js';
+import { addressIn, type TakingToken, type WatchedMaker, type WatchedPair, type WatchedSet } from './watched-set.js';
 
 /** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
 export interface MakerToRead {
@@ -10,9 +10,15 @@ export interface MakerToRead {
   readonly cause: Cause;
   nonce: boolean;
   readonly tokens: Set<Address>;
+  /** Those of the tokens that few other makers sell: the maker pays for their reading. */
+  readonly ownTokens: Set<Address>;
   readonly orders: Set<Hex>;
-  /** The signatures that the maker's contract has to accept, by their orders. */
-  readonly signatures: Map<Hex, Hex>;
+  /** Those of the orders that no key has signed, and whether the maker's contract accepts the signature. */
+  readonly wallets: Map<Hex, boolean>;
+  /** The tokens that the orders take, where nobody knows that they have code. */
+  readonly taking: Map<Hex, TakingToken>;
+  /** What the maker's contract says of signatures is to be asked anew. */
+  signaturesUnread: boolean;
   /** What the logs say of fills; it is not read. */
   readonly fills: OrderFill[];
   /** The trace of the request that led to the reading. */
@@ -42,8 +48,10 @@ export class Touched {
   maker({ address: maker }: Pick<WatchedMaker, 'address'>, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
-    const orders = { orders: new Set<Hex>(), signatures: new Map<Hex, Hex>(), fills: [] };
-    const toRead: MakerToRead = { maker, cause, nonce: false, tokens: new Set(), ...orders, trace };
+    const tokens = { tokens: new Set<Address>(), ownTokens: new Set<Address>() };
+    const orders = { orders: new Set<Hex>(), wallets: new Map<Hex, boolean>(), taking: new Map<Hex, TakingToken>() };
+    const nothing = { nonce: false, ...tokens, ...orders, signaturesUnread: false, fills: [] };
+    const toRead: MakerToRead = { maker, cause, ...nothing, trace };
     this.makers.set(maker, toRead);
     return toRead;
   }
@@ -52,44 +60,58 @@ export class Touched {
     if (maker !== undefined) this.maker(maker, cause).nonce = true;
   }
 
-  pair(pair: WatchedPair | undefined, cause: Cause): void {
-    if (pair !== undefined) this.maker(pair.maker, cause).tokens.add(pair.token);
+  pair(pair: WatchedPair | undefined, cause: Cause, trace?: TraceHeaders): void {
+    if (pair === undefined) return;
+    const toRead = this.maker(pair.maker, cause, trace);
+    toRead.tokens.add(pair.token);
+    if (!this.watched.isShared(pair.token)) toRead.ownTokens.add(pair.token);
   }
 
   /**
    * Does nothing if the slot is -1. The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
-   * one. And a fill moves the making token, whether the token has a log of it or not.
+   * one. And a fill moves the making token, whether the token has a log of it or not. An order is not named before its wallet
+   * has answered.
    */
   order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
-    const { maker, token } = this.watched.pairOf(slot);
-    const toRead = this.maker(maker, cause, trace);
-    const orderHash = this.watched.orderHash(slot);
+    const pair = this.watched.pairOf(slot);
+    this.pair(pair, cause, trace);
+    const toRead = this.maker(pair.maker, cause, trace);
     toRead.nonce = true;
-    toRead.tokens.add(token);
+    const wallet = pair.maker.walletOrders.get(slot);
+    if (wallet !== undefined && (wallet.isAccepted === undefined || toRead.signaturesUnread)) return;
+    const orderHash = this.watched.orderHash(slot);
     toRead.orders.add(orderHash);
-    const signature = maker.walletOrders.get(slot)?.signature;
-    if (signature !== undefined) toRead.signatures.set(orderHash, signature);
+    if (wallet?.isAccepted !== undefined) toRead.wallets.set(orderHash, wallet.isAccepted);
+    const taking = this.watched.takingOf(slot);
+    if (taking.hasCode !== true) toRead.taking.set(orderHash, taking);
   }
 
-  /** Orders that a wallet has a say in. */
-  wallet(maker: WatchedMaker, cause: Cause): void {
-    for (const order of maker.walletOrders.keys()) this.order(order, cause);
+  /** A wallet that may judge signatures otherwise from the block on. It is asked later, for it may burn much gas. */
+  signatures(maker: WatchedMaker, cause: Cause, block: number, nowMs: number): void {
+    if (maker.walletOrders.size === 0) return;
+    const toRead = this.maker(maker, cause);
+    toRead.signaturesUnread = true;
+    for (const orderHash of toRead.wallets.keys()) toRead.orders.delete(orderHash);
+    toRead.wallets.clear();
+    this.watched.forgetAnswers(maker, block, nowMs);
   }
 
-  /** Nonce and all pairs of the maker, orders that its wallet has a say in, and all others where they are wanted. */
+  /** Nonce and all pairs of the maker, and all orders where they are wanted. */
   whole(maker: WatchedMaker, cause: Cause, withOrders: boolean): void {
     const toRead = this.maker(maker, cause);
     toRead.nonce = true;
-    for (const token of maker.pairs.keys()) toRead.tokens.add(token);
-    for (const order of withOrders ? maker.orders : maker.walletOrders.keys()) this.order(order, cause);
+    for (const pair of maker.pairs.values()) this.pair(pair, cause);
+    if (withOrders) for (const order of maker.orders) this.order(order, cause);
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
-  widen(): void {
+  widen(block: number, nowMs: number): void {
     for (const { maker: address, cause } of this.makers.values()) {
       const maker = this.watched.findMaker(address);
-      if (maker !== undefined) this.whole(maker, cause, true);
+      if (maker === undefined) continue;
+      this.signatures(maker, cause, block, nowMs);
+      this.whole(maker, cause, true);
     }
   }
 }

@@ -11,6 +11,7 @@ const orderOf = (n: number, maker = 1, token = 1, expiresAtSeconds = 100): Watch
   orderHash: hashOf(n),
   maker: accountOf(maker),
   makingToken: accountOf(100 + token),
+  takingToken: accountOf(200 + token),
   expiresAtSeconds,
   walletSignature: null,
 });
@@ -125,6 +126,124 @@ describe('a wallet', () => {
   });
 });
 
+describe('an order of a wallet', () => {
+  const wallet = (n: number, maker = 1) => ({ ...orderOf(n, maker), walletSignature: '0x51' }) as const;
+  const block = (number: number) => ({ number, hash: hashOf(number), timestamp: number });
+  /** Takes the next turn, and has the wallet answer at a block. */
+  const answer = (set: WatchedSet, at: number, isAccepted = true) => {
+    const asked = set.takeUnasked(1);
+    for (const each of asked) set.noteAnswer(each, isAccepted, at, 9);
+    return asked.map(({ order }) => set.orderHash(order));
+  };
+
+  test('is read only once its wallet has answered, and as old as it was', () => {
+    const set = new WatchedSet();
+    set.add(wallet(1), { ...UNREAD, sinceMs: 5 });
+    expect([set.hasUnasked(), unreadIn(set)]).toEqual([true, []]);
+    expect(answer(set, 1)).toEqual([hashOf(1)]);
+    expect([set.hasUnasked(), [...set.unread.values()]]).toEqual([false, [{ ...UNREAD, sinceMs: 5 }]]);
+  });
+
+  test('is to be asked about again behind a change of its wallet, and what was asked before does not count', () => {
+    const set = new WatchedSet();
+    set.add(wallet(1), undefined);
+    const [asked] = [...set.answeredOrders()];
+    const maker = set.findMaker(accountOf(1));
+    if (asked === undefined || maker === undefined) throw new Error('the order is watched');
+    set.forgetAnswers(maker, 7, 3);
+    set.noteAnswer(asked, true, 6, 9);
+    set.noteObserved(reading(1, { orders: [named(1)], block: block(6) }), 9);
+    expect([set.unasked(), unreadIn(set)]).toEqual([{ orders: 1, sinceMs: 3 }, []]);
+    answer(set, 7);
+    expect(unreadIn(set)).toEqual([hashOf(1)]);
+    // A reading before the change comes late.
+    set.noteObserved(reading(1, { orders: [named(1)], block: block(6) }), 9);
+    expect(unreadIn(set)).toEqual([hashOf(1)]);
+    set.noteObserved(reading(1, { orders: [named(1)], block: block(7) }), 9);
+    expect(unreadIn(set)).toEqual([]);
+  });
+
+  test('is known to another watcher by the log', () => {
+    const set = new WatchedSet();
+    set.add(wallet(1), UNREAD);
+    set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true }] }), 0);
+    expect([...set.answeredOrders()].map(({ own }) => own.isAccepted)).toEqual([false]);
+    expect(set.hasUnasked()).toBe(false);
+    set.noteObserved(reading(1, { signaturesUnread: true, block: block(2) }), 4);
+    expect([[...set.answeredOrders()], set.unasked()]).toEqual([[], { orders: 1, sinceMs: 4 }]);
+  });
+
+  test('is read anew where its wallet says something else than the log, and not where it says the same', () => {
+    const set = new WatchedSet();
+    set.add(wallet(1), undefined);
+    const [asked] = [...set.answeredOrders()];
+    if (asked === undefined) throw new Error('the order is watched');
+    set.noteAnswer(asked, true, 1, 9);
+    expect(unreadIn(set)).toEqual([]);
+    set.noteAnswer(asked, false, 1, 9);
+    expect([...set.unread.values()]).toEqual([{ ...UNREAD, sinceMs: 9 }]);
+    // What its wallet says is no news of an order that waits for something else.
+    set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true, noCode: true }] }), 0);
+    set.noteAnswer(asked, false, 1, 9);
+    expect(unreadIn(set)).toEqual([]);
+  });
+
+  test('is to a watcher that takes over what the log says, whatever it knew before', () => {
+    const set = new WatchedSet();
+    for (const n of [1, 2]) set.add(wallet(n), undefined);
+    const maker = set.findMaker(accountOf(1));
+    if (maker === undefined) throw new Error('the orders are watched');
+    set.forgetAnswers(maker, 9, 3);
+    set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true }], block: block(8) }), 4);
+    set.takeAnswersFromLog(5);
+    expect([...set.answeredOrders()].map(({ own }) => own.isAccepted)).toEqual([true, false]);
+    set.noteObserved(reading(1, { signaturesUnread: true, block: block(9) }), 6);
+    set.takeAnswersFromLog(7);
+    expect([[...set.answeredOrders()], set.unasked().orders]).toEqual([[], 2]);
+  });
+
+  test('waits for no other wallet, however many orders that one has', () => {
+    const set = new WatchedSet();
+    for (let n = 1; n <= 5; n += 1) set.add(wallet(n, 1), UNREAD);
+    set.add(wallet(9, 2), UNREAD);
+    expect([answer(set, 1), answer(set, 1), answer(set, 1)]).toEqual([[hashOf(1)], [hashOf(9)], [hashOf(2)]]);
+    set.remove(hashOf(3));
+    expect([answer(set, 1), answer(set, 1), answer(set, 1)]).toEqual([[hashOf(4)], [hashOf(5)], []]);
+  });
+});
+
+test('a token is shared once ten makers sell it, and until one of them does not', () => {
+  const set = new WatchedSet();
+  for (let n = 1; n <= 10; n += 1) {
+    expect(set.isShared(accountOf(101))).toBe(false);
+    set.add(orderOf(n, n), undefined);
+  }
+  set.add(orderOf(11, 1), undefined);
+  expect(set.isShared(accountOf(101))).toBe(true);
+  set.remove(hashOf(1));
+  expect(set.isShared(accountOf(101))).toBe(true);
+  set.remove(hashOf(2));
+  expect(set.isShared(accountOf(101))).toBe(false);
+});
+
+test('orders that take a token are read again when it has code, and none that has left', () => {
+  const set = new WatchedSet();
+  for (const n of [1, 2, 3]) set.add(orderOf(n, 1, n === 3 ? 2 : 1), undefined);
+  const [token] = set.takingTokens();
+  if (token === undefined) throw new Error('it is taken');
+  set.remove(hashOf(1));
+  set.markTaking(token, UNREAD);
+  expect(unreadIn(set)).toEqual([hashOf(2)]);
+  // What was read before it had code comes late.
+  token.hasCode = true;
+  set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true, noCode: true }] }), 0);
+  expect(unreadIn(set)).toEqual([hashOf(2)]);
+  set.noteObserved(reading(1, { orders: [named(2)] }), 0);
+  expect(unreadIn(set)).toEqual([]);
+  set.remove(hashOf(2));
+  expect([...set.takingTokens()].map(({ address }) => address)).toEqual([accountOf(202)]);
+});
+
 describe('an order', () => {
   test('is unread until a reading names it, or where it came as one that is read', () => {
     const set = new WatchedSet();
@@ -132,7 +251,7 @@ describe('an order', () => {
     set.add(orderOf(2), undefined);
     set.add(orderOf(3), UNREAD);
     expect(unreadIn(set)).toEqual([hashOf(1), hashOf(3)]);
-    set.noteObserved(reading(1, { orders: [named(1)] }));
+    set.noteObserved(reading(1, { orders: [named(1)] }), 0);
     expect(unreadIn(set)).toEqual([hashOf(3)]);
   });
 
@@ -162,31 +281,27 @@ describe('a reading', () => {
     const set = new WatchedSet();
     set.add(orderOf(1), undefined);
     expect(set.isNews(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }))).toBe(true);
-    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }));
+    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }), 0);
     expect(set.isNews(reading(1, given))).toBe(isNews);
   });
 
-  test('of a wallet’s order is news where it says something else than the newest one in the log', () => {
+  test('of funds that were put off is news once, and so are the values after it', () => {
     const set = new WatchedSet();
-    set.add({ ...orderOf(1), walletSignature: '0x51' }, undefined);
-    const isNews = (order: object) => set.isNews(reading(1, { orders: [{ ...named(1), ...order }] }));
-    const refused = { ...named(1), refused: true } as const;
-    expect(isNews({})).toBe(true);
-    set.noteObserved(reading(1, { orders: [named(1)] }));
-    expect([{}, { refused: true }, { filled: '0x1' }, { cancelled: true }].map(isNews)).toEqual([
-      false,
-      true,
-      true,
-      true,
-    ]);
-    set.noteObserved(reading(1, { orders: [refused] }));
-    expect([{}, { refused: true }].map(isNews)).toEqual([true, false]);
+    set.add(orderOf(1), undefined);
+    const unread = [{ token: accountOf(101), balance: '0x0', allowance: '0x0', unread: true }] as const;
+    expect(set.isNews(reading(1, { funds: [...unread] }))).toBe(true);
+    set.noteObserved(reading(1, { funds: [...unread] }), 7);
+    expect([...set.putOff.values()]).toEqual([7]);
+    expect(set.isNews(reading(1, { funds: [...unread] }))).toBe(false);
+    expect(set.isNews(reading(1, { funds: funds('0x0', '0x0') }))).toBe(true);
+    set.noteObserved(reading(1, { funds: funds('0x0', '0x0') }), 8);
+    expect(set.putOff.size).toBe(0);
   });
 
   test('is forgotten with the last order of the pair', () => {
     const set = new WatchedSet();
     set.add(orderOf(1), undefined);
-    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }));
+    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }), 0);
     set.remove(hashOf(1));
     set.add(orderOf(2), undefined);
     expect(set.isNews(reading(1, { funds: funds('0x5', '0x6') }))).toBe(true);

@@ -1,5 +1,5 @@
 import { bloomHolds } from '@makerbook/chain';
-import type { MakerObserved, ObservedFunds, ObservedOrder, TraceHeaders } from '@makerbook/contracts-events';
+import type { MakerObserved, ObservedFunds, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { OrderIndex } from './order-index.js';
 
@@ -8,6 +8,7 @@ export interface WatchedOrder {
   readonly orderHash: Hex;
   readonly maker: Address;
   readonly makingToken: Address;
+  readonly takingToken: Address;
   readonly expiresAtSeconds: number;
   /** The signature that the maker's contract has to accept (EIP-1271); null where a key signed. */
   readonly walletSignature: Hex | null;
@@ -16,8 +17,28 @@ export interface WatchedOrder {
 /** An order whose wallet may come to refuse it. */
 export interface WalletOrder {
   readonly signature: Hex;
-  /** The newest reading in the log; undefined before the first. */
-  known: ObservedOrder | undefined;
+  /** Whether the wallet accepts the signature by its newest answer that holds; undefined until it is asked. */
+  isAccepted: boolean | undefined;
+  /** The same by the newest reading in the log; undefined where that does not say. */
+  told: boolean | undefined;
+}
+
+/** An order of a wallet that it is asked about, by its slot. */
+export interface AskedOrder {
+  readonly maker: WatchedMaker;
+  readonly order: number;
+  readonly own: WalletOrder;
+}
+
+/** A token that watched orders take. */
+export interface TakingToken {
+  readonly address: Address;
+  /** How many watched orders take it. */
+  orders: number;
+  /** Undefined until it was asked for its code. */
+  hasCode: boolean | undefined;
+  /** The block at which the sweep last asked; -1: it never did. */
+  sweptAt: number;
 }
 
 /** A maker and a token that its watched orders sell. */
@@ -37,6 +58,10 @@ export interface WatchedMaker {
   readonly orders: Set<number>;
   /** Those that no key has signed, by their slots. */
   readonly walletOrders: Map<number, WalletOrder>;
+  /** Those of them that the wallet is to be asked about, the one that has waited longest first. */
+  readonly unasked: Map<number, UnreadOrder>;
+  /** What the wallet answered at an earlier block does not hold. */
+  walletChangedAt: number;
   /** By token. */
   readonly pairs: Map<Address, WatchedPair>;
   /** The newest reading in the log; undefined before the first. */
@@ -50,6 +75,9 @@ export interface UnreadOrder {
   readonly trace: TraceHeaders | undefined;
 }
 
+const unproven = { orders: 0, hasCode: undefined, sweptAt: -1 };
+/** A token is shared if so many makers sell it. */
+const SHARING_MAKERS = 10;
 /** Expired orders are dropped this often; until then they are watched without harm. */
 const EXPIRY_PAUSE_SECONDS = 60;
 
@@ -65,6 +93,14 @@ export class WatchedSet {
   private readonly known = new Set<Address>();
   private readonly orders = new OrderIndex();
   private readonly pairByOrder: WatchedPair[] = [];
+  private readonly takingByOrder: TakingToken[] = [];
+  private readonly taking = new Map<Address, TakingToken>();
+  /** How many makers sell each token. */
+  private readonly sellers = new Map<Address, number>();
+  /** Pairs whose reading was put off by the log, and since when; the one that is to be read next comes first. */
+  readonly putOff = new Map<WatchedPair, number>();
+  /** Makers with orders that their wallet is to be asked about, the one that has waited longest first. */
+  private readonly unaskedMakers = new Set<WatchedMaker>();
   private readonly expiresAt: number[] = [];
   private readonly makersByAddress = new Map<Address, WatchedMaker>();
   /** Makers with an order that no key has signed. */
@@ -74,7 +110,7 @@ export class WatchedSet {
 
   /** Adds the order unless it is there. */
   add(added: WatchedOrder, unread?: UnreadOrder): void {
-    const { orderHash, maker: address, makingToken, expiresAtSeconds, walletSignature } = added;
+    const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
     this.known.add(address);
     const maker = this.makersByAddress.get(address) ?? newMaker(address);
@@ -82,16 +118,23 @@ export class WatchedSet {
     const order = this.orders.insert(orderHash);
     this.pairByOrder[order] = pair;
     this.expiresAt[order] = expiresAtSeconds;
-    if (pair.orders === 0) this.pairs += 1;
+    const taking = this.taking.get(takingToken) ?? { address: takingToken, ...unproven };
+    taking.orders += 1;
+    this.taking.set(takingToken, taking);
+    this.takingByOrder[order] = taking;
+    if (pair.orders === 0) this.countPair(makingToken, 1);
     pair.orders += 1;
     maker.pairs.set(makingToken, pair);
     maker.orders.add(order);
-    if (walletSignature !== null) {
-      maker.walletOrders.set(order, { signature: walletSignature, known: undefined });
-      this.wallets.add(maker);
-    }
     this.makersByAddress.set(address, maker);
-    if (unread !== undefined) this.unread.set(order, unread);
+    if (walletSignature === null) {
+      if (unread !== undefined) this.unread.set(order, unread);
+      return;
+    }
+    const isAccepted = unread === undefined ? true : undefined;
+    maker.walletOrders.set(order, { signature: walletSignature, isAccepted, told: isAccepted });
+    this.wallets.add(maker);
+    if (unread !== undefined) this.ask(maker, order, unread);
   }
 
   /** Adds makers, with or without orders. */
@@ -106,7 +149,19 @@ export class WatchedSet {
 
   /** Has all orders of a maker read again. */
   markUnread(address: Address, unread: UnreadOrder): void {
-    for (const order of this.findMaker(address)?.orders ?? []) this.unread.set(order, unread);
+    for (const order of this.findMaker(address)?.orders ?? []) this.markOrder(order, unread);
+  }
+
+  /** Has the orders read again that take a token. */
+  markTaking(token: TakingToken, unread: UnreadOrder): void {
+    for (const [order, taking] of this.takingByOrder.entries()) {
+      if (taking === token && this.expiresAt[order] !== Number.POSITIVE_INFINITY) this.markOrder(order, unread);
+    }
+  }
+
+  /** One that its wallet is to be asked about is read once that has answered. */
+  private markOrder(order: number, unread: UnreadOrder): void {
+    if (!this.pairOf(order).maker.unasked.has(order)) this.unread.set(order, unread);
   }
 
   remove(orderHash: Hex): void {
@@ -121,42 +176,154 @@ export class WatchedSet {
     for (const [order, seconds] of this.expiresAt.entries()) if (seconds <= nowSeconds) this.drop(order);
   }
 
-  /** A reading that counts is in the log: its orders are read, its values are the newest that the log holds. */
-  noteObserved({ maker: address, nonce, funds, orders }: MakerObserved): void {
-    for (const { orderHash } of orders) this.unread.delete(this.findOrder(orderHash));
+  /**
+   * A reading that counts is in the log: its orders are read, its values are the newest that the log holds. What was read before a
+   * wallet has changed, or before a token had code, is to be read again.
+   */
+  noteObserved(
+    { maker: address, block, nonce, funds, orders, signaturesUnread }: MakerObserved,
+    sinceMs: number,
+  ): void {
     const maker = this.findMaker(address);
     if (maker === undefined) return;
-    for (const each of maker.walletOrders.size === 0 ? [] : orders) {
-      const order = maker.walletOrders.get(this.findOrder(each.orderHash));
-      if (order !== undefined) order.known = each;
+    if (signaturesUnread) for (const own of maker.walletOrders.values()) own.told = undefined;
+    if (signaturesUnread && block.number > maker.walletChangedAt) this.forgetAnswers(maker, block.number, sinceMs);
+    for (const { orderHash, refused, noCode } of orders) {
+      const order = this.findOrder(orderHash);
+      if (order < 0) continue;
+      const own = maker.walletOrders.get(order);
+      if (own !== undefined) own.told = noCode ? undefined : !refused;
+      if (block.number < maker.walletChangedAt && own !== undefined) continue;
+      if (own?.told !== undefined && own.isAccepted === undefined) {
+        own.isAccepted = own.told;
+        this.endAsking(maker, order);
+      }
+      const taking = this.takingOf(order);
+      if (noCode && taking.hasCode) continue;
+      if (noCode) taking.hasCode = false;
+      this.unread.delete(order);
     }
     if (nonce !== undefined) maker.nonce = nonce;
     for (const each of funds) {
       const pair = maker.pairs.get(each.token);
-      if (pair !== undefined) pair.funds = each;
+      if (pair === undefined) continue;
+      pair.funds = each;
+      if (!each.unread) this.putOff.delete(pair);
+      else if (!this.putOff.has(pair)) this.putOff.set(pair, sinceMs);
     }
   }
 
-  /**
-   * True if the reading has a fill, or a value that differs from the newest one in the log. An order is always news, unless it is a
-   * wallet's, which is read again and again.
-   */
-  isNews({ maker: address, nonce, funds, orders, fills = [] }: MakerObserved): boolean {
+  /** What this watcher knew of wallets and has not published does not count: another one may have published since. */
+  takeAnswersFromLog(sinceMs: number): void {
+    for (const maker of this.wallets) {
+      maker.walletChangedAt = -1;
+      for (const [order, own] of maker.walletOrders) {
+        own.isAccepted = own.told;
+        if (own.told !== undefined) this.endAsking(maker, order);
+        else if (!maker.unasked.has(order))
+          this.ask(maker, order, this.unread.get(order) ?? { sinceMs, trace: undefined });
+      }
+    }
+  }
+
+  /** True if the reading has a fill or an order, or a value that differs from the newest one in the log. */
+  isNews({ maker: address, nonce, funds, orders, fills = [], signaturesUnread }: MakerObserved): boolean {
+    if (fills.length > 0 || orders.length > 0 || signaturesUnread) return true;
     const maker = this.findMaker(address);
-    const isRepeat = (order: ObservedOrder) =>
-      isSame(order, maker?.walletOrders.get(this.findOrder(order.orderHash))?.known);
-    if (fills.length > 0 || !orders.every(isRepeat)) return true;
     if (maker === undefined) return false;
     if (nonce !== undefined && maker.nonce !== nonce) return true;
-    return funds.some(({ token, balance, allowance }) => {
-      const pair = maker.pairs.get(token);
-      return pair !== undefined && (pair.funds?.balance !== balance || pair.funds.allowance !== allowance);
+    return funds.some((each) => {
+      const pair = maker.pairs.get(each.token);
+      return pair !== undefined && !hasSameFunds(pair.funds, each);
     });
+  }
+
+  /** True if the newest reading in the log has put off the maker's funds in the token. */
+  isPutOff(maker: Address, token: Address): boolean {
+    return this.findPair(token, maker)?.funds?.unread === true;
+  }
+
+  /** These wait behind all others whose reading was put off. */
+  waitAgain(pairs: readonly WatchedPair[]): void {
+    for (const pair of pairs) {
+      const sinceMs = this.putOff.get(pair);
+      if (sinceMs === undefined || !this.putOff.delete(pair)) continue;
+      this.putOff.set(pair, sinceMs);
+    }
+  }
+
+  /** True if so many makers sell the token that its reading is no cost of one of them. */
+  isShared(token: Address): boolean {
+    return (this.sellers.get(token) ?? 0) >= SHARING_MAKERS;
+  }
+
+  /** A wallet may judge signatures otherwise from this block on: it is to be asked about all of its orders. */
+  forgetAnswers(maker: WatchedMaker, block: number, sinceMs: number): void {
+    maker.walletChangedAt = Math.max(block, maker.walletChangedAt);
+    for (const [order, own] of maker.walletOrders) {
+      own.isAccepted = undefined;
+      this.ask(maker, order, this.unread.get(order) ?? maker.unasked.get(order) ?? { sinceMs, trace: undefined });
+    }
+  }
+
+  /** What the wallet answered at a block, unless it has changed since, or the order is gone. An order of whom it is news is read. */
+  noteAnswer({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: number): void {
+    if (maker.walletOrders.get(order) !== own || block < maker.walletChangedAt) return;
+    const isNews = own.told === !isAccepted && !this.unread.has(order);
+    const unread = maker.unasked.get(order) ?? (isNews ? { sinceMs: nowMs, trace: undefined } : undefined);
+    own.isAccepted = isAccepted;
+    this.endAsking(maker, order);
+    if (unread !== undefined) this.unread.set(order, unread);
+  }
+
+  private endAsking(maker: WatchedMaker, order: number): void {
+    maker.unasked.delete(order);
+    if (maker.unasked.size === 0) this.unaskedMakers.delete(maker);
+  }
+
+  private ask(maker: WatchedMaker, order: number, unread: UnreadOrder): void {
+    this.unread.delete(order);
+    maker.unasked.set(order, unread);
+    this.unaskedMakers.add(maker);
   }
 
   /** Makers with an order that no key has signed, that may have a log of their own in a block. */
   walletsIn(logsBloom: Hex | undefined): WatchedMaker[] {
     return [...this.wallets].filter(({ address }) => logsBloom === undefined || bloomHolds(logsBloom, address));
+  }
+
+  /** Orders whose wallet has answered. */
+  *answeredOrders(): Generator<AskedOrder> {
+    for (const maker of this.wallets) {
+      for (const [order, own] of maker.walletOrders) if (own.isAccepted !== undefined) yield { maker, order, own };
+    }
+  }
+
+  hasUnasked(): boolean {
+    return this.unaskedMakers.size > 0;
+  }
+
+  /** Some of the orders that a wallet is to be asked about, and not the wallet that was asked before the others. */
+  takeUnasked(countMax: number): AskedOrder[] {
+    const [maker] = this.unaskedMakers;
+    if (maker === undefined) return [];
+    this.unaskedMakers.delete(maker);
+    this.unaskedMakers.add(maker);
+    const orders = [...maker.unasked.keys()].slice(0, countMax);
+    return orders.flatMap((order) => {
+      const own = maker.walletOrders.get(order);
+      return own === undefined ? [] : { maker, order, own };
+    });
+  }
+
+  takingTokens(): IterableIterator<TakingToken> {
+    return this.taking.values();
+  }
+
+  takingOf(order: number): TakingToken {
+    const taking = this.takingByOrder[order];
+    if (taking === undefined) throw new Error(`no slot ${order}`);
+    return taking;
   }
 
   makers(): IterableIterator<WatchedMaker> {
@@ -188,6 +355,17 @@ export class WatchedSet {
     return this.findMaker(account)?.pairs.get(token);
   }
 
+  /** How many orders of wallets are to be asked about, and since when the oldest of them. */
+  unasked(): { readonly orders: number; readonly sinceMs: number | undefined } {
+    let orders = 0;
+    let sinceMs: number | undefined;
+    for (const { unasked } of this.unaskedMakers) {
+      orders += unasked.size;
+      for (const each of unasked.values()) sinceMs = Math.min(each.sinceMs, sinceMs ?? each.sinceMs);
+    }
+    return { orders, sinceMs };
+  }
+
   sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {
     return { orders: this.orders.size, pairs: this.pairs, makers: this.makersByAddress.size };
   }
@@ -201,13 +379,25 @@ export class WatchedSet {
     this.expiresAt[order] = Number.POSITIVE_INFINITY;
     maker.orders.delete(order);
     maker.walletOrders.delete(order);
+    this.endAsking(maker, order);
     if (maker.walletOrders.size === 0) this.wallets.delete(maker);
+    const taking = this.takingOf(order);
+    taking.orders -= 1;
+    if (taking.orders === 0) this.taking.delete(taking.address);
     pair.orders -= 1;
     if (pair.orders === 0) {
       maker.pairs.delete(pair.token);
-      this.pairs -= 1;
+      this.putOff.delete(pair);
+      this.countPair(pair.token, -1);
     }
     if (maker.orders.size === 0) this.makersByAddress.delete(maker.address);
+  }
+
+  private countPair(token: Address, change: 1 | -1): void {
+    this.pairs += change;
+    const sellers = (this.sellers.get(token) ?? 0) + change;
+    if (sellers > 0) this.sellers.set(token, sellers);
+    else this.sellers.delete(token);
   }
 }
 
@@ -217,10 +407,10 @@ export function addressIn(account: Hex): Address {
 }
 
 function newMaker(address: Address): WatchedMaker {
-  return { address, orders: new Set(), walletOrders: new Map(), pairs: new Map(), nonce: undefined };
+  const orders = { orders: new Set<number>(), walletOrders: new Map(), unasked: new Map(), walletChangedAt: -1 };
+  return { address, ...orders, pairs: new Map(), nonce: undefined };
 }
 
-function isSame(order: ObservedOrder, known: ObservedOrder | undefined): boolean {
-  const { filled, cancelled, refused } = order;
-  return known?.filled === filled && known.cancelled === cancelled && known.refused === refused;
+function hasSameFunds(a: ObservedFunds | undefined, b: ObservedFunds): boolean {
+  return a?.balance === b.balance && a.allowance === b.allowance && a.unread === b.unread;
 }

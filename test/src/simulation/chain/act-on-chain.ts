@@ -16,8 +16,12 @@ export const GRACE_SECONDS = 4;
 export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
 /** Its balances change with no log. */
 export const SILENT: Address = addressOf(0x23);
-export const TOKENS: readonly [Address, ...Address[]] = [addressOf(0x21), addressOf(0x22), SILENT];
+export const TOKENS: readonly [Address, Address, Address] = [addressOf(0x21), addressOf(0x22), SILENT];
+/** Costs too much now and then to be read with a block, where a plan says so. */
+export const BURNING: Address = TOKENS[1];
 const SOMEBODY = addressOf(0x31);
+/** Orders take it before it has code, where a plan says so. */
+const LATE = addressOf(0x24);
 /** The place of the maker that is a contract: no key recovers to it. */
 export const WALLET = 2;
 
@@ -27,6 +31,7 @@ export interface SignedOrder {
   readonly hash: Hex;
   readonly maker: Address;
   readonly token: Address;
+  readonly taking: Address;
   readonly amount: bigint;
   readonly nonce: bigint;
   readonly expiresAt: number;
@@ -53,6 +58,9 @@ export interface MakersAtWork {
 /** Whether the contract of a maker refuses all that its key has signed; makers without a contract are never asked. */
 export const refusesSignatures = (maker: Address): StateCall => ({ to: maker, data: '0x' });
 
+/** Whether the token has no code. */
+export const lacksCode = (token: Address): StateCall => ({ to: token, data: '0x' });
+
 /** Names an order by its terms; it is the `number`th. */
 export type HashOrder = (terms: Omit<SignedOrder, 'hash'>, number: number) => Hex;
 
@@ -62,8 +70,10 @@ export function openMakers(
   first: Chance,
   makers: readonly [Address, ...Address[]],
   hashOrder: HashOrder,
+  hasCostly = false,
 ): MakersAtWork {
   const orders: SignedOrder[] = [];
+  if (hasCostly) chain.set(lacksCode(LATE), 1n);
   for (const maker of makers) {
     for (const token of TOKENS) {
       chain.set(balanceOf(token, maker), BigInt(first.below(14)));
@@ -79,7 +89,9 @@ export function openMakers(
     orders,
     turn,
     sign: (chance, nowSeconds, of) => {
-      const terms = drawTerms(chain, chance, of, makers, { number: orders.length, nowSeconds });
+      const number = orders.length;
+      const taking = hasCostly && number % 4 === 3 ? LATE : SOMEBODY;
+      const terms = { ...drawTerms(chain, chance, of, makers, { number, nowSeconds }), taking };
       const order = { ...terms, hash: hashOrder(terms, orders.length) };
       orders.push(order);
       return order;
@@ -91,6 +103,10 @@ export function openMakers(
         const isRefusing = chain.value(refusesSignatures(wallet)) === 0n;
         turn(isRefusing);
         return `the contract of ${nameOf(wallet)} ${isRefusing ? 'refuses' : 'accepts'} its signatures`;
+      }
+      if (draw % 32 === 6 && chain.value(lacksCode(LATE)) === 1n) {
+        chain.set(lacksCode(LATE), 0n);
+        return `${nameOf(LATE)} has code`;
       }
       return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
     },
@@ -132,12 +148,13 @@ function actsOf(
     fill: () => {
       const order = pickOrder();
       if (order === undefined) return undefined;
-      const { maker, token, hash, amount, nonce } = order;
+      const { maker, token, taking, hash, amount, nonce } = order;
       const filled = chain.value(filledOf(PROTOCOL, hash));
       const part = chance.oneIn(2) ? amount - filled : 1n;
       const allowed = chain.value(allowance(token, maker, PROTOCOL));
       const isFillable =
         chain.value(cancelledOf(PROTOCOL, hash)) === 0n &&
+        chain.value(lacksCode(taking)) === 0n &&
         chain.value(refusesSignatures(maker)) === 0n &&
         chain.value(nonceOf(PROTOCOL, maker)) === nonce;
       if (!isFillable || part <= 0n || filled + part > amount) return undefined;
@@ -173,7 +190,7 @@ function drawTerms(
   of: Pick<SignedOrder, 'maker' | 'token'> | undefined,
   makers: readonly [Address, ...Address[]],
   { number, nowSeconds }: { readonly number: number; readonly nowSeconds: number },
-): Parameters<HashOrder>[0] {
+): Omit<Parameters<HashOrder>[0], 'taking'> {
   const maker = of?.maker ?? chance.pick(makers);
   const wasAhead = chance.oneIn(8);
   return {
@@ -199,7 +216,7 @@ function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
       nonce: quantity(nonce),
       expiresAt: quantity(BigInt(expiresAt)),
       making: { token, amount: quantity(amount) },
-      taking: { token: SOMEBODY, amount: '0x1' },
+      taking: { token: order.taking, amount: '0x1' },
       maker,
       permittedTaker: `0x${'0'.repeat(40)}`,
     },
@@ -217,6 +234,7 @@ export function unfoldableOf(maker: Address, number: number, nowMs: number): Ord
       hash: `0x${number.toString(16).padStart(64, 'f')}`,
       maker,
       token: TOKENS[0],
+      taking: SOMEBODY,
       amount: 0n,
       nonce: 0n,
       expiresAt: Math.floor(nowMs / 1000) + 10,

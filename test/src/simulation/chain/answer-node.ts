@@ -1,15 +1,16 @@
 import {
   type ChainLog,
   type Node,
+  PUT_OFF,
   type RpcRequest,
   RpcUnavailable,
   SIGNATURE_ACCEPTED,
   type StateReader,
 } from '@makerbook/chain';
 import { hexToBytes, keccak256 } from '@makerbook/contracts-evm';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Life } from '@makerbook/parts';
-import { refusesSignatures } from './act-on-chain.js';
+import { BURNING, lacksCode, refusesSignatures } from './act-on-chain.js';
 import type { Faults } from './draw-faults.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
 
@@ -63,22 +64,24 @@ export function answerNode(
       read: async (hash, calls) => {
         const block = find(hash, await ask());
         onRead(block, calls.length);
-        const values = calls.map((call) =>
-          call.data.startsWith(IS_VALID_SIGNATURE) ? answerOf(call.to, block) : valueAt(block, call),
-        );
+        const isPutOff = faults.isPutOff();
+        const values = calls.map((call) => (isPutOff && call.to === BURNING ? PUT_OFF : valueAt(block, call)));
         await life.delay(faults.nodeMs());
         return values;
+      },
+      readAlone: async (hash, calls) => {
+        const block = find(hash, await ask());
+        await life.delay(faults.nodeMs());
+        return calls.map(({ to }) => (valueAt(block, refusesSignatures(to)) === 0n ? SIGNATURE_ACCEPTED : 0n));
+      },
+      findContracts: async (hash, addresses) => {
+        const block = find(hash, await ask());
+        await life.delay(faults.nodeMs());
+        return new Set(addresses.filter((address) => valueAt(block, lacksCode(address)) === 0n));
       },
       suspects: () => new Map(),
     },
   };
-}
-
-const IS_VALID_SIGNATURE = '0x1626ba7e';
-
-/** What the contract of the maker says of a signature after the block. */
-function answerOf(maker: Address, block: Block): bigint {
-  return valueAt(block, refusesSignatures(maker)) === 0n ? SIGNATURE_ACCEPTED : 0n;
 }
 
 interface LogsWanted {

@@ -1,4 +1,5 @@
 import { type Calm, createChance, Draws } from '@makerbook/parts';
+import type { Plan } from '../plan-run.js';
 
 /** What may happen to the requests of one process. */
 export interface Faults {
@@ -7,11 +8,18 @@ export interface Faults {
   /** How many blocks the node that is asked lags behind. */
   lagBlocks(): number;
   isNodeAway(): boolean;
+  /** Whether reading a token that burns gas costs too much now. */
+  isPutOff(): boolean;
   /** A share from 0 to 1. */
   random(): number;
 }
 
-export function drawFaults(seed: number, nowMs: () => number, calm: Calm, hasFaults: boolean): Faults {
+export function drawFaults(
+  seed: number,
+  nowMs: () => number,
+  calm: Calm,
+  { hasFaults, hasCostly = false }: Pick<Plan, 'hasFaults' | 'hasCostly'>,
+): Faults {
   const draws = new Draws(seed);
   const first = createChance(seed);
   const paceMs = first.pick([4, 60, 60, 400, 1500] as const);
@@ -26,6 +34,7 @@ export function drawFaults(seed: number, nowMs: () => number, calm: Calm, hasFau
     },
     lagBlocks: () => (calm.isCalm || !hasFaults || at('lags').oneIn(3) ? 0 : at('lag').below(lag + 1)),
     random: () => at('random').below(1000) / 1000,
+    isPutOff: () => hasCostly && !calm.isCalm && at('burns').oneIn(2),
     isNodeAway: () => {
       if (calm.isCalm || !hasFaults) return false;
       if (at('goes').oneIn(150)) awayUntilMs = nowMs() + at('away').between(500, 8000);

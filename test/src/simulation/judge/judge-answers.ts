@@ -453,7 +453,7 @@ function listOf(described: string | undefined, nowSeconds: number): string {
         BigInt(remaining) < BigInt(amount) ? `,"remainingMakingAmount":"0x${BigInt(remaining).toString(16)}"` : '';
       const capped = cappedUntil === 0 ? '' : `,"cappedUntil":${cappedUntil}`;
       const until = `,"routableUntil":${Math.max(0, expiresAtSeconds - GRACE_SECONDS)}`;
-      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${until}${rest}${capped}}`;
+      return `${start},"status":"${status}"${status !== 'INACTIVE' ? '' : `,"reason":"${reason}"`}${until}${rest}${capped}}`;
     });
   return `[${records.join(',')}]`;
 }

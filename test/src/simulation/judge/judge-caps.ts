@@ -61,13 +61,11 @@ export class CountedFills {
 
   #count({ maker, block, orders }: MakerObserved, tokenOf: (orderHash: Hex) => Address | undefined): void {
     const { chain, protocol } = this.#truth;
-    for (const { orderHash, refused } of orders) {
+    for (const { orderHash } of orders) {
       const token = tokenOf(orderHash);
       if (token === undefined) continue;
       const before = this.#readAt.get(orderHash);
-      // One that its wallet refuses is as one that was never read.
-      if (refused) this.#readAt.delete(orderHash);
-      else this.#readAt.set(orderHash, Math.max(before ?? 0, block.number));
+      this.#readAt.set(orderHash, Math.max(before ?? 0, block.number));
       if (before === undefined || before >= block.number) continue;
       const [from = 0n, to = 0n] = [before, block.number].map((at) =>
         valueAt(chain.at(at), filledOf(protocol, orderHash)),

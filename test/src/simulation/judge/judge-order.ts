@@ -2,7 +2,7 @@ import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook
 import type { KnownOrder } from '@makerbook/chain-watcher/testing';
 import type { Address } from '@makerbook/contracts-primitives';
 import { type OpenOrder, type RemovalReason, routableUntilSeconds } from '@makerbook/domain';
-import { refusesSignatures, type SignedOrder } from '../chain/act-on-chain.js';
+import { lacksCode, refusesSignatures, type SignedOrder } from '../chain/act-on-chain.js';
 import { type JudgedBlock, valueAt } from '../chain/keep-chain.js';
 
 /** The chain that orders are compared with, and the settings that count there. */
@@ -50,11 +50,13 @@ export function stateAt(
   at: JudgedBlock,
   seconds = at.header.timestamp,
 ): string {
-  const { maker, token, hash, amount, nonce, expiresAt } = signed;
+  const { maker, token, taking, hash, amount, nonce, expiresAt } = signed;
   const remaining = amount - valueAt(at, filledOf(protocol, hash));
   const isGone = remaining <= 0n || valueAt(at, cancelledOf(protocol, hash)) !== 0n;
   if (isGone || valueAt(at, nonceOf(protocol, maker)) !== nonce || seconds >= expiresAt) return 'gone';
-  if (valueAt(at, refusesSignatures(maker)) !== 0n) return `VALIDATING ${remaining}`;
+  if (valueAt(at, refusesSignatures(maker)) !== 0n || valueAt(at, lacksCode(taking)) !== 0n) {
+    return `VALIDATING ${remaining}`;
+  }
   if (valueAt(at, allowance(token, maker, protocol)) < remaining) return `INSUFFICIENT_ALLOWANCE ${remaining}`;
   return `${valueAt(at, balanceOf(token, maker)) < remaining ? 'INSUFFICIENT_BALANCE' : 'ACTIVE'} ${remaining}`;
 }
@@ -89,13 +91,14 @@ function whyNot(
   protocol: Address,
   { at, funds }: { readonly at: JudgedBlock; readonly funds: JudgedBlock },
 ): string | undefined {
-  const { maker, token, hash, amount, nonce } = signed;
+  const { maker, token, taking, hash, amount, nonce } = signed;
   const filled = valueAt(at, filledOf(protocol, hash));
   const allowed = valueAt(funds, allowance(token, maker, protocol));
   const balance = valueAt(funds, balanceOf(token, maker));
   if (valueAt(at, cancelledOf(protocol, hash)) !== 0n) return 'it was cancelled';
   if (valueAt(at, nonceOf(protocol, maker)) !== nonce) return 'the nonce was another one';
   if (valueAt(at, refusesSignatures(maker)) !== 0n) return 'its wallet refused it';
+  if (valueAt(at, lacksCode(taking)) !== 0n) return 'its taking token had no code';
   if (remaining > amount - filled) return `${filled} of ${amount} were filled`;
   if (allowed < remaining) return `the allowance was ${allowed}`;
   return balance < remaining ? `the balance was ${balance}` : undefined;

@@ -1,0 +1,64 @@
+import { isValidSignature, SIGNATURE_ACCEPTED, SINGLES_MAX } from '@makerbook/chain';
+import { within } from '../wait.js';
+import type { AskedOrder } from '../watch/watched-set.js';
+import type { HolderWork } from './holder-work.js';
+import type { MakerReader } from './read-makers.js';
+
+/**
+ * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one wallet
+ * after the other, some orders of each; and all others over and over, so many in a second, for wallets that change their mind
+ * without a log. What is answered is read as a new order is. After each request the node has as long for other work.
+ */
+export async function askWallets(work: HolderWork, reader: MakerReader): Promise<void> {
+  const { watched, followed, settings, signal, nowMs, wait } = work;
+  const retry = work.retryFor('wallets');
+  let swept = watched.answeredOrders();
+  let sweepDueMs = nowMs();
+  const takeSwept = (): AskedOrder[] => {
+    const orders: AskedOrder[] = [];
+    while (orders.length < Math.min(settings.SWEEP_PAIRS_PER_SECOND, SINGLES_MAX)) {
+      const { value, done } = swept.next();
+      if (done) {
+        swept = watched.answeredOrders();
+        break;
+      }
+      orders.push(value);
+    }
+    return orders;
+  };
+  const isAwaited = () => work.position.phase === 'FOLLOWING' && watched.hasUnasked();
+  while (!signal.aborted) {
+    const startedAtMs = nowMs();
+    const isSweepDue = settings.SWEEP_PAIRS_PER_SECOND > 0 && startedAtMs >= sweepDueMs;
+    if (isSweepDue) sweepDueMs = startedAtMs + SWEEP_PAUSE_MS;
+    const orders = [...(isSweepDue ? takeSwept() : []), ...(isAwaited() ? watched.takeUnasked(SINGLES_MAX) : [])];
+    let isAsked = false;
+    for (const some of [orders.slice(0, SINGLES_MAX), orders.slice(SINGLES_MAX)])
+      if (some.length > 0) isAsked = await retry(() => ask(some, work, reader));
+    if (isAsked) await wait(nowMs() - startedAtMs);
+    else if (isAwaited()) await wait(IDLE_MS);
+    else await within(wait(IDLE_MS), (over) => followed.until(isAwaited, over));
+  }
+}
+
+/** Asks at the block that was matched last. @returns whether anything was asked */
+async function ask(orders: readonly AskedOrder[], work: HolderWork, reader: MakerReader): Promise<boolean> {
+  const { watched, position, readingBlocks, nowMs } = work;
+  const { matched } = position;
+  if (matched === undefined) return false;
+  const at = await readingBlocks.choose(matched);
+  // A wallet may have changed between the two, and nobody knows.
+  if (at.number > matched.number) return false;
+  const calls = orders.map(({ maker, order, own }) => {
+    return isValidSignature(maker.address, watched.orderHash(order), own.signature);
+  });
+  const words = await reader.state.readAlone(at.hash, calls);
+  for (const [n, order] of orders.entries()) {
+    watched.noteAnswer(order, words[n] === SIGNATURE_ACCEPTED, at.number, nowMs());
+  }
+  return true;
+}
+
+const SWEEP_PAUSE_MS = 1000;
+/** The pause where nothing is to be asked. */
+const IDLE_MS = 500;

@@ -1,0 +1,29 @@
+import type { HolderWork } from './holder-work.js';
+import { type MakerReader, readCodes } from './read-makers.js';
+
+/**
+ * Asks taking tokens for their code that have none yet, those first that were asked longest ago. Where one has code now, or has
+ * none though orders that take it may be ACTIVE by an older log, its orders are read anew.
+ */
+export async function proveTakingTokens(work: HolderWork, reader: MakerReader): Promise<void> {
+  const { watched, position, readingBlocks, nowMs } = work;
+  const { matched } = position;
+  if (matched === undefined) return;
+  const tokens = [...watched.takingTokens()]
+    .filter(({ hasCode, sweptAt }) => hasCode !== true && sweptAt < matched.number)
+    .sort((a, b) => a.sweptAt - b.sweptAt)
+    .slice(0, TOKENS_MAX);
+  if (tokens.length === 0) return;
+  const at = await readingBlocks.choose(matched);
+  if (at.number > matched.number) return;
+  const before = tokens.map((token) => ({ ...token }));
+  await readCodes(reader, tokens, at);
+  for (const [n, token] of tokens.entries()) {
+    token.sweptAt = at.number;
+    const { hasCode: had, sweptAt = -1 } = before[n] ?? {};
+    const isNews = token.hasCode ? had === false : sweptAt < 0;
+    if (isNews) watched.markTaking(token, { sinceMs: nowMs(), trace: undefined });
+  }
+}
+
+const TOKENS_MAX = 40;
