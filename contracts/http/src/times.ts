@@ -15,7 +15,9 @@ const boundsOf = (unit: Unit): [least: number, most: number] => {
 /** What a time must be; and what it looks like, where it is one in the other unit. */
 function describeTime(value: unknown, unit: Unit, orElse: string): string {
   const other: Unit = unit === 'seconds' ? 'milliseconds' : 'seconds';
-  const looksLike = isWhole(Number(value), ...boundsOf(other)) ? `; this looks like ${other}` : '';
+  // An object may have no value as a number at all.
+  const number = typeof value === 'object' ? Number.NaN : Number(value);
+  const looksLike = isWhole(number, ...boundsOf(other)) ? `; this looks like ${other}` : '';
   const [least, most] = boundsOf(unit);
   const years = `from ${least} (2020) to ${most} (2100)`;
   return `must be a whole number: the time in ${unit} since 1970, ${years}${orElse}${looksLike}`;
