@@ -32,6 +32,27 @@ const hashes = repeat(100, (n) => `0x${(n + 1).toString(16).padStart(64, '0')}`)
 const signatures = repeat(100, () => `0x${'11'.repeat(64)}1b`).join(',');
 const unknownHashes = `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`;
 
+const part = (text: string) => text.repeat(8_000 / text.length);
+/** Each as large as is taken. */
+const dearHeaders = {
+  'Accept-Encoding': part('a,'),
+  'If-None-Match': part('"a",'),
+  'X-Forwarded-For': part('1.1.1.1,'),
+  baggage: part('%20=%ff,'),
+  tracestate: part('a=b,'),
+  Cookie: part('a=b;'),
+  Accept: part('a/b,'),
+};
+const hopByHop = {
+  Trailer: 'X-A',
+  'Transfer-Encoding': 'chunked',
+  TE: 'trailers',
+  'Keep-Alive': 'timeout=0',
+  Upgrade: 'h2c',
+  'Proxy-Connection': 'close',
+  Connection: 'keep-alive, X-Forwarded-For, Content-Type',
+};
+
 /** Attacks by their names. */
 export const attacks: Readonly<Record<string, Attack>> = {
   'deep JSON': { does: '50 POSTs a second of 250,000 "["', run: requests(50, { body: '['.repeat(250_000) }) },
@@ -47,6 +68,27 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '50 POSTs a second of 100 orders, the last signature wrong',
     run: (target, answers, signal) => requests(50, { body: target.batch })(target, answers, signal),
   },
+  'large headers': {
+    does: '80 HEADs a second of /openapi.json, each with 56 kB of headers that are dear to read',
+    run: requests(80, { method: 'HEAD', path: paths.openApi, headers: dearHeaders }),
+  },
+  'headers refused': {
+    does: '80 HEADs a second of /openapi.json with 60 kB of Accept-Encoding',
+    run: requests(80, { method: 'HEAD', path: paths.openApi, headers: { 'Accept-Encoding': 'a,'.repeat(30_000) } }),
+  },
+  'fields of one connection': {
+    does: '50 POSTs a second with Trailer, TE, Keep-Alive, Upgrade and a Connection that names others',
+    run: requests(50, { body: '[]', headers: hopByHop }),
+  },
+  'other Hosts': {
+    does: '50 GETs a second by the name of another host, each on a connection of its own',
+    run: requests(50, { method: 'GET', path: paths.info, headers: { Host: 'evil.example' } }),
+  },
+  'odd paths': {
+    does: '50 GETs a second of a path in percent code, with dots',
+    run: requests(50, { method: 'GET', path: '/console/orders%2f0x1%3f/..%2f..%2fv0alpha%2fbook%2fx' }),
+  },
+  'idle connections': { does: '200 connections on which nothing is sent, opened anew when closed', run: idle(200) },
   'unknown hashes': {
     does: '50 DELETEs a second of 100 unknown hashes',
     run: requests(50, { method: 'DELETE', path: unknownHashes }),
@@ -54,13 +96,14 @@ export const attacks: Readonly<Record<string, Attack>> = {
 };
 
 interface Asked {
+  readonly headers?: Readonly<Record<string, string>>;
   readonly method?: string;
   readonly path?: string;
   readonly body?: string;
 }
 
 /** So many requests a second, whether answers come or not, over connections that are kept, by all addresses in turn. */
-function requests(perSecond: number, { method = 'POST', path = paths.limitOrders, body }: Asked) {
+function requests(perSecond: number, { method = 'POST', path = paths.limitOrders, body, headers: own = {} }: Asked) {
   return async (target: Target, answers: Answers, signal: AbortSignal): Promise<void> => {
     const agents = ADDRESSES.map(
       (localAddress) => new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress }),
@@ -70,7 +113,9 @@ function requests(perSecond: number, { method = 'POST', path = paths.limitOrders
     await every(10, signal, () => {
       for (; sent < ((performance.now() - startedAt) / 1000) * perSecond; sent += 1) {
         const agent = agents[sent % agents.length] ?? false;
-        const headers = body === undefined ? {} : { ...json, 'Content-Length': Buffer.byteLength(body) };
+        const length = 'Transfer-Encoding' in own ? {} : { 'Content-Length': Buffer.byteLength(body ?? '') };
+        const ofBody = body === undefined ? {} : { ...json, ...length };
+        const headers = { ...ofBody, ...own };
         const { host, port } = target;
         const asked = { agent, host, port, method, path, headers };
         const outgoing = request(asked, (response) => {
@@ -99,6 +144,27 @@ function endlessBodies(total: number): Attack['run'] {
         socket.on('error', (error: NodeJS.ErrnoException) => count(answers, error.code ?? error.message));
         socket.on('close', () => open.delete(socket));
         socket.on('connect', () => endless(socket, signal));
+      }
+    });
+    for (const socket of open) socket.destroy();
+  };
+}
+
+/** Keeps so many connections open and says nothing on them. */
+function idle(total: number): Attack['run'] {
+  return async ({ host, port }, answers, signal) => {
+    const open = new Set<Socket>();
+    let next = 0;
+    await every(20, signal, () => {
+      while (open.size < total) {
+        const socket = connect({ host, port, localAddress: ADDRESSES[next++ % ADDRESSES.length] ?? '127.0.0.2' });
+        open.add(socket);
+        socket.on('data', (data) => count(answers, /^HTTP\/1.1 (\d+)/.exec(data.toString())?.[1] ?? 'an answer'));
+        socket.on('error', (error: NodeJS.ErrnoException) => count(answers, error.code ?? error.message));
+        socket.on('close', () => {
+          open.delete(socket);
+          count(answers, 'closed');
+        });
       }
     });
     for (const socket of open) socket.destroy();

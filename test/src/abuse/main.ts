@@ -12,7 +12,7 @@ import { percentile, round } from '../kit/summarise.js';
 import { type Answers, attacks, type Target } from './attacks.js';
 
 /** What another client may wait beside an attack: so many times its idle p99, or this where that is more. */
-const IDLE_FACTOR_MAX = 5;
+const IDLE_FACTOR_MAX = 2;
 const P99_MS_MAX = 250;
 const SETTLE_MS = 2_000;
 /** A stack that has just started is slower than it will be. */
@@ -39,10 +39,13 @@ await withBench(
     const idle = await probe(prober, ms);
     const idleP99 = percentile(allOf(idle), 0.99);
     report('idle', 'nothing beside the client', idle, idleP99, {});
+    const pidsOf = () => bench.stack.processes().map(({ name, pid }) => `${name} ${pid}`);
     for (const [name, { does }] of Object.entries(attacks)) {
       await pause(SETTLE_MS);
+      const before = pidsOf();
       const { probed, answers } = await beside(name, target, () => probe(prober, ms));
-      report(name, does, probed, idleP99, answers);
+      const died = before.filter((process) => !pidsOf().includes(process));
+      report(name, does, probed, idleP99, answers, died);
     }
   },
   {},
@@ -92,9 +95,17 @@ function ended(child: ChildProcess): Promise<Answers> {
   });
 }
 
-function report(name: string, does: string, probed: OrderLoad, idleP99: number, answers: Answers): void {
+function report(
+  name: string,
+  does: string,
+  probed: OrderLoad,
+  idleP99: number,
+  answers: Answers,
+  died: readonly string[] = [],
+): void {
   const p99 = percentile(allOf(probed), 0.99);
-  const isRight = probed.failures.length === 0 && p99 < Math.max(P99_MS_MAX, IDLE_FACTOR_MAX * idleP99);
+  const isWell = died.length === 0 && answers['500'] === undefined;
+  const isRight = isWell && probed.failures.length === 0 && p99 < Math.max(P99_MS_MAX, IDLE_FACTOR_MAX * idleP99);
   isWrong ||= !isRight;
   const figures = Object.entries(probed.tookMs).map(([call, tookMs]) => {
     return `${call} ${round(percentile(tookMs, 0.5))} / ${round(percentile(tookMs, 0.99))}`;
@@ -110,6 +121,7 @@ function report(name: string, does: string, probed: OrderLoad, idleP99: number, 
   );
   if (probed.failures.length > 0)
     console.log(`  not answered with 200: ${probed.failures.length}, the first: ${probed.failures[0]}`);
+  if (died.length > 0) console.log(`  ended: ${died.join(', ')}`);
   if (!isRight) console.log('  OUT OF BOUNDS');
 }
 

@@ -4,6 +4,7 @@ import { type BaseWallet, id, toBeHex, Wallet } from 'ethers';
 import {
   type Asked,
   asCancellations,
+  type ExitKind,
   nowSeconds,
   ORDERS_PATH,
   type RequestMaker,
@@ -41,6 +42,10 @@ export function makeBases(
   const addresses = new Set(makers.map(({ address }) => address.toLowerCase()));
   const placed = new Map<string, SignedItem>();
   const { lists, orders, quotes, cancels } = openPools(make, makers, stranger, placed);
+  const pickMaker = (random: Chance) => random.pickAny(makers) ?? stranger;
+  const exits = (kind: ExitKind) => (random: Chance) =>
+    make.exit(kind, pickMaker(random), random.pick([{}, { more: 1 }]));
+  const reads = (what: 'history') => (random: Chance) => make[what](pickMaker(random));
   const base = (name: string, makeOne: Base['make'], judge: FuzzedOperation['judge']): Base => ({
     name,
     codes: new Set(codesOf(name)),
@@ -82,6 +87,15 @@ export function makeBases(
           (_request, body) => (body.length === 0 ? 'it is empty' : undefined),
         ),
       ),
+      ...(['cancel-all', 'heartbeat', 'cancel-keys', 'fill-cap'] as const).map((kind) =>
+        base(operationOf[kind], exits(kind), () => undefined),
+      ),
+      base('readHistory', reads('history'), () => undefined),
+      base(
+        'findOrder',
+        (random) => make.find(pickMaker(random), `0x${random.wide().toString(16).padStart(64, '0')}`),
+        () => undefined,
+      ),
       base('patchQuote', (random) => make.patch(quotes(random), amountOf(random)), judgePatched),
     ],
   };
@@ -119,6 +133,13 @@ function openPools(
   }, 5);
   return { lists, orders, quotes, cancels };
 }
+
+const operationOf = {
+  'cancel-all': 'cancelAllOrders',
+  heartbeat: 'setSwitch',
+  'cancel-keys': 'nameCancelKeys',
+  'fill-cap': 'setFillCap',
+} as const;
 
 const documents = {
   describeService: `${ORDERS_PATH}/info?a=b`,

@@ -1,5 +1,6 @@
 import type { Chance } from '@makerbook/parts';
 import { type Asked, bytesOf } from '../kit/make-requests.js';
+import { CURSORS, type Json, METHODS, ODD_FIELDS, ODD_KEYS, ODD_TARGETS, ODD_VALUES } from './odd-values.js';
 
 /** A request on the wire, and what may be expected of its answer. */
 export interface WireRequest {
@@ -13,68 +14,8 @@ export interface WireRequest {
   readonly mutation: string;
 }
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-
-/** Values at which a field of another type, size or form is told apart. */
-const ODD_VALUES: readonly [Json, ...Json[]] = [
-  null,
-  0,
-  -1,
-  2 ** 53,
-  '',
-  '0x',
-  '0x0',
-  '0X1f',
-  `0x${'f'.repeat(64)}`,
-  `0x1${'0'.repeat(64)}`,
-  `0x${'11'.repeat(20)}`,
-  `0x${'ff'.repeat(65)}`,
-  String(2n ** 256n),
-  '9'.repeat(400),
-  '\u0000',
-  '\ud800',
-  [],
-  {},
-  [[]],
-  { amount: '0x1' },
-  { __proto__: null, toString: 1, constructor: { prototype: 1 } },
-];
-const ODD_KEYS = ['__proto__', 'constructor', '', '0', 'a/b~c', 'SALT', 'order ', 'ключ', '\u0000'] as const;
 /** More than a body may have. */
 const BODY_CHARACTERS_MAX = 300_000;
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
-type Field = readonly [name: string, value: string];
-const ODD_FIELDS: readonly [Field, ...Field[]] = [
-  ['Content-Type', 'text/plain'],
-  ['Content-Type', 'application/json; charset=utf-16'],
-  ['Content-Type', 'application/json;;;'],
-  ['Content-Encoding', 'identity'],
-  ['Accept-Encoding', 'gzip, br;q=1, *;q=0'],
-  ['If-None-Match', '*, "x", W/"y'],
-  ['Range', 'bytes=0-1,5-2'],
-  ['Expect', '100-continue'],
-  ['X-Request-Id', '"<\x7f>'],
-  ['X-Request-Id', 'x'.repeat(129)],
-  ['X-Forwarded-For', '::ffff:1.2.3.4, 2001:db8::1, junk'],
-  ['X-HTTP-Method-Override', 'DELETE'],
-  ['Valid-Until', '-1'],
-  ['Valid-Until', '9'.repeat(40)],
-  ['Origin', 'null'],
-  ['traceparent', '00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff'],
-  ['baggage', '%ff=%00'],
-  ['Connection', 'close'],
-  ['Upgrade', 'h2c'],
-  ['Padding', 'p'.repeat(12_000)],
-];
-const ODD_TARGETS: readonly [(target: string) => string, ...((target: string) => string)[]] = [
-  (target) => target.replace('?', '/?'),
-  (target) => `http://other.test${target}`,
-  (target) => target.replace('/v0', '/v0/%2e%2e/v0'),
-  (target) => target.replace('-', '%2D'),
-  (target) => target.slice(0, 1 + (target.length >> 2)),
-  () => '*',
-  () => '/',
-];
 
 /** Changes a request in one way; some twice. The same source of chance gives the same change. */
 export function mutateRequest(asked: Asked, random: Chance, fields: Readonly<Record<string, string>>): WireRequest {
@@ -166,6 +107,7 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
   'a parameter more': inPair((_, random, pairs) =>
     pairs.push([random.pick(['salt', 'limit', 'cursor', 'signature', '__proto__']), textOf(random.pick(ODD_VALUES))]),
   ),
+  'a cursor': inPair((_, random, pairs) => pairs.push(['cursor', random.pick(CURSORS)])),
   'a list longer or shorter': inPair((pair, random) => {
     const [, list] = pair;
     pair[1] = random.pick([`${list},${list}`, `${list},`, `,${list}`, Array(101).fill(list).join()]);
@@ -184,6 +126,13 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
     change: (asked, random) => {
       const [name, value] = random.pick(ODD_FIELDS);
       return { ...asked, headers: { ...asked.headers, [name]: value } };
+    },
+  },
+  'many fields of the head': {
+    fits: always,
+    change: (asked, random) => {
+      const fields = Array.from({ length: random.pick([60, 99, 150, 3_000]) }, (_, n) => [`X-${n}`, '1']);
+      return { ...asked, headers: { ...asked.headers, ...Object.fromEntries(fields) } };
     },
   },
   'a field of the head less': {
