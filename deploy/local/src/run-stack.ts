@@ -183,7 +183,7 @@ async function start(
   signal.throwIfAborted();
   const stackFile = {
     ...describeStack(settings, port, addresses, contracts),
-    consoleUrl: `http://${LOOPBACK}:${consolePort}/console`,
+    consoleUrl: env['CONSOLE'] === 'on' ? `http://${LOOPBACK}:${consolePort}/console` : undefined,
   };
   writeStackFile(folder, stackFile);
   return { addresses: stackFile };

@@ -66,7 +66,7 @@ function summary({ baseUrl, consoleUrl, ...rest }: Stack['addresses'], settings:
 Makerbook is ready (${seconds} s).
 
   base URL    ${baseUrl}      to read and try: ${baseUrl}/docs
-  console     ${consoleUrl}      for operators
+  console     ${consoleUrl === undefined ? 'off' : `${consoleUrl}      for operators`}
   Kafka       ${rest.kafkaBrokers}
   Postgres    ${urlOf('DATABASE_URL', rest.databaseUrl)}
   Redis       ${urlOf('REDIS_URL', rest.redisUrl)}

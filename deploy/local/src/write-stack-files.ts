@@ -9,8 +9,8 @@ const LEFTOVER_WAIT_MS = 15_000;
 /** `stack.json`: the addresses, for makers, demos and tests. It exists while the stack is ready. */
 export type StackFile = {
   readonly baseUrl: string;
-  /** The page of operators. */
-  readonly consoleUrl?: string;
+  /** The page of operators, where it is on. */
+  readonly consoleUrl?: string | undefined;
   readonly kafkaBrokers: string;
   readonly databaseUrl: string;
   readonly redisUrl: string;

@@ -9,7 +9,8 @@ const KEPT = 'makerbook.throw-away-key';
 /** What a stack of `npm start` tells this machine. */
 interface LocalStack {
   readonly folder: string;
-  readonly consoleUrl: string;
+  /** Where it is on. */
+  readonly consoleUrl?: string;
   readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
@@ -59,7 +60,7 @@ function offerHelp({ folder, consoleUrl }: LocalStack) {
   const copy = () => navigator.clipboard.writeText(command);
   return html`
     <p>This is a local stack, with the data folder <code>${folder}</code>. It can give the maker all of that, and gas.
-      <a href=${consoleUrl}>The console</a> shows its book and its health.</p>
+      ${consoleUrl && html`<a href=${consoleUrl}>The console</a> shows its book and its health.`}</p>
     <p><button type="button" @click=${act(prepare)}>Prepare this maker</button>
       <span class="hint" role="status">${prepared}</span></p>
     <p>The whitelist by hand, in the folder of the repository: <code>${command}</code>
