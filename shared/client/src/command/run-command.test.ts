@@ -239,6 +239,19 @@ describe('a fault is one line of JSON', () => {
     expect(await run('list', { handle })).toMatchObject({ exitCode: 1, complaint: { mayHaveHappened: false } });
   });
 
+  test('with exit code 2 where the URL leads to something else', async () => {
+    const complaints: string[] = [];
+    const exitCode = await runCommand(['list'], {
+      environment: { MAKER_KEY: KEY, MAKERBOOK_URL: 'http://x' },
+      print: () => undefined,
+      complain: (line) => void complaints.push(line),
+      version: '',
+      fetch: async () => answer({ hello: 'world' }),
+    });
+    expect([exitCode, complaints.length]).toEqual([2, 1]);
+    expect(complaints[0]).toContain('MAKERBOOK_URL leads to something else than Makerbook');
+  });
+
   test('also where the client itself is wrong', async () => {
     const handle: Handle = () => answer('[null]');
     expect(await run(`cancel ${HASH}`, { handle })).toMatchObject({ exitCode: 3, complaint: { code: 'failed' } });

@@ -70,6 +70,7 @@ function readConnection(environment: Terminal['environment'], maker: string | un
     const info = await retry(async () =>
       readObject<Info>(await callService({ method: 'GET', path: paths.info }, calling)),
     );
+    if (info.domains?.order === undefined) throw new WrongWords('MAKERBOOK_URL leads to something else than Makerbook');
     const { chainId, verifyingContract: limitOrderProtocol } = info.domains.order;
     const domain = { serviceName: info.serviceName, chainId, limitOrderProtocol };
     return { info, client: createClient({ baseUrl, fetch, signer, ...domain, ...named, retry: {} }) };
