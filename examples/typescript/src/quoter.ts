@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, MakerbookError, type OrderToCancel, readPrivateKey } from '@makerbook/client';
+import { createClient, MakerbookError, type OrderToReplace, readPrivateKey } from '@makerbook/client';
 import { Contract, JsonRpcProvider } from 'ethers';
 
 interface Stack {
@@ -32,7 +32,7 @@ const nonce: bigint = await protocol.getFunction('nonce').staticCall(await clien
 provider.destroy();
 
 /** The orders that may be open, as far as this bot knows. */
-const open = new Map<string, OrderToCancel>();
+const open = new Map<string, OrderToReplace>();
 let isStopping = false;
 
 /** Begins with what an earlier run has left in the book, and tells of every fill. */
@@ -87,9 +87,13 @@ async function move(price: bigint): Promise<void> {
     keep();
     console.log('moved', gone.length);
   } catch (failure) {
-    const { code, index = 0, mayHaveHappened } = complain(failure);
+    const { code, index = 0, mayHaveHappened, problem } = complain(failure);
+    const one = gone[index];
     // It is filled or has expired, or the switch has cancelled it.
-    if (code === 'not_found') open.delete(String(gone[index]?.orderHash));
+    if (one !== undefined && code === 'not_found') open.delete(one.orderHash);
+    // It is filled in part: the next move replaces what is left.
+    if (one !== undefined && code === 'remaining_changed')
+      open.set(one.orderHash, { ...one, remainingMakingAmount: problem?.remainingMakingAmount });
     if (!mayHaveHappened) return;
     // Nobody knows whether the old or the new orders are open: a cancellation ends both, also those that are on their way.
     keep();

@@ -1,4 +1,5 @@
-import { type Failure, MakerbookError } from './errors.js';
+import type { Problem } from '@makerbook/contracts-http';
+import { MakerbookError } from './errors.js';
 
 export interface CallOptions {
   /** Without a slash at the end. */
@@ -92,7 +93,7 @@ function errorOf(call: Call, response: Response, text: string): MakerbookError {
   const { status, headers } = response;
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
-  const problem = parseJson(text) as Failure | null | undefined;
+  const problem = parseJson(text) as Problem | null | undefined;
   if (typeof problem?.code === 'string')
     return new MakerbookError({ ...problem, retryAfterSeconds, problem, ...outcomeOf(call) });
   // The answer of a gateway in front of a service that is away.

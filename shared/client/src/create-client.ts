@@ -35,7 +35,13 @@ import { createReads, type FindOptions, type HistoryRequest, type OrderList } fr
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, type DomainOptions, readDomain, type TypedData } from './sign-requests.js';
 import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
-import { type OrderDraft, type OrderToCancel, readDraft, type SignedOrder } from './take-orders.js';
+import {
+  type OrderDraft,
+  type OrderToCancel,
+  type OrderToReplace,
+  readDraft,
+  type SignedOrder,
+} from './take-orders.js';
 import { type Receipt, readReceipt } from './verify-receipts.js';
 
 /** `chainId`, `serviceName` and `limitOrderProtocol` make the EIP-712 domain: `/info` has them. */
@@ -95,10 +101,10 @@ export interface MakerbookClient {
   ): Promise<AwaitedCancellations>;
   /**
    * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is to go
-   * is not open any more.
+   * is not open any more; `remaining_changed`, with the amount in `problem`, where another amount of it is left.
    */
   replaceOrders(
-    gone: readonly OrderToCancel[],
+    gone: readonly OrderToReplace[],
     orders: readonly SignedOrder[],
     options?: PlaceOptions,
   ): Promise<Replacement>;

@@ -1,4 +1,4 @@
-import type { FieldProblem, ProblemCode } from '@makerbook/contracts-http';
+import type { FieldProblem, Problem, ProblemCode } from '@makerbook/contracts-http';
 
 /**
  * Why a call failed: a code of the service, or one of the client's own.
@@ -19,7 +19,7 @@ export interface Failure {
   readonly retryAfterSeconds?: number | undefined;
   /** Left out: by code and status. */
   readonly mayHaveHappened?: boolean;
-  readonly problem?: object | undefined;
+  readonly problem?: Problem | undefined;
   readonly cause?: unknown;
 }
 
@@ -43,8 +43,11 @@ export class MakerbookError extends Error {
   /** Whether the service may have done its work although the call failed: by this try or, of a POST of orders, by an earlier one. Never of a call that stores nothing. */
   readonly mayHaveHappened: boolean;
 
-  /** The body of the refusal, as it came: some codes have fields of their own. Undefined where no answer of the service came. */
-  readonly problem: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * The body of the refusal, as it came. Some codes have fields of their own: `counts` of `superseded`, and
+   * `remainingMakingAmount` of `remaining_changed`. Undefined where no answer of the service came.
+   */
+  readonly problem: Problem | undefined;
 
   constructor(failure: Failure) {
     super(`${failure.code}: ${failure.detail}`, { cause: failure.cause });
@@ -56,7 +59,7 @@ export class MakerbookError extends Error {
     this.errors = failure.errors;
     this.index = failure.index;
     this.retryAfterSeconds = failure.retryAfterSeconds;
-    this.problem = failure.problem as MakerbookError['problem'];
+    this.problem = failure.problem;
     const isUnknown = this.code === 'unreachable' || this.code === 'unreadable' || this.status >= 500;
     this.mayHaveHappened = failure.mayHaveHappened ?? isUnknown;
   }

@@ -9,6 +9,7 @@ export type {
   LimitOrderRecord,
   OrderHistory,
   OrderReport,
+  Problem,
   Replacement,
   TimelineEntry,
 } from '@makerbook/contracts-http';
@@ -27,5 +28,12 @@ export {
   type TypedData,
 } from './sign-requests.js';
 export type { OrderEvent, StreamOptions } from './stream-orders.js';
-export type { AmountOfToken, OrderDraft, OrderTerms, OrderToCancel, SignedOrder } from './take-orders.js';
+export type {
+  AmountOfToken,
+  OrderDraft,
+  OrderTerms,
+  OrderToCancel,
+  OrderToReplace,
+  SignedOrder,
+} from './take-orders.js';
 export { type Receipt, readReceipt, verifyReceipt } from './verify-receipts.js';

@@ -4,7 +4,7 @@ import { readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-pr
 import { type Answer, callService, readList, readObject } from './call-service.js';
 import { type CancelParts, signCancellations } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
-import { type OrderToCancel, readSignedOrders, type SignedOrder } from './take-orders.js';
+import { type OrderToReplace, readRemaining, readSignedOrders, type SignedOrder } from './take-orders.js';
 
 export interface PlaceOptions {
   /** Milliseconds since 1970: orders that the service judges later are not stored. */
@@ -54,11 +54,14 @@ export function createPlace({ signing, calling, again }: CancelParts) {
     },
 
     async replaceOrders(
-      gone: readonly OrderToCancel[],
+      gone: readonly OrderToReplace[],
       orders: readonly SignedOrder[],
       options: PlaceOptions = {},
     ): Promise<Replacement> {
-      const body = { place: readSignedOrders(orders), cancel: await signCancellations(signing, 'gone', gone) };
+      const place = readSignedOrders(orders);
+      const signed = await signCancellations(signing, 'gone', gone);
+      const remaining = readRemaining('gone', gone);
+      const body = { cancel: signed.map((item, index) => ({ ...item, ...remaining[index] })), place };
       return store(paths.replacements, body, options, readObject<Replacement>, () => ({
         cancelled: gone.map(({ orderHash }) => ({
           orderHash: readHex('orderHash', orderHash, 32),

@@ -37,6 +37,10 @@ const amountCalls: readonly [field: string, call: (value: Given) => Promise<unkn
   ['order.salt', (salt) => signing.signOrder({ ...terms, salt })],
   ['salt', (salt) => signing.signCancellation({ orderHash: HASH as `0x${string}`, salt })],
   ['orders[0].salt', (salt) => client.cancelOrders([{ orderHash: HASH, salt }])],
+  [
+    'gone[0].remainingMakingAmount',
+    (remainingMakingAmount) => client.replaceOrders([{ ...signed, remainingMakingAmount }], [signed]),
+  ],
   ['gone[0].salt', (salt) => client.replaceOrders([{ orderHash: HASH, salt }], [signed])],
   [
     'orders[1].order.taking.amount',
@@ -100,6 +104,16 @@ test('an order is cancelled by itself, by its record, or by its hash and salt', 
     { orderHash: signed.orderHash, salt: '0x7' },
     { orderHash: HASH, salt: '0x7' },
   ]);
+});
+
+test('an order is replaced with what is left of it by its record, and cancelled without', async () => {
+  const record = { ...signed, status: 'ACTIVE' as const, remainingMakingAmount: '7' };
+  await client.replaceOrders([record, signed], [signed]);
+  const { cancel } = (asked.at(-1)?.body ?? {}) as { cancel?: object[] };
+  expect(cancel).toMatchObject([{ orderHash: signed.orderHash, remainingMakingAmount: '0x7' }, { salt: '0x7' }]);
+  expect(cancel?.[1]).not.toHaveProperty('remainingMakingAmount');
+  await client.cancelOrders([record]);
+  expect(asked.at(-1)?.body[0]).not.toHaveProperty('remainingMakingAmount');
 });
 
 test('a signed order is posted with its values, in whichever form it was kept', async () => {

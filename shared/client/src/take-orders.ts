@@ -2,6 +2,7 @@ import type { Order, OrderInHex } from '@makerbook/contracts-evm/typed-data';
 import { orderToBody } from '@makerbook/contracts-evm/typed-data';
 import {
   type Hex,
+  quantity,
   readAddress,
   readArray,
   readBytes,
@@ -50,6 +51,12 @@ export interface SignedOrder {
 export type OrderToCancel =
   | { readonly orderHash: string; readonly salt: Uint256 }
   | { readonly orderHash: string; readonly order: { readonly salt: Uint256 } };
+
+/**
+ * What is replaced: likewise, and what is left of the order as its maker knows it, which a record has. All of it unless given: where
+ * the service has seen another amount, nothing happens.
+ */
+export type OrderToReplace = OrderToCancel & { readonly remainingMakingAmount?: Uint256 | undefined };
 
 /** @throws WrongValue where a field cannot be meant */
 export function readDraft({ making, taking, expiresAt, nonce = 0n, salt }: OrderDraft) {
@@ -109,4 +116,13 @@ export function readOrdersToCancel(field: string, given: readonly OrderToCancel[
       salt: readUint256(`${field}[${index}].salt`, 'salt' in of ? of.salt : of.order?.salt),
     };
   });
+}
+
+/** What is left of each order by its maker, as an item of a replacement has it. @throws WrongValue */
+export function readRemaining(field: string, given: readonly OrderToReplace[]) {
+  return given.map(({ remainingMakingAmount: left }, index) =>
+    left === undefined
+      ? {}
+      : { remainingMakingAmount: quantity(readUint256(`${field}[${index}].remainingMakingAmount`, left)) },
+  );
 }

@@ -104,15 +104,19 @@ export const commands: Readonly<Record<string, Command>> = {
   place,
   post: { ...place, usage: ['', ''] },
   replace: {
-    usage: [`replace HASH… ${TERMS}`, 'cancels orders and places one in their stead, all or nothing'],
-    options: terms,
+    usage: [
+      `replace HASH… ${TERMS} [--remaining AMOUNT]`,
+      'cancels orders and places one in their stead, all or nothing, and only if all of them is left, or so much',
+    ],
+    options: [...terms, 'remaining'],
     takesMore: true,
     read(words) {
-      const [gone, sign] = [readOrders(words), readTerms(words)];
+      const [gone, sign, left] = [readOrders(words), readTerms(words), readLeft(words)];
       return async function* ({ client }) {
         const { known, unknown } = await findSalts(client, gone);
         if (unknown.length > 0) throw notFound(unknown);
-        yield client.replaceOrders(known, [await sign(client)], { duplicateCountsAsStored: true });
+        const named = known.map((order) => ({ ...order, ...left }));
+        yield client.replaceOrders(named, [await sign(client)], { duplicateCountsAsStored: true });
       };
     },
   },
@@ -217,6 +221,13 @@ function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrd
     if (expiresAt * 1000 <= nowMs) throw new WrongWords('--expires is in the past');
     return client.signOrder({ ...order, expiresAt });
   };
+}
+
+/** What is left of the one order that is replaced. */
+function readLeft({ values: { remaining }, rest }: Words) {
+  if (remaining === undefined) return {};
+  if (rest.length > 1) throw new WrongWords('--remaining is of one order');
+  return { remainingMakingAmount: readUint256('--remaining', remaining) };
 }
 
 function readCap(words: Words): FillCap {

@@ -11,6 +11,7 @@ export const options = {
   taking: { type: 'string' },
   expires: { type: 'string' },
   nonce: { type: 'string' },
+  remaining: { type: 'string' },
   window: { type: 'string' },
   at: { type: 'string' },
   happened: { type: 'string' },

@@ -47,6 +47,7 @@ describe('a command', () => {
     [`place ${TERMS}`, `POST ${paths.limitOrders}`],
     [`post ${TERMS} --expires 2030-12-31T23:59:59Z`, `POST ${paths.limitOrders}`],
     [`replace ${HASH} ${TERMS} --expires 5m`, `POST ${paths.replacements}`],
+    [`replace ${HASH} ${TERMS} --remaining 7`, `POST ${paths.replacements}`],
     [`cancel ${HASH}`, `POST ${paths.cancellations}`],
     [`cancel-all --making ${SELL}`, `POST ${paths.cancelAll}`],
     ['heartbeat 30s', `POST ${paths.heartbeat}`],
@@ -154,6 +155,8 @@ describe('wrong words', () => {
     ['cancel 0x12', 'hash 1 must be 0x and 64 hex digits'],
     [`cancel ${HASH}:`, 'salt 1 must be'],
     [`replace ${HASH}`, '--making must be TOKEN:AMOUNT'],
+    [`replace ${HASH} ${TERMS} --remaining x`, '--remaining must be'],
+    [`replace ${HASH} ${HASH} ${TERMS} --remaining 7`, '--remaining is of one order'],
     ['order', 'order takes one hash'],
     [`order ${HASH} --at noon`, '--at must be'],
     ['heartbeat', 'heartbeat takes one length of time'],
@@ -209,18 +212,18 @@ describe('wrong words', () => {
 
 describe('a fault is one line of JSON', () => {
   test('with exit code 1 where the service refuses', async () => {
-    const handle: Handle = () => refuse('duplicate', {}, { index: 0, known: 'as sent' });
+    const handle: Handle = () => refuse('remaining_changed', {}, { index: 0, remainingMakingAmount: '0x7' });
     const { exitCode, complaint } = await run(`place ${TERMS}`, { handle });
     expect(exitCode).toBe(1);
     expect(complaint).toEqual({
-      code: 'duplicate',
+      code: 'remaining_changed',
       detail: 'no',
-      status: 400,
+      status: 409,
       retryable: false,
       mayHaveHappened: false,
       requestId: 'request-1',
       index: 0,
-      known: 'as sent',
+      remainingMakingAmount: '0x7',
     });
   });
 

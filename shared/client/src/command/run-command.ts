@@ -81,8 +81,8 @@ function readConnection(environment: Terminal['environment'], maker: string | un
 function describeFault(error: unknown): object {
   if (error instanceof WrongWords || error instanceof WrongValue) return { code: 'wrong_words', detail: error.message };
   if (!(error instanceof MakerbookError)) return { code: 'failed', detail: String((error as Error).message ?? error) };
-  const { code, detail, status, retryable, mayHaveHappened, problem = {} } = error;
-  const { type: _, title: __, ...told } = problem;
+  const { code, detail, status, retryable, mayHaveHappened, problem } = error;
+  const { type: _, title: __, ...told } = problem ?? { type: '', title: '' };
   return { ...told, code, detail, status, retryable, mayHaveHappened };
 }
 
