@@ -5,6 +5,7 @@ import {
   integer,
   list,
   port,
+  privateKey,
   readSettings,
   type SettingsOf,
   secret,
@@ -32,7 +33,7 @@ export const stackSettings = {
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
   RPC_URL: secret('Used instead of a chain of its own', own),
-  DEPLOYER_KEY: secret(
+  DEPLOYER_KEY: privateKey(
     'With `RPC_URL`: the key of an account with coins there, by which the contracts are deployed. It becomes a maker',
     '',
   ),

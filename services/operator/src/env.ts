@@ -6,11 +6,10 @@ import {
   list,
   opsSettings,
   postgresSettings,
+  privateKey,
   type SettingsOf,
-  secret,
   signingSettings,
 } from '@makerbook/settings';
-import { z } from 'zod';
 
 export const settings = {
   ...kafkaSettings,
@@ -30,11 +29,7 @@ export const contractSettings = {
   SERVICE_NAME: signingSettings.SERVICE_NAME,
   CHAIN_ID: signingSettings.CHAIN_ID,
   RPC_URL: hidden(list('`contracts`: JSON-RPC of a node; the first of several is asked')),
-  DEPLOYER_KEY: secret(
-    '`contracts`: the key of the account that pays, and owns the Navigator',
-    undefined,
-    z.string().regex(/^(0x)?[0-9a-fA-F]{64}\s*$/, 'must be a private key: 0x and 64 hex digits'),
-  ),
+  DEPLOYER_KEY: privateKey('`contracts`: the key of the account that pays, and owns the Navigator'),
   QUOTE_SIGNERS: addresses('`contracts`: addresses whose quotes the Navigator takes, comma-separated'),
 };
 

@@ -6,6 +6,7 @@ import {
   integer,
   list,
   origins,
+  privateKey,
   readSettings,
   SettingsError,
   secret,
@@ -93,6 +94,17 @@ describe('a secret', () => {
     expect(() => read({ KEY_FILE: '/empty', TOKEN_FILE: '/none' })).toThrow(
       /KEY_FILE=\/empty is empty[\s\S]*TOKEN_FILE/,
     );
+  });
+
+  test('that is a private key is judged, and not shown', () => {
+    const keys = { DEPLOYER_KEY: privateKey('pays', '') };
+    const readKey = (DEPLOYER_KEY: string) => readSettings(keys, { DEPLOYER_KEY }).DEPLOYER_KEY;
+    const key = '1f'.repeat(32);
+    expect(['', `0x${key}\n`, key].map(readKey)).toEqual(['', `0x${key}`, key]);
+    for (const wrong of [key.slice(1), `${key},`, `0x${'0'.repeat(64)}`]) {
+      expect(() => readKey(wrong)).toThrow('DEPLOYER_KEY: must be a private key: 0x and 64 hex digits');
+      expect(() => readKey(wrong)).not.toThrow(/1f1f/);
+    }
   });
 
   test('no other setting is read from a file', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, readPrivateKey } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import { hideKeys } from './read-options.js';
 
@@ -122,6 +122,26 @@ export const secret = (
   fallback?: string,
   schema: Setting<string>['schema'] = z.string(),
 ): Setting<string> => setting(schema, description, fallback, true);
+
+/** A private key of secp256k1, with or without 0x; never printed. It may be left empty where its fallback is. */
+export const privateKey = (description: string, fallback?: string): Setting<string> =>
+  secret(
+    description,
+    fallback,
+    z
+      .string()
+      .trim()
+      .refine((key) => key === '' || isPrivateKey(key), { error: 'must be a private key: 0x and 64 hex digits' }),
+  );
+
+function isPrivateKey(key: string): boolean {
+  try {
+    readPrivateKey('key', key.startsWith('0x') ? key : `0x${key}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A password or a token that is asked for at each connection: its file may be renewed while the service runs. */
 export const credential = (description: string, fallback?: string): Setting<() => string> => ({

@@ -159,7 +159,9 @@ describe('an order, from POST to the router', () => {
     const filling = await maker.fill(first, 60n);
     // The first one has 40 left to fill, for which the allowance of 90 does.
     await check.both(maker, orders, ['ACTIVE', noAllowance]);
-    const recordOf = ({ order, orderHash, signature }: SignedOrder) => ({ order, orderHash, signature });
+    const recordOf = ({ order, orderHash, signature }: SignedOrder) => {
+      return { order, orderHash, signature, routableUntil: Number(order.expiresAt) - 60 };
+    };
     expect((await maker.client.listOrders()).records).toEqual([
       { ...recordOf(first), status: 'ACTIVE', remainingMakingAmount: '0x28' },
       { ...recordOf(second), status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' },
