@@ -51,7 +51,7 @@ test('the snapshot is the compacted topic, with a cursor, and the number and has
   }
 });
 
-test('pairs, ladder and quote are those of the package, and a quote has the calldata of its fills', async () => {
+test('pairs, ladder and quote are those of the package, and a quote has the call of its fills', async () => {
   const { url } = await running.start();
   const orders = new RankedOrders();
   const book = followBook(running.log, {
@@ -82,7 +82,7 @@ test('pairs, ladder and quote are those of the package, and a quote has the call
   expect(quoted).toMatchObject({
     amountIn: String(wanted.amountIn),
     amountOut: '12',
-    calldata: expect.stringMatching(/^0xae325c02/),
+    data: expect.stringMatching(/^0xae325c02/),
   });
   expect(quoted.fills.map(({ orderHash }: { orderHash: string }) => orderHash)).toEqual(
     wanted.fills.map(({ entry }) => entry.orderHash),
