@@ -93,12 +93,6 @@ export const watcherDefects: readonly Defect[] = [
     plant: replaceIn(Touched, 'signatures', () => undefined),
   },
   {
-    name: 'what a contract said before its last log counts',
-    plant: replaceIn(WatchedSet, 'noteAnswer', (noteAnswer, _, asked, isAccepted, _block, nowMs) =>
-      noteAnswer(asked, isAccepted, Number.POSITIVE_INFINITY, nowMs),
-    ),
-  },
-  {
     name: 'pairs whose reading was put off are not read in turn',
     plant: replaceIn(WatchedSet, 'noteObserved', (noteObserved, set: WatchedSet, ...given) => {
       noteObserved(...given);
