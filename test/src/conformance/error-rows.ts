@@ -562,7 +562,7 @@ const replacing = [
       [
         'what is left of an order is no quantity',
         replaceWith({ cancel: [{ ...someItem, remainingMakingAmount: '100' }] }),
-        at('/cancel/0/remainingMakingAmount'),
+        { index: 0, pointers: ['/cancel/0/remainingMakingAmount'] },
       ],
       ['a third list is given', replaceWith({ more: [] }), at('/more')],
       [

@@ -29,6 +29,7 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   not_found: [404, false],
   field_not_exists: [404, false],
   superseded: [409, false],
+  remaining_changed: [409, false],
   method_not_allowed: [405, false],
   request_timeout: [408, true],
   gone: [410, false],
