@@ -128,12 +128,21 @@ export const observedOrder = z.object({
   noCode: z.literal(true).optional().describe('the token that the order takes has no code'),
 });
 
-/** One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it. */
+/**
+ * One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it.
+ * The fills of a maker come in the order of the chain. What is optional is missing in facts of earlier releases.
+ */
 export const orderFill = z.object({
   orderHash: bytes32,
   taker: address,
   makingAmount: quantity.describe('what the maker sold'),
   takingAmount: quantity.describe('what the maker got for it'),
+  makingToken: address
+    .optional()
+    .describe('what the order sells; left out where the order is not open here and the token logged no Transfer'),
+  takingToken: address.optional().describe('what it wants; left out where the token logged no Transfer'),
+  remaining: quantity.optional().describe('what was left of the making amount afterwards'),
+  timestamp: seconds.optional().describe('the time of its block, in seconds since 1970'),
   blockNumber,
   transactionHash: bytes32,
   logIndex: z.int().nonnegative().describe('its place in the block'),

@@ -103,6 +103,7 @@ describe('messages on the log', () => {
       'BookEntryRemoved.v1.json',
       'BookAcknowledged.v1.json',
       'MakerObserved-fills.v1.json',
+      'MakerObserved-fill-tokens.v1.json',
       'MakerObserved-funds.v1.json',
       'MakerObserved-unread.v1.json',
       'MakerObserved-wallet.v1.json',
