@@ -56,9 +56,9 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
   if (isForgotten(expirySeconds({ order }), clock) || draft.orders.has(orderHash)) return;
-  // If the nonce has passed it, the hash need not be remembered: the order is removed at once, and no reader sees it.
+  // If the nonce has passed it, the order is removed at once, and no reader of the book sees it.
   const isPassed = draft.hasPassed(order.nonce);
-  const known = isPassed ? undefined : recall(draft, orderHash, clock);
+  const known = recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
   const isCancelled = known === 'CANCELLED' || draft.isCutOff({ order, acceptedAtMs: fact.acceptedAtMs }, clock);
   const isExpired = clock.seconds >= expirySeconds({ order });
@@ -109,7 +109,8 @@ function capFills(draft: MakerDraft, fact: FillCapSet, clock: LogClock): void {
 function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
   const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
   if (hash === undefined || isForgotten(hash.expiresAtSeconds, clock)) return undefined;
-  return hash.nonce !== undefined && draft.hasPassed(hash.nonce) ? undefined : hash.state;
+  const isPassed = hash.nonce !== undefined && draft.hasPassed(hash.nonce);
+  return isPassed && clock.seconds >= hash.keptUntilSeconds ? undefined : hash.state;
 }
 
 /**
@@ -119,7 +120,7 @@ function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedH
 function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
-  const isCapNews = countFills(draft, fact);
+  const isCapNews = countFills(draft, fact, clock);
   for (const one of fact.orders) removeDone(draft, one);
   const isNonceNews = observeNonce(draft, fact, seen);
   const changedFunds = observeFunds(draft, fact);
@@ -148,18 +149,18 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
 }
 
 /**
- * Counts by the maker's caps what was filled of orders that were read before: of one that is read for the first time nobody knows
- * when it was filled.
+ * Counts every fill by the maker's caps, wherever its order stands: the caps limit what is lost, and a taker may have the order long
+ * after it has ended here.
  * @returns whether something was counted
  */
-function countFills(draft: MakerDraft, { orders, block }: MakerObserved): boolean {
+function countFills(draft: MakerDraft, { fills = [], block }: MakerObserved, clock: LogClock): boolean {
   const before = draft.exits.caps;
-  for (const own of before.length > 0 ? orders : []) {
-    const order = draft.orders.get(own.orderHash);
-    if (order?.isObserved !== true) continue;
-    const filled = order.remaining - remainingOf(order, own);
-    const caps = countFill(draft.exits.caps, order.order.making.token, filled, block.timestamp);
-    if (caps !== draft.exits.caps) draft.setExits({ ...draft.exits, caps });
+  for (const fill of before.length > 0 ? fills : []) {
+    const { orderHash, makingToken, makingAmount, timestamp: seconds = block.timestamp, blockNumber, logIndex } = fill;
+    const token = draft.orders.get(orderHash)?.order.making.token ?? makingToken;
+    if (token === undefined) continue;
+    const counted = { token, amount: BigInt(makingAmount), seconds, blockNumber, logIndex };
+    draft.setExits({ ...draft.exits, caps: countFill(draft.exits.caps, counted, clock) });
   }
   return draft.exits.caps !== before;
 }

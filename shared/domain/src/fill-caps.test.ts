@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FillCapSet } from '@makerbook/contracts-events';
 import { type Address, quantity } from '@makerbook/contracts-primitives';
-import { FILL_CAPS_MAX, type FillCap, setFillCap } from './fill-caps.js';
+import { cappedUntil, countFill, FILL_CAPS_MAX, type FillCap, setFillCap } from './fill-caps.js';
 
 const START = 1_700_000_000;
 const [usd, eur] = [`0x${'b2'.repeat(20)}`, `0x${'c3'.repeat(20)}`] as const;
@@ -11,7 +11,7 @@ const maker: Address = `0x${'a1'.repeat(20)}`;
 function set(caps: readonly FillCap[], token: Address, amount: bigint, seconds: number): readonly FillCap[] {
   const terms = { token, amount: quantity(amount), windowSeconds: 9, issuedAtMs: (START + seconds) * 1000 };
   const fact: FillCapSet = { type: 'FillCapSet', maker, ...terms, cause: { kind: 'request', requestId: 'r' } };
-  return setFillCap(caps, fact, { seconds: START + seconds });
+  return setFillCap(caps, fact, { block: seconds, seconds: START + seconds });
 }
 
 test('a removed cap is remembered until no older one can come', () => {
@@ -45,4 +45,39 @@ describe('a maker with as many caps as it may have', () => {
     expect(onOf(churned)).toEqual(first.toReversed());
     expect(churned.length).toBeLessThanOrEqual(2 * FILL_CAPS_MAX);
   });
+});
+
+/** Counts 3 units of the fills at these places, in seconds after the start, one block a second. */
+function fill(caps: readonly FillCap[], ...places: readonly (readonly [block: number, logIndex: number])[]) {
+  return places.reduce((before, [blockNumber, logIndex]) => {
+    const counted = { token: usd, amount: 3n, seconds: START + blockNumber, blockNumber, logIndex };
+    return countFill(before, counted, { block: blockNumber - 1, seconds: START + blockNumber - 1 });
+  }, caps);
+}
+const untilOf = (caps: readonly FillCap[], seconds: number) => {
+  const until = cappedUntil(caps, usd, { seconds: START + seconds });
+  return until === 0 ? 0 : until - START;
+};
+
+test('a fill counts once, by the time of its own block, and those before the cap was set do not', () => {
+  const caps = set([], usd, 5n, 4);
+  expect(untilOf(fill(caps, [3, 1], [4, 9], [5, 0]), 5)).toBe(0);
+  expect(untilOf(fill(caps, [5, 0], [5, 0]), 5)).toBe(0);
+  expect(untilOf(fill(caps, [5, 0], [5, 1], [5, 0]), 5)).toBe(14);
+  expect(untilOf(fill(caps, [5, 0], [7, 0], [6, 1]), 7)).toBe(14);
+  // The window of the first has passed by then.
+  expect(untilOf(fill(caps, [5, 0], [14, 0]), 14)).toBe(0);
+});
+
+test('a cap of an earlier release counts what no block has told of yet', () => {
+  const [cap] = set([], usd, 5n, 4);
+  const { countsFrom: _, ...earlier } = cap as FillCap;
+  const count = (blockNumber: number) =>
+    countFill(
+      [earlier],
+      { token: usd, amount: 9n, seconds: START + 20, blockNumber, logIndex: 0 },
+      { block: 7, seconds: 0 },
+    );
+  expect(untilOf(count(7), 20)).toBe(0);
+  expect(untilOf(count(8), 20)).toBe(29);
 });

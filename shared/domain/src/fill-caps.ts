@@ -1,4 +1,4 @@
-import type { FillCapSet } from '@makerbook/contracts-events';
+import type { FillCapSet, OrderFill } from '@makerbook/contracts-events';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { LogClock } from './log-clock.js';
 
@@ -8,6 +8,16 @@ export interface FillCap extends Pick<FillCapSet, 'token' | 'amount' | 'windowSe
   readonly filled: Hex;
   /** When the newest window ends, in seconds; 0: none has begun. */
   readonly untilSeconds: number;
+  /** Fills from this place of the chain on count: block, and log within it. Rows of earlier releases lack it. */
+  readonly countsFrom?: readonly [blockNumber: number, logIndex: number];
+}
+
+/** What a cap counts of a fill. */
+export interface CappedFill extends Pick<OrderFill, 'blockNumber' | 'logIndex'> {
+  readonly token: Address;
+  readonly amount: bigint;
+  /** The time of its block. */
+  readonly seconds: number;
 }
 
 /** A maker has at most so many: one more changes nothing. Removed ones count apart, and the oldest of them goes. */
@@ -20,16 +30,20 @@ export function isCapOn({ amount, windowSeconds }: Pick<FillCap, 'amount' | 'win
   return windowSeconds > 0 && BigInt(amount) > 0n;
 }
 
+/** The fills of blocks that are not processed yet count. */
+const nextFill = ({ block }: Pick<LogClock, 'block'>) => [block + 1, 0] as const;
+
 /** Replaces the cap of the token, and what was counted. One that removes it is kept until no older one can come any more. */
 export function setFillCap(
   caps: readonly FillCap[],
   { token, amount, windowSeconds, issuedAtMs }: FillCapSet,
-  { seconds }: Pick<LogClock, 'seconds'>,
+  clock: LogClock,
 ): readonly FillCap[] {
   const earlier = caps.find((cap) => cap.token === token);
   if (earlier !== undefined && issuedAtMs <= earlier.issuedAtMs) return caps;
-  const oldestMs = (seconds - REMOVED_SECONDS) * 1000;
-  const added: FillCap = { token, amount, windowSeconds, issuedAtMs, filled: '0x0', untilSeconds: 0 };
+  const oldestMs = (clock.seconds - REMOVED_SECONDS) * 1000;
+  const counted = { filled: '0x0', untilSeconds: 0, countsFrom: nextFill(clock) } as const;
+  const added: FillCap = { token, amount, windowSeconds, issuedAtMs, ...counted };
   const others = caps.filter((cap) => cap !== earlier);
   const on = others.filter(isCapOn);
   if (isCapOn(added) && on.length >= FILL_CAPS_MAX) return caps;
@@ -38,21 +52,22 @@ export function setFillCap(
 }
 
 /**
- * Counts a fill. The first one begins a window, and so does the first one after a window has passed.
- * @param seconds the time of the block at which the fill was read
+ * Counts a fill once. The first one begins a window, and so does the first one after a window has passed, each by the time of its
+ * own block. Fills come in the order of the chain, so one from before the place that comes next is a repeat.
  */
-export function countFill(
-  caps: readonly FillCap[],
-  token: Address,
-  amount: bigint,
-  seconds: number,
-): readonly FillCap[] {
+export function countFill(caps: readonly FillCap[], fill: CappedFill, clock: LogClock): readonly FillCap[] {
+  const { token, amount, seconds, blockNumber, logIndex } = fill;
   const cap = caps.find((each) => each.token === token);
-  if (amount === 0n || cap === undefined || !isCapOn(cap)) return caps;
-  const counted =
-    seconds < cap.untilSeconds
-      ? { ...cap, filled: quantity(BigInt(cap.filled) + amount) }
-      : { ...cap, filled: quantity(amount), untilSeconds: seconds + cap.windowSeconds };
+  if (cap === undefined || !isCapOn(cap)) return caps;
+  const [block, log] = cap.countsFrom ?? nextFill(clock);
+  if (blockNumber < block || (blockNumber === block && logIndex < log)) return caps;
+  const isWithin = seconds < cap.untilSeconds;
+  const counted: FillCap = {
+    ...cap,
+    filled: quantity(isWithin ? BigInt(cap.filled) + amount : amount),
+    untilSeconds: isWithin ? cap.untilSeconds : seconds + cap.windowSeconds,
+    countsFrom: [blockNumber, logIndex + 1],
+  };
   return caps.map((each) => (each === cap ? counted : each));
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import type { MakerEvent, OrderFill, OrderSubmitted } from '@makerbook/contracts-events';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
 import { judge } from './judge.js';
@@ -115,7 +115,18 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 
-/** Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen. */
+const fillOf = (orderHash: Hex, sold: bigint) => ({
+  orderHash,
+  taker: maker,
+  makingAmount: quantity(sold),
+  takingAmount: '0x1' as const,
+  transactionHash: orderHash,
+});
+
+/**
+ * Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen; and others that are
+ * filled though they are not open. Some fills are told more than once.
+ */
 const filling = fc
   .array(fc.tuple(fc.constantFrom('fill', 'fill', 'block', 'cap', 'other'), fc.nat(9), capSet, event), {
     minLength: 15,
@@ -125,7 +136,8 @@ const filling = fc
     const filled = new Map<Hex, bigint>([hashes[0], hashes[3]].map((orderHash) => [orderHash as Hex, 0n]));
     const making = tokens[0] as Hex;
     let number = 1;
-    const read = (): MakerEvent => ({
+    const told: OrderFill[] = [];
+    const read = (fills: OrderFill[] = []): MakerEvent => ({
       type: 'MakerObserved',
       maker,
       cause,
@@ -133,6 +145,7 @@ const filling = fc
       nonce: '0x0',
       funds: [{ token: making, balance: '0xff', allowance: '0xff' }],
       orders: [...filled].map(([orderHash, sum]) => ({ orderHash, filled: quantity(sum), cancelled: false })),
+      fills,
     });
     const opened = [...filled.keys()].map((orderHash) =>
       orderSubmitted({ orderHash, maker, making, amount: 60n, expiresAt: 900, acceptedAtMs: 0 }),
@@ -143,9 +156,13 @@ const filling = fc
       if (what === 'other') return other;
       if (what === 'block') number += 1 + some;
       if (what === 'block') return { type: 'BlockProcessed', block: blockAt(number) };
-      const orderHash = hashes[some % 2 === 0 ? 0 : 3] as Hex;
-      filled.set(orderHash, (filled.get(orderHash) ?? 0n) + BigInt(some % 4));
-      return read();
+      const orderHash = hashes[some % 4] as Hex;
+      const sold = 1n + BigInt(some % 3);
+      // The others are not open here, unless something else opens them.
+      if (filled.has(orderHash)) filled.set(orderHash, (filled.get(orderHash) ?? 0n) + sold);
+      const place = { blockNumber: number, timestamp: blockAt(number).timestamp - (some % 2), logIndex: told.length };
+      told.push({ ...fillOf(orderHash, sold), ...place, makingToken: making });
+      return read(told.slice(some % 5 === 0 ? -3 : -1));
     });
     return [...opened, first, ...happened];
   });
@@ -184,7 +201,7 @@ function forgetful(fold: () => Fold): HashMemory {
       const { clock, draft } = fold();
       if (hash === undefined || clock.seconds >= hash.expiresAtSeconds + HASH_MEMORY_SECONDS) return undefined;
       const isPassed = hash.nonce !== undefined && draft.nonce !== undefined && hash.nonce < draft.nonce.value;
-      return isPassed ? undefined : hash;
+      return isPassed && clock.seconds >= hash.keptUntilSeconds ? undefined : hash;
     },
   };
 }
@@ -283,21 +300,30 @@ describe('for any stream of facts', () => {
         const current = startFold(unknownMaker(maker));
         const caps = new Map<Hex, Extract<MakerEvent, { type: 'FillCapSet' }>>();
         const fills = new Map<Hex, { readonly amount: bigint; readonly seconds: number }[]>();
+        /** The newest fill of each token that counts, or what the cap begins behind. */
+        const counted = new Map<Hex, readonly [block: number, logIndex: number]>();
         for (const fact of events) {
-          const before = [...current.draft.orders.values()].filter(({ isObserved }) => isObserved);
+          const { block } = current.clock;
+          const tokenOf = new Map(
+            [...current.draft.orders.values()].map((one) => [one.orderHash, one.order.making.token]),
+          );
           const transitions = foldFacts(current, [fact]);
-          const removed = transitions.flatMap((one) => (one.kind === 'OrderRemoved' ? one.order : []));
           for (const one of transitions)
             if (one.kind === 'OrderWithheld') expect(one.reason === 'CAPPED').toBe(one.order.cappedUntil > 0);
           if (fact.type === 'FillCapSet' && fact.issuedAtMs > (caps.get(fact.token)?.issuedAtMs ?? -1)) {
             caps.set(fact.token, fact);
             fills.set(fact.token, []);
+            counted.set(fact.token, [block, Number.POSITIVE_INFINITY]);
           }
-          if (fact.type === 'MakerObserved') {
-            for (const { orderHash, order, remaining } of before) {
-              const after = current.draft.orders.get(orderHash) ?? removed.find((one) => one.orderHash === orderHash);
-              const amount = remaining - (after?.remaining ?? remaining);
-              if (amount > 0n) fills.get(order.making.token)?.push({ amount, seconds: fact.block.timestamp });
+          if (fact.type === 'MakerObserved' && fact.block.number >= block) {
+            for (const { orderHash, makingToken, makingAmount, timestamp, blockNumber, logIndex } of fact.fills ?? []) {
+              const sold = tokenOf.get(orderHash) ?? makingToken;
+              const cap = sold && caps.get(sold);
+              const [lastBlock = -1, lastLog = -1] = (sold && counted.get(sold)) ?? [];
+              const isNew = blockNumber > lastBlock || (blockNumber === lastBlock && logIndex > lastLog);
+              if (cap === undefined || cap.windowSeconds === 0 || cap.amount === '0x0' || !isNew) continue;
+              counted.set(cap.token, [blockNumber, logIndex]);
+              fills.get(cap.token)?.push({ amount: BigInt(makingAmount), seconds: timestamp ?? 0 });
             }
           }
           for (const { order, cappedUntil } of current.draft.orders.values()) {

@@ -5,6 +5,7 @@ import type {
   MakerLimits,
   MakerObserved,
   ObservedOrder,
+  OrderFill,
   OrderSubmitted,
 } from '@makerbook/contracts-events';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
@@ -88,7 +89,8 @@ const saying = (own: Partial<ObservedOrder>, all: Partial<MakerObserved> = {}, a
 /** A memory in which the order was accepted before. */
 function remembering(orderHash: Hex, nonce = 0n) {
   const hashes = rememberHashes();
-  hashes.remember({ orderHash, maker }, { state: 'ACCEPTED', nonce, expiresAtSeconds: start + 1000 });
+  const times = { expiresAtSeconds: start + 1000, keptUntilSeconds: start };
+  hashes.remember({ orderHash, maker }, { state: 'ACCEPTED', nonce, ...times });
   return hashes;
 }
 
@@ -155,10 +157,20 @@ describe('a cancellation before its order', () => {
 describe('a hash that the nonce of its maker has passed', () => {
   const passed = [...funded, observed({ at: 2, nonce: 1n })];
 
+  test('is remembered for two minutes after its order was accepted: the record may be in the log more than once', () => {
+    const again = submitted(second, { acceptedIn: 3 });
+    given(...passed, mined(3))
+      .when(again, again, mined(122), again)
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
+    given(...passed, mined(3), again, mined(123))
+      .when(again)
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
+  });
+
   test('need not be remembered: its order is removed at once, and is never in the feed', () => {
     for (const hashes of [rememberHashes(), remembering(second)]) {
       const fold = startFold(unknownMaker(maker), hashes);
-      foldFacts(fold, passed);
+      foldFacts(fold, [...passed, mined(2)]);
       const transitions = foldFacts(fold, [submitted(second)]);
       expect(transitions.map(describeTransition)).toEqual([
         'OrderOpened 22 VALIDATING 100',
@@ -326,6 +338,55 @@ describe('an operator’s decision', () => {
   });
 });
 
+describe('a cap', () => {
+  const capOf = (amount: bigint): MakerEvent => {
+    return { type: 'FillCapSet', maker, token: usd, amount: quantity(amount), windowSeconds: 10, issuedAtMs: 1, cause };
+  };
+  /** A reading of a fill of 60 in the block, and of nothing else. */
+  const filled = (orderHash: Hex, at: number, fill: Partial<OrderFill> = {}): MakerEvent => {
+    const [place, amounts] = [
+      { blockNumber: at, logIndex: 0 },
+      { makingAmount: quantity(60n), takingAmount: '0x1' },
+    ];
+    const own = { orderHash, taker: eur, transactionHash: first, ...amounts, ...place, ...fill } as OrderFill;
+    return { type: 'MakerObserved', maker, block: block(at), cause, funds: [], orders: [], fills: [own] };
+  };
+  const sold = { makingToken: usd, timestamp: start + 2 };
+  const withheld = 'OrderWithheld 11 CAPPED';
+
+  test.each<[string, MakerEvent[]]>([
+    ['is open', [...funded, submitted(second)]],
+    ['was cancelled', [...funded, submitted(second), cancelled(second)]],
+    ['has expired', [...funded, submitted(second, { expiresIn: 1 }), mined(1)]],
+    ['was never posted', funded],
+  ])('counts a fill of an order that %s', (_how, before) => {
+    given(...before, capOf(59n))
+      .when(filled(second, 2, sold))
+      .leadsTo(withheld, ...(_how === 'is open' ? ['OrderWithheld 22 CAPPED'] : []));
+    given(...before, capOf(60n)).ignores(filled(second, 2, sold));
+  });
+
+  test('counts each fill once, however often it is told', () => {
+    given(...funded, capOf(119n), filled(second, 2, sold)).ignores(filled(second, 2, sold));
+    given(...funded, capOf(119n), filled(second, 2, sold))
+      .when(filled(second, 2, { ...sold, logIndex: 1 }))
+      .leadsTo(withheld);
+  });
+
+  test('counts a fill that is told late by the time of its own block', () => {
+    given(...funded, capOf(59n), filled(second, 9, { ...sold, blockNumber: 2 }))
+      .when(mined(11), mined(12))
+      .leadsTo('OrderChanged 11 ACTIVE 100 CAP_CHANGED');
+  });
+
+  test('counts a fill of an earlier release where its order is open, by the reading’s block', () => {
+    given(...funded, capOf(59n))
+      .when(filled(first, 2), mined(12))
+      .leadsTo(withheld, 'OrderChanged 11 ACTIVE 100 CAP_CHANGED');
+    given(...funded, capOf(59n)).ignores(filled(second, 2));
+  });
+});
+
 describe('a maker that is released from quarantine', () => {
   test('has all open orders VALIDATING until they are read anew', () => {
     const fold = startFold(unknownMaker(maker));
@@ -346,7 +407,9 @@ describe('a maker that is released from quarantine', () => {
     const other = [submitted(second, { making: eur }), observed({ token: eur, orders: [[second, 0n]] })];
     foldFacts(fold, [...funded, ...other, { type: 'FillCapSet', maker, ...cap, cause }]);
     fold.draft.quarantine(fold.nextOffset);
-    foldFacts(fold, [observed({ at: 2, orders: [[first, 60n]] }), mined(2)]);
+    const fill = { orderHash: first, taker: eur, makingAmount: '0x3c', takingAmount: '0x1' } as const;
+    const fills = [{ ...fill, blockNumber: 2, logIndex: 0, transactionHash: first }];
+    foldFacts(fold, [{ ...observed({ at: 2, orders: [[first, 60n]] }), fills }, mined(2)]);
     expect(book()).toEqual([]);
     fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
     expect(book()).toEqual([second]);

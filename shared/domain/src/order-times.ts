@@ -22,6 +22,17 @@ export function routableUntilOf(
 /** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */
 export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
 
+/**
+ * A broker may store a record more than once, within seconds of its acceptance. The clock may be a minute ahead of the service's, so
+ * this is by far long enough.
+ */
+export const REPEAT_SECONDS = 120;
+
+/** Until when a repeat of the order's record may come, in seconds. */
+export function keptUntil({ acceptedAtMs }: Pick<OpenOrder, 'acceptedAtMs'>): number {
+  return Math.ceil(acceptedAtMs / 1000) + REPEAT_SECONDS;
+}
+
 /** True if an order that expires then may be forgotten, whatever became of it. */
 export function isForgotten(expiresAtSeconds: number, { seconds }: Pick<LogClock, 'seconds'>): boolean {
   return seconds >= expiresAtSeconds + HASH_MEMORY_SECONDS;

@@ -1,6 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Change } from './maker.js';
-import { expirySeconds } from './order-times.js';
+import { expirySeconds, keptUntil } from './order-times.js';
 
 /** A hash and its maker. Anybody may cancel a hash of another maker, so it counts only for its own maker's order. */
 export interface HashKey {
@@ -14,6 +14,8 @@ export interface RememberedHash {
   /** Undefined if it was cancelled before its order came. */
   readonly nonce: bigint | undefined;
   readonly expiresAtSeconds: number;
+  /** Until then it is remembered though its maker's nonce has passed the order's: its record may come again. */
+  readonly keptUntilSeconds: number;
 }
 
 /** Tells the fold what is remembered of hashes that are not open. */
@@ -39,11 +41,12 @@ export function rememberHashes(before?: HashRules): HashMemory {
       for (const change of changes) {
         if (change.kind === 'HashCancelled') {
           const { expiresAtSeconds } = change;
-          remember(change, { state: 'CANCELLED', nonce: undefined, expiresAtSeconds });
+          remember(change, { state: 'CANCELLED', nonce: undefined, expiresAtSeconds, keptUntilSeconds: 0 });
         } else if (change.kind === 'OrderOpened' || change.kind === 'OrderRemoved') {
           const { orderHash, order } = change.order;
-          const expiresAtSeconds = expirySeconds(change.order);
-          remember({ orderHash, maker: order.maker }, { state: 'ACCEPTED', nonce: order.nonce, expiresAtSeconds });
+          const { maker, nonce } = order;
+          const times = { expiresAtSeconds: expirySeconds(change.order), keptUntilSeconds: keptUntil(change.order) };
+          remember({ orderHash, maker }, { state: 'ACCEPTED', nonce, ...times });
         }
       }
     },

@@ -159,6 +159,8 @@ const hash = {
   /** Null where the order is not known. */
   nonce: 'numeric?',
   expiresAtSeconds: 'number',
+  /** Until then it is remembered, whatever the nonce; 0 where the order is not known. */
+  keptUntilSeconds: 'number',
 } as const;
 export type HashRow = RowOf<typeof hash> & {
   /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { byteaOf } from './connect-postgres.js';
 import { pruneHashes, pruneHistory } from './index.js';
 import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
@@ -96,6 +97,17 @@ describe('pruning hashes', () => {
     await postgres.query('update makers set nonce = 7');
     expect(await prune()).toEqual({ rows: 2, isDone: true });
     expect(await keptHashes()).toEqual([3]);
+  });
+
+  test('keeps those whose record may come again, whatever the nonce', async () => {
+    await remember(1, now + 1, 4);
+    await remember(2, now + 1, 4);
+    await postgres.query('update makers set nonce = 5, nonce_block = 1');
+    const keepUntil = 'update hashes set kept_until_seconds = $1 where order_hash = $2';
+    await postgres.query(keepUntil, [now, byteaOf(hashOf(1))]);
+    await postgres.query(keepUntil, [now + 1, byteaOf(hashOf(2))]);
+    expect(await prune()).toEqual({ rows: 1, isDone: true });
+    expect(await keptHashes()).toEqual([2]);
   });
 
   test('leaves those of a maker in quarantine, and of other partitions, alone', async () => {

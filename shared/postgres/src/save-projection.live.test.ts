@@ -53,8 +53,9 @@ function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint
 }
 
 function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {
-  const known = { state: 'ACCEPTED', salt: null, nonce: '7', expiresAtSeconds: 1_700_000_100 } as const;
-  return { orderHash: hashOf(number), maker, ...known, ...changed };
+  const known = { state: 'ACCEPTED', salt: null, nonce: '7' } as const;
+  const times = { expiresAtSeconds: 1_700_000_100, keptUntilSeconds: 1_700_000_020 };
+  return { orderHash: hashOf(number), maker, ...known, ...times, ...changed };
 }
 
 const at = (nextOffset: bigint, blockParts = 0) => ({ nextOffset, blockParts });

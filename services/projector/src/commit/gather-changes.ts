@@ -5,6 +5,7 @@ import {
   type ExitFact,
   expirySeconds,
   hashKeyText,
+  keptUntil,
   markOfExit,
   type OpenOrder,
   reasonOf,
@@ -72,7 +73,7 @@ export class Changes {
     if (this.hashes.has(hashKeyText({ maker, orderHash }))) return;
     const { salt } = order;
     const [nonce, expiresAtSeconds] = [String(BigInt(order.nonce)), boundedSeconds(BigInt(order.expiresAt))];
-    this.#remember({ maker, orderHash, state: 'UNFOLDED', salt, nonce, expiresAtSeconds });
+    this.#remember({ maker, orderHash, state: 'UNFOLDED', salt, nonce, expiresAtSeconds, keptUntilSeconds: 0 });
   }
 
   #transition(maker: Address, transition: Transition): void {
@@ -81,16 +82,17 @@ export class Changes {
     if (transition.kind === 'MakerChanged') return;
     if (transition.kind === 'HashCancelled') {
       const { orderHash, expiresAtSeconds } = transition;
-      return this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds });
+      const times = { expiresAtSeconds, keptUntilSeconds: 0 };
+      return this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, ...times });
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    // An order that comes again after its nonce was passed is removed at once, but may have been open when the commit began.
+    // One that comes again long after its nonce was passed is removed at once, but may have been open when the commit began.
     const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {
-      const [nonce, expiresAtSeconds] = [String(order.order.nonce), expirySeconds(order)];
-      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce, expiresAtSeconds });
+      const times = { expiresAtSeconds: expirySeconds(order), keptUntilSeconds: keptUntil(order) };
+      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.order.nonce), ...times });
     }
     if (kind === 'OrderRemoved') this.settled.push({ maker, orderHash });
     if (kind === 'OrderObserved' || kind === 'FundsChanged') return;

@@ -16,7 +16,10 @@ test('a block that brings capped orders back goes on where its owner was cut off
         issuedAtMs: 1,
         cause: { kind: 'request', requestId: 'cap' },
       };
-      const fill = { ...observed(of, [0]), orders: [{ orderHash, filled: '0x2', cancelled: false }] };
+      const reading = observed(of, [0]);
+      const place = { blockNumber: 9, transactionHash: orderHash, logIndex: 0 };
+      const fills = [{ orderHash, taker: other, makingAmount: '0x2', takingAmount: '0x1', ...place }];
+      const fill = { ...reading, orders: [{ orderHash, filled: '0x2', cancelled: false }], fills };
       await given.when(submitted(of, 0), observed(of, [0]), { type: 'FillCapSet', maker: of, ...cap } as MakerEvent);
       await given.when(fill as MakerEvent);
     }

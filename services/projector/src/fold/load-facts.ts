@@ -58,8 +58,9 @@ export async function loadHashes(
   const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
   const { hashes: stored } = await rows.readRows((store, partition) => store.findKnownHashes(partition, keys));
   for (const row of [...stored, ...newer]) {
-    const { state, nonce, expiresAtSeconds } = row;
+    const { state, nonce, expiresAtSeconds, keptUntilSeconds } = row;
     if (state === 'UNFOLDED') continue;
-    hashes.remember(row, { state, nonce: nonce === null ? undefined : BigInt(nonce), expiresAtSeconds });
+    const times = { expiresAtSeconds, keptUntilSeconds };
+    hashes.remember(row, { state, nonce: nonce === null ? undefined : BigInt(nonce), ...times });
   }
 }

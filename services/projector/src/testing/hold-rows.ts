@@ -214,7 +214,10 @@ export class RowsInMemory {
 export function mayBeForgotten(row: HashRow, { makers, projection }: Tables): boolean {
   const { nonce = null } = makers.get(row.maker) ?? {};
   const isPassed = row.nonce !== null && nonce !== null && BigInt(row.nonce) < BigInt(nonce);
-  return isPassed || row.expiresAtSeconds <= projection.clock.seconds - HASH_MEMORY_SECONDS;
+  return (
+    (isPassed && row.keptUntilSeconds <= projection.clock.seconds) ||
+    row.expiresAtSeconds <= projection.clock.seconds - HASH_MEMORY_SECONDS
+  );
 }
 
 function isSame(one: RowsPosition, other: RowsPosition): boolean {

@@ -87,8 +87,9 @@ function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): strin
 /** Leaves out those that may be deleted. */
 function describeHashes(rows: Tables['hashes'], tables: Tables): string {
   const lines = [...rows.values()].flatMap((row) => {
-    const { orderHash, maker, state, salt, nonce, expiresAtSeconds } = row;
-    return mayBeForgotten(row, tables) ? [] : [[orderHash, maker, state, salt, nonce, expiresAtSeconds].join(' ')];
+    const { orderHash, maker, state, salt, nonce, expiresAtSeconds, keptUntilSeconds } = row;
+    const line = [orderHash, maker, state, salt, nonce, expiresAtSeconds, keptUntilSeconds].join(' ');
+    return mayBeForgotten(row, tables) ? [] : [line];
   });
   return lines.sort().join('; ');
 }

@@ -14,6 +14,7 @@ import {
   bookEntryOf,
   expirySeconds,
   hashKeyText,
+  keptUntil,
   type LogClock,
   MakerDraft,
   makerViewOf,
@@ -255,12 +256,16 @@ export class Replay {
     this.#hashes.note([transition]);
     if (transition.kind === 'HashCancelled') {
       const { orderHash, expiresAtSeconds } = transition;
-      this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds });
+      const times = { expiresAtSeconds, keptUntilSeconds: 0 };
+      this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, ...times });
     }
     if (transition.kind === 'OrderOpened') {
       const { orderHash, order } = transition.order;
-      const expiresAtSeconds = expirySeconds(transition.order);
-      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.nonce), expiresAtSeconds });
+      const times = {
+        expiresAtSeconds: expirySeconds(transition.order),
+        keptUntilSeconds: keptUntil(transition.order),
+      };
+      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.nonce), ...times });
     }
     if (!('order' in transition) || transition.kind === 'OrderObserved' || transition.kind === 'FundsChanged') return;
     const { kind, order, offset } = transition;
@@ -274,7 +279,8 @@ export class Replay {
   /** An order of a maker in quarantine waits in the log. */
   #skip({ maker, orderHash, order }: OrderSubmitted): void {
     if (this.#hashRows.has(hashKeyText({ orderHash, maker }))) return;
-    const known = { nonce: String(BigInt(order.nonce)), expiresAtSeconds: Number(order.expiresAt) };
+    const times = { expiresAtSeconds: Number(order.expiresAt), keptUntilSeconds: 0 };
+    const known = { nonce: String(BigInt(order.nonce)), ...times };
     this.#remember({ maker, orderHash, state: 'UNFOLDED', salt: order.salt, ...known });
   }
 
