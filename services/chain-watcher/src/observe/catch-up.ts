@@ -1,6 +1,14 @@
-import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
+import {
+  type BlockHeader,
+  type ChainLog,
+  RpcRefused,
+  RpcUnavailable,
+  readBlock,
+  readLogsOfRange,
+} from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
+import { eventTopics } from '@makerbook/contracts-evm';
+import { isFill, type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
@@ -123,10 +131,37 @@ async function matchMissedLogs(
   for (let start = from; start <= head.number && !signal.aborted; ) {
     onBlocks(start - from);
     const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
-    matchLogs(logs, { watched, protocol: reader.protocol }, changed);
+    const fills = logs.filter((log) => isFill(log, reader.protocol) && watched.knows(log.topics[1] ?? '0x'));
+    const { moves, times } = await readFillBlocks(fills, work);
+    const all = [...logs, ...moves].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+    matchLogs(all, { watched, protocol: reader.protocol, times }, changed);
     start += blocks;
   }
   return changed;
+}
+
+/** What the protocol's logs do not say of fills: which tokens their transactions moved, and the time of each block. */
+async function readFillBlocks(fills: readonly ChainLog[], { node, signal, retryFor }: HolderWork) {
+  const transactions = new Set(fills.map(({ transactionHash }) => transactionHash));
+  const numbers = [...new Set(fills.map(({ blockNumber }) => blockNumber))];
+  const moves: ChainLog[] = [];
+  const times = new Map<number, number>();
+  for (let from = 0; from < numbers.length && !signal.aborted; from += BLOCKS_AT_ONCE) {
+    const some = numbers.slice(from, from + BLOCKS_AT_ONCE);
+    await Promise.all(
+      some.map(async (number) => {
+        const topics = [eventTopics.transfer];
+        const { header, logs } = await retryFor('blocks')(async () => {
+          const header = await readBlock(node, number);
+          if (header === undefined) throw new RpcUnavailable(`the node does not have block ${number} yet`);
+          return { header, logs: await readLogsOfRange(node, number, number, { topics }) };
+        });
+        times.set(number, header.timestamp);
+        moves.push(...logs.filter(({ transactionHash }) => transactions.has(transactionHash)));
+      }),
+    );
+  }
+  return { moves, times };
 }
 
 /** Throws RpcUnavailable, then with a smaller span for the next try, or RpcRefused where a single block is refused too. */
@@ -154,3 +189,5 @@ async function readRange(
 /** The cause of readings after missed blocks. */
 export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const VALUES_MAX = 500;
+/** Blocks with fills that are read together. */
+const BLOCKS_AT_ONCE = 10;

@@ -32,13 +32,15 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
   let followedFrom: number | undefined;
   while (!signal.aborted) {
     const before: BlockHeader = position.matched;
-    // A partition may be ahead after a crash. Its log takes no readings of an earlier block.
-    if (before.number >= followed.newestNumber()) {
-      const from = Math.max(followed.takeMissed(), before.number - MISSED_BLOCKS_MAX);
-      if (from <= before.number) await publishMissedFills(from, before, work);
-    }
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
+    // A partition may be ahead after a crash. Its log takes no readings of an earlier block.
+    if (before.number >= followed.newestNumber()) {
+      // Of the first call nobody knows where what a holder before has missed begins.
+      const from = followed.takeMissed() || Math.max(0, before.number - MISSED_BLOCKS_MAX);
+      if (from <= before.number) await publishMissedFills(from, before, work);
+      if (signal.aborted) return;
+    }
     if (block === undefined) {
       Object.assign(position, { phase: 'FOLLOWING', catchUp: undefined });
       followedFrom = undefined;
@@ -102,10 +104,11 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Hold
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
   const block = blockRefOf(header);
+  const times = new Map([[header.number, header.timestamp]]);
   await mutex.run(async () => {
     if (signal.aborted) return;
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
-    const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol });
+    const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol, times });
     if (touched !== undefined) touchUnprocessed(touched, header, work);
     const wallets = watched.walletsIn(logsBloom);
     position.matched = header;

@@ -11,6 +11,7 @@ import { WatchedSet } from './watched-set.js';
 const topics = topicNames();
 const maker: Address = `0x${'11'.repeat(20)}`;
 const other: Address = `0x${'12'.repeat(20)}`;
+const protocol: Address = `0x${'13'.repeat(20)}`;
 const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
 
 function submittedOf(n: number, whose: Address): MakerEvent {
@@ -70,15 +71,48 @@ test('readings of the snapshot may be newer than its block: none goes back behin
 });
 
 test('a take-over goes on at the oldest of the newest blocks of all partitions: the others may lack what came after it', async () => {
-  const blockOf = (number: number): MakerEvent => {
-    return { type: 'BlockProcessed', block: { number, hash: hashOf(number), timestamp: number } };
-  };
   const log = openLog(3, [
     [0, blockOf(5)],
     [1, blockOf(7)],
   ]);
   const { followed } = await follow(log);
   expect([followed.oldestBlock()?.number, followed.newestBlock()?.number]).toEqual([5, 7]);
+});
+
+const blockOf = (number: number): MakerEvent => {
+  return { type: 'BlockProcessed', block: { number, hash: hashOf(number), timestamp: number } };
+};
+/** Waits until the watcher has read all of partition 0. */
+async function readTo(followed: FollowedLog, position: bigint) {
+  while ((followed.partitions[0]?.position ?? 0n) < position) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+test('of an order of an unknown maker behind block 5, fills are looked for from block 6, whoever else is new', async () => {
+  const log = openLog(1, [
+    [0, submittedOf(1, maker)],
+    [0, blockOf(5)],
+  ]);
+  const { followed } = await follow(log);
+  expect([followed.takeMissed(), followed.takeMissed()]).toEqual([0, Number.POSITIVE_INFINITY]);
+  log.put(0, submittedOf(2, maker));
+  log.put(0, submittedOf(3, other));
+  log.put(0, blockOf(6));
+  log.put(0, submittedOf(4, protocol));
+  await readTo(followed, 6n);
+  expect([followed.takeMissed(), followed.takeMissed()]).toEqual([6, Number.POSITIVE_INFINITY]);
+});
+
+test('fills are told of a maker from the block behind its admission, once what was missed until now can be told before', async () => {
+  const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'c' } };
+  const log = openLog(1, [[0, blockOf(5)]]);
+  const { followed, watched } = await follow(log);
+  followed.takeMissed();
+  log.put(0, admitted);
+  log.put(0, submittedOf(1, other));
+  await readTo(followed, 3n);
+  expect([watched.knows(maker), watched.knows(other), watched.findOrder(hashOf(1))]).toEqual([false, false, 0]);
+  expect(followed.takeMissed()).toBe(6);
+  expect([watched.knows(maker), watched.knows(other)]).toEqual([true, true]);
 });
 
 test('facts that are not where they belong are left out, as they are by the projector', async () => {

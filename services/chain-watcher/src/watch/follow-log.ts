@@ -8,7 +8,7 @@ import {
   type TopicNames,
   traceOf,
 } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import { FatalError, type Following, type Log, type Logger, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import type { ProjectedPartition } from '@makerbook/postgres';
@@ -55,6 +55,7 @@ export class FollowedLog {
   isResigned = false;
   readonly counts = { records: 0, unreadable: 0 };
   private readonly options: FollowLogOptions;
+  private readonly newcomers = new Set<Address>();
   private missedFrom = 0;
   private readonly waiters = new Set<() => void>();
   /** The position of each partition in the snapshot; a missing partition was not folded. */
@@ -120,11 +121,14 @@ export class FollowedLog {
   }
 
   /**
-   * The first block after an order whose maker is known only since the last call, by this watcher: the block may have been
-   * matched without that maker. Infinity where there is none; 0 at the first call.
+   * From here on fills are told of the makers of whom the log has told since the last call. Until then none is, so that the fills of
+   * a maker come in the order of the chain.
+   * @returns the first block that may have been matched without one of them. Infinity where there is none; 0 at the first call.
    */
   takeMissed(): number {
-    const { missedFrom } = this;
+    const { missedFrom, newcomers } = this;
+    this.options.watched.know(newcomers);
+    newcomers.clear();
     this.missedFrom = Number.POSITIVE_INFINITY;
     return missedFrom;
   }
@@ -201,13 +205,16 @@ export class FollowedLog {
     const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
     // A resignation is in partition 0: what is published behind it there is another watcher's.
     if (isPublished && partition === servicePartition) this.isResigned = false;
+    if ('maker' in fact && !watched.knows(fact.maker)) {
+      this.newcomers.add(fact.maker);
+      this.missedFrom = Math.min(this.missedFrom, (view.block?.number ?? -1) + 1);
+    }
     switch (fact.type) {
       case 'OrderSubmitted': {
         if (isKnown) return;
         const { orderHash, maker, order, signature, byWallet } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
-        if (!watched.knows(maker)) this.missedFrom = Math.min(this.missedFrom, (view.block?.number ?? -1) + 1);
         const tokens = { makingToken: order.making.token, takingToken: order.taking.token };
         watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
         return;

@@ -45,21 +45,26 @@ const transfer = (of: Address, from: Address, to: Address, logIndex = 0) =>
 const amounts = [5n, 300n, 2n].map((amount) => amount.toString(16).padStart(64, '0')).join('');
 const fill = (by: Address, orderHash: Hex = hash, logIndex = 0, of = maker) =>
   log(by, [eventTopics.orderFilled, word(of), orderHash], logIndex, `${word(stranger)}${amounts}`);
-const fillOf = (orderHash: Hex, logIndex: number) => ({
+const fillOf = (orderHash: Hex, logIndex: number, tokens: object = {}) => ({
   orderHash,
   taker: stranger,
   makingAmount: '0x5',
   takingAmount: '0x12c',
+  remaining: '0x2',
+  timestamp: 700,
+  ...tokens,
   blockNumber: 7,
   transactionHash: hashOf('88'),
   logIndex,
 });
+/** What the order of the maker names. */
+const ownTokens = { makingToken: token, takingToken: unsold };
 const approval = (of: Address, owner: Address, spender: Address) =>
   log(of, [eventTopics.approval, word(owner), word(spender)]);
 
 const known = accountOf('a4');
-watched.know([known]);
-const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, { watched, protocol });
+watched.know([maker, other, known]);
+const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, { watched, protocol, times: new Map([[7, 700]]) });
 /** The values to read of each maker, without the causes. */
 const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   pairs: [...makers.values()].flatMap((each) => [...each.tokens].map((of) => [each.maker, of])),
@@ -123,7 +128,7 @@ describe('what a log touches', () => {
         ...none,
         orders: new Set([hash]),
         taking: new Map([[hash, { address: unsold, orders: 3, hasCode: undefined, sweptAt: -1 }]]),
-        fills: [fillOf(hash, 2), fillOf(hash, 3)],
+        fills: [fillOf(hash, 2, ownTokens), fillOf(hash, 3, ownTokens)],
       },
       {
         maker: other,
@@ -151,6 +156,55 @@ describe('what a log touches', () => {
     ]);
     expect(namesIn(touchedBy(logs))).toEqual(nobody);
   });
+
+  describe('with the tokens of a fill', () => {
+    const tokensOf = (logs: readonly ChainLog[]) =>
+      [...touchedBy(logs).makers.values()].flatMap(({ fills }) =>
+        fills.map(({ takingToken, makingToken }) => [takingToken, makingToken]),
+      );
+    const unopened = hashOf('44');
+    const fake = accountOf('bb');
+
+    test('as its transaction moves them next, the taking token first', () => {
+      const logs = [
+        fill(protocol, unopened, 1),
+        transfer(unsold, stranger, maker, 2),
+        transfer(second, maker, stranger, 3),
+        // What the taker does after that.
+        transfer(fake, maker, stranger, 4),
+        fill(protocol, unopened, 5),
+        transfer(second, stranger, maker, 6),
+        transfer(token, stranger, accountOf('cc'), 7),
+        transfer(token, maker, stranger, 8),
+      ];
+      expect(tokensOf(logs)).toEqual([
+        [unsold, second],
+        [second, token],
+      ]);
+    });
+
+    test('of an open order those that it names, whatever is logged', () => {
+      const logs = [fill(protocol, hash, 1), transfer(fake, stranger, maker, 2), transfer(fake, maker, stranger, 3)];
+      expect(tokensOf(logs)).toEqual([[unsold, token]]);
+    });
+
+    test('of a maker who fills its own order', () => {
+      const own = { ...fill(protocol, unopened, 1), data: `${word(maker)}${amounts}` as Hex };
+      expect(tokensOf([own, transfer(unsold, maker, maker, 2), transfer(second, maker, maker, 3)])).toEqual([
+        [unsold, second],
+      ]);
+    });
+
+    test('not by the logs of another transaction, or behind the next fill', () => {
+      const elsewhere = { ...transfer(unsold, stranger, maker, 2), transactionHash: hashOf('99') };
+      expect(tokensOf([fill(protocol, unopened, 1), elsewhere])).toEqual([[undefined, undefined]]);
+      const logs = [fill(protocol, unopened, 1), fill(protocol, unopened, 2), transfer(unsold, stranger, maker, 3)];
+      expect(tokensOf(logs)).toEqual([
+        [undefined, undefined],
+        [unsold, undefined],
+      ]);
+    });
+  });
 });
 
 describe('a wallet', () => {
@@ -163,13 +217,13 @@ describe('a wallet', () => {
   if (wallet === undefined) throw new Error('it is watched');
 
   test('that has a log is not asked with the block: no order is named that it has a say in', () => {
-    const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], { watched: own, protocol });
+    const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], { watched: own, protocol, times: new Map() });
     const toRead = touched.makers.get(maker);
     expect(toRead).toMatchObject({ orders: new Set([hash, hashOfSecond]), wallets: new Map([[hash, true]]) });
     touched.signatures(wallet, cause, 7, 0);
     touched.whole(wallet, cause, true);
     expect(toRead).toMatchObject({ orders: new Set([hashOfSecond]), wallets: new Map(), signaturesUnread: true });
-    const later = matchLogs([fill(protocol, hash)], { watched: own, protocol }).makers.get(maker);
+    const later = matchLogs([fill(protocol, hash)], { watched: own, protocol, times: new Map() }).makers.get(maker);
     expect(later).toMatchObject({ nonce: true, tokens: new Set([token]), orders: new Set(), signaturesUnread: false });
   });
 
@@ -177,7 +231,7 @@ describe('a wallet', () => {
     const [asked] = own.takeUnasked(1);
     if (asked === undefined) throw new Error('it is to be asked');
     own.noteAnswer(asked, true, 7, 0);
-    const touched = matchLogs([transfer(token, maker, other)], { watched: own, protocol });
+    const touched = matchLogs([transfer(token, maker, other)], { watched: own, protocol, times: new Map() });
     touched.widen(9, 0);
     expect(touched.makers.get(maker)).toMatchObject({ orders: new Set([hashOfSecond]), signaturesUnread: true });
     expect(wallet.walletChangedAt).toBe(9);

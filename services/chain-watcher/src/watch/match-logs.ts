@@ -120,6 +120,8 @@ export class Touched {
 export interface LogMatch {
   readonly watched: WatchedSet;
   readonly protocol: Address;
+  /** The times of the blocks with fills, in seconds since 1970, by their numbers. */
+  readonly times: ReadonlyMap<number, number>;
 }
 
 /**
@@ -128,19 +130,27 @@ export interface LogMatch {
  */
 export function matchLogs(
   logs: readonly ChainLog[],
-  { watched, protocol }: LogMatch,
+  { watched, protocol, times }: LogMatch,
   touched = new Touched(watched),
 ): Touched {
-  for (const log of logs) {
+  for (const [at, log] of logs.entries()) {
     const [topic, first, second] = log.topics;
     if (first === undefined) continue;
     const cause = causeOf(log);
     if (log.address === protocol) {
       if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
-        touched.order(watched.findOrder(second), cause);
+        const order = watched.findOrder(second);
+        touched.order(order, cause);
         if (topic === eventTopics.orderFilled && watched.knows(first)) {
-          touched.maker({ address: addressIn(first) }, cause).fills.push(readFill(log, second));
+          const maker = addressIn(first);
+          const timestamp = times.get(log.blockNumber);
+          const fill = { ...readFill(log, second), ...(timestamp !== undefined && { timestamp }) };
+          const tokens =
+            order >= 0
+              ? { makingToken: watched.pairOf(order).token, takingToken: watched.takingOf(order).address }
+              : tokensOf(logs, at, maker, fill.taker, protocol);
+          touched.maker({ address: maker }, cause).fills.push({ ...fill, ...tokens });
         }
       }
     }
@@ -174,8 +184,37 @@ function readFill({ data, blockNumber, transactionHash, logIndex }: ChainLog, or
     taker: addressIn(word(0)),
     makingAmount: quantity(BigInt(word(1))),
     takingAmount: quantity(BigInt(word(2))),
+    remaining: quantity(BigInt(word(3))),
     blockNumber,
     transactionHash,
     logIndex,
   };
+}
+
+/**
+ * The tokens of a fill, by the logs behind it: the protocol logs it, then has the taking token moved to the maker, and then the
+ * making token to the taker. What other contracts log after that is not looked at.
+ */
+function tokensOf(
+  logs: readonly ChainLog[],
+  at: number,
+  maker: Address,
+  taker: Address,
+  protocol: Address,
+): Pick<OrderFill, 'makingToken' | 'takingToken'> {
+  const tokens: { takingToken?: Address } = {};
+  for (let next = at + 1; ; next += 1) {
+    const log = logs[next];
+    if (log === undefined || log.transactionHash !== logs[at]?.transactionHash || isFill(log, protocol)) return tokens;
+    const [topic, from, to] = log.topics;
+    if (topic !== eventTopics.transfer || from === undefined || to === undefined) continue;
+    const [sender, receiver] = [addressIn(from), addressIn(to)];
+    if (tokens.takingToken === undefined && sender === taker && receiver === maker) tokens.takingToken = log.address;
+    else if (sender === maker && receiver === taker) return { ...tokens, makingToken: log.address };
+  }
+}
+
+/** True if the protocol tells of a fill. */
+export function isFill({ address, topics }: Pick<ChainLog, 'address' | 'topics'>, protocol: Address): boolean {
+  return address === protocol && topics[0] === eventTopics.orderFilled;
 }

@@ -89,7 +89,7 @@ const EXPIRY_PAUSE_SECONDS = 60;
 export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
   readonly unread = new Map<number, UnreadOrder>();
-  /** Makers of whom the log has told: fills of their orders are told too, when none is watched any more. */
+  /** Makers whose fills are told, of orders that are not watched too. */
   private readonly known = new Set<Address>();
   private readonly orders = new OrderIndex();
   private readonly pairByOrder: WatchedPair[] = [];
@@ -112,7 +112,6 @@ export class WatchedSet {
   add(added: WatchedOrder, unread?: UnreadOrder): void {
     const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
-    this.known.add(address);
     const maker = this.makersByAddress.get(address) ?? newMaker(address);
     const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
     const order = this.orders.insert(orderHash);
@@ -137,7 +136,7 @@ export class WatchedSet {
     if (unread !== undefined) this.ask(maker, order, unread);
   }
 
-  /** Adds makers, with or without orders. */
+  /** Has the fills of these makers told. */
   know(makers: Iterable<Address>): void {
     for (const maker of makers) this.known.add(maker);
   }
