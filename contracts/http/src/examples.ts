@@ -62,10 +62,14 @@ const at = { position: '3:1377', loggedAtMs: 1800000007204 };
 const fill = {
   ...at,
   happened: 'FILLED',
+  makingToken: placement.order.making.token,
   makingAmount: '0x64',
+  takingToken: placement.order.taking.token,
   takingAmount: '0x32',
+  remainingMakingAmount: '0x0',
   taker: `0x${'c3'.repeat(20)}`,
   blockNumber: 200000007,
+  blockTimestamp: block(200000007).timestamp,
   ...filledBy,
 };
 const end = {

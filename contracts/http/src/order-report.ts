@@ -100,17 +100,25 @@ const fillEntry = z
   .object({
     ...place,
     happened: z.literal('FILLED').describe('The order was filled, in full or in part'),
-    makingAmount: sentQuantity.describe('What the maker sold'),
-    takingAmount: sentQuantity.describe('What the maker got for it'),
+    makingToken: sentAddress.optional().describe('The token that the maker sold'),
+    makingAmount: sentQuantity.describe('What the maker sold of it'),
+    takingToken: sentAddress.optional().describe('The token that the maker got'),
+    takingAmount: sentQuantity.describe('What the maker got of it: the price is this by what was sold'),
+    remainingMakingAmount: sentQuantity.optional().describe('What was left of the making amount afterwards'),
     taker: z
       .string()
       .regex(/^0x[0-9a-f]{40}$/)
       .describe('Who filled'),
     blockNumber: z.int().nonnegative().describe('The block'),
+    blockTimestamp: z.int().nonnegative().optional().describe('Its time, in Unix seconds'),
     transactionHash: bytes32.describe('The transaction'),
     logIndex: z.int().nonnegative().describe('Its place in the block: with the block it names the fill'),
   })
-  .meta({ id: 'FillEntry', description: 'A fill, as `OrderFilled` of the contract says it. Each is there once' });
+  .meta({
+    id: 'FillEntry',
+    description:
+      'A fill, as `OrderFilled` of the contract says it, whether its order is open, has ended or was posted later. Each is there once. Tokens, `remainingMakingAmount` and `blockTimestamp` are missing where an earlier release wrote the fill down; a token also where it logs no `Transfer` and the order is not open',
+  });
 
 const timelineEntry = z.discriminatedUnion('happened', [changeEntry, fillEntry]);
 const ofOrder = { orderHash: bytes32.describe('The order') };
@@ -176,15 +184,20 @@ export const orderReport = z
     waitsFor,
     routableUntil,
     cappedUntil,
-    remainingMakingAmount: sentQuantity.describe('What is left of the making amount, or was when the order ended'),
+    remainingMakingAmount: sentQuantity.describe('What is left of the making amount on the chain'),
     filledMakingAmount: sentQuantity.describe(
-      'What was filled of the making amount until the order ended here. A taker may fill an order that was cancelled off-chain',
+      'What was filled of the making amount: before the order was posted, while it was open, and after it ended here',
     ),
+    filledAfterEnd: sentQuantity
+      .optional()
+      .describe(
+        'There when a part was filled after the order had ended here: that part. A taker may fill an order that was cancelled off-chain',
+      ),
     acceptedAtMs: z.int().nonnegative().describe('When the order was accepted, in milliseconds since 1970'),
     timeline: z
       .array(timelineEntry)
       .describe(
-        `What happened to the order, oldest first: at most ${TIMELINE_ENTRIES_MAX} entries, the first and the newest. A reading that changed nothing has none`,
+        `What happened to the order, oldest first: at most ${TIMELINE_ENTRIES_MAX} entries, the first and the newest, and beside them how it ended. A reading that changed nothing has none`,
       ),
   })
   .meta({ id: 'OrderReport' });

@@ -1,7 +1,9 @@
-import type { MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent, OrderBody } from '@makerbook/contracts-events';
 import type { FactCause, OrderReport, TimelineEntry } from '@makerbook/contracts-http';
 import { quantity } from '@makerbook/contracts-primitives';
 import type { HistoryEntry, OrderChange } from '@makerbook/postgres';
+
+type FillEntry = Extract<HistoryEntry, { happened: 'FILLED' }>;
 
 /** A fact, and when it was written to the log. */
 export interface LoggedFact {
@@ -9,11 +11,12 @@ export interface LoggedFact {
   readonly loggedAtMs: number;
 }
 
-/** Describes an entry by its fact. @param facts by offset, as `readFacts` reads them */
-export function describeEntry(entry: HistoryEntry, facts: ReadonlyMap<bigint, LoggedFact>): TimelineEntry {
-  const logged = facts.get(entry.logOffset);
-  if (logged === undefined) throw new Error(`the fact at ${entry.partition}:${entry.logOffset} was not read`);
-  const { fact, loggedAtMs } = logged;
+/** By offset, as `readFacts` reads them. */
+export type FactsByOffset = ReadonlyMap<bigint, LoggedFact>;
+
+/** Describes an entry by its fact. @param order of the entry, where it is known: a fill may not name its tokens */
+export function describeEntry(entry: HistoryEntry, facts: FactsByOffset, order?: OrderBody): TimelineEntry {
+  const { fact, loggedAtMs } = factOf(entry, facts);
   const at = { position: `${entry.partition}:${entry.logOffset}`, loggedAtMs };
   if (entry.happened !== 'FILLED') {
     const { happened } = entry;
@@ -27,13 +30,41 @@ export function describeEntry(entry: HistoryEntry, facts: ReadonlyMap<bigint, Lo
       cause: causeOf(fact),
     };
   }
-  const { happened, blockNumber, logIndex } = entry;
-  const fills = fact.type === 'MakerObserved' ? fact.fills : undefined;
-  const fill = fills?.find((each) => each.blockNumber === blockNumber && each.logIndex === logIndex);
-  if (fill === undefined)
-    throw new Error(`the fact at ${at.position} does not tell of the fill ${blockNumber}:${logIndex}`);
-  const { taker, makingAmount, takingAmount, transactionHash } = fill;
-  return { ...at, happened, makingAmount, takingAmount, taker, blockNumber, transactionHash, logIndex };
+  const { fill, block } = fillOf(entry, facts);
+  const { taker, makingAmount, takingAmount, remaining, blockNumber, transactionHash, logIndex } = fill;
+  const makingToken = fill.makingToken ?? order?.making.token;
+  const takingToken = fill.takingToken ?? order?.taking.token;
+  const blockTimestamp = fill.timestamp ?? (block.number === blockNumber ? block.timestamp : undefined);
+  return {
+    ...at,
+    happened: entry.happened,
+    ...(makingToken && { makingToken }),
+    makingAmount,
+    ...(takingToken && { takingToken }),
+    takingAmount,
+    ...(remaining && { remainingMakingAmount: remaining }),
+    taker,
+    blockNumber,
+    ...(blockTimestamp !== undefined && { blockTimestamp }),
+    transactionHash,
+    logIndex,
+  };
+}
+
+/** What the log says of a fill, and the block of the reading that tells of it. */
+export function fillOf({ partition, logOffset, blockNumber, logIndex }: FillEntry, facts: FactsByOffset) {
+  const { fact } = factOf({ partition, logOffset }, facts);
+  const observed = fact.type === 'MakerObserved' ? fact : undefined;
+  const fill = observed?.fills?.find((each) => each.blockNumber === blockNumber && each.logIndex === logIndex);
+  if (observed === undefined || fill === undefined)
+    throw new Error(`the fact at ${partition}:${logOffset} does not tell of the fill ${blockNumber}:${logIndex}`);
+  return { fill, block: observed.block };
+}
+
+function factOf({ partition, logOffset }: Pick<HistoryEntry, 'partition' | 'logOffset'>, facts: FactsByOffset) {
+  const logged = facts.get(logOffset);
+  if (logged === undefined) throw new Error(`the fact at ${partition}:${logOffset} was not read`);
+  return logged;
 }
 
 /** The status of an order after a change, or how it ended. */

@@ -3,15 +3,16 @@ import {
   encodeMakerEvent,
   type MakerEvent,
   type MakerObserved,
+  type OrderFill,
   type OrderSubmitted,
 } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal } from '@makerbook/http';
 import type { HistoryEntry, OrderChange } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
-import { type FindOrderParts, findOrder } from './find-order.js';
+import { describeOrder, type FindOrderParts, findOrder } from './find-order.js';
 import { type FoundOrder, type HistorySources, readFacts, readOrderFrom } from './read-order.js';
 
 const orderHash = examples.reported.orderHash as Hex;
@@ -143,6 +144,88 @@ describe('the report of an order', () => {
     expect(BigInt(told.remainingMakingAmount) + BigInt(told.filledMakingAmount)).toBe(100n);
     expect(told.timeline.at(-1)).toMatchObject({ status: reason, cause: { kind } });
     expect(told).not.toHaveProperty('reason');
+  });
+
+  describe('sums its fills', () => {
+    const cancelled: MakerEvent = {
+      type: 'OrderCancelled',
+      maker,
+      orderHash,
+      expiresAtSeconds: 9,
+      cause: { kind: 'request', requestId: 'c' },
+    };
+    const fillOf = (sold: number, blockNumber: number, told: Partial<OrderFill> = {}): OrderFill => ({
+      orderHash,
+      taker: maker,
+      makingAmount: quantity(BigInt(sold)),
+      takingAmount: '0x1',
+      blockNumber,
+      transactionHash: `0x${'7a'.repeat(32)}`,
+      logIndex: 2,
+      ...told,
+    });
+    /** The entry of a fill, and the fact that tells of it at the block. */
+    const filled = (logOffset: bigint, fill: OrderFill): readonly [HistoryEntry, MakerEvent] => {
+      const { blockNumber, logIndex } = fill;
+      const happened = { happened: 'FILLED', blockNumber, logIndex } as const;
+      const fact = { ...observed(0), orders: [], fills: [fill] } as MakerEvent;
+      return [{ partition: 3, logOffset, orderHash, ...happened }, fact];
+    };
+    const end = (logOffset: bigint, remaining: bigint): readonly [HistoryEntry, MakerEvent] => [
+      entry({ logOffset, happened: 'REMOVED', status: 'ACTIVE', reason: 'CANCELLED', remaining }),
+      cancelled,
+    ];
+
+    test('also those after its end, and says how much that was', async () => {
+      const first = filled(2n, fillOf(10, 7, { remaining: '0x5a' }));
+      const read = [entry({ logOffset: 2n, happened: 'CHANGED', status: 'ACTIVE', remaining: 90n }), first[1]] as const;
+      const late = [fillOf(20, 8, { remaining: '0x46' }), fillOf(30, 9, { remaining: '0x28' })];
+      const told = await reportOf(
+        first,
+        read,
+        end(3n, 90n),
+        filled(4n, late[0] as OrderFill),
+        filled(5n, late[1] as OrderFill),
+      );
+      const sums = { remainingMakingAmount: '0x28', filledMakingAmount: '0x3c', filledAfterEnd: '0x32' };
+      expect(told).toMatchObject({ status: 'CANCELLED', ...sums });
+    });
+
+    test('by the newest one alone where those before it are not told', async () => {
+      const told = await reportOf(end(3n, 100n), filled(4n, fillOf(1, 8, { remaining: '0x1' })));
+      expect(told).toMatchObject({ filledMakingAmount: '0x63', filledAfterEnd: '0x63' });
+    });
+
+    test('of an earlier release by what each has sold', async () => {
+      const told = await reportOf(end(3n, 90n), filled(4n, fillOf(20, 8)), filled(5n, fillOf(30, 9)));
+      expect(told).toMatchObject({ filledMakingAmount: '0x32', filledAfterEnd: '0x28' });
+    });
+
+    test('of one that was filled before it was posted, and not as after its end', async () => {
+      const [known, fact] = filled(0n, fillOf(10, 7, { remaining: '0x5a' }));
+      const facts = [
+        [0n, fact],
+        [1n, submitted],
+        [2n, cancelled],
+      ] as const;
+      const stored = new Map(facts.map(([offset, each]) => [offset, { fact: each, loggedAtMs: 0 }]));
+      const removed = entry({ logOffset: 2n, happened: 'REMOVED', status: 'VALIDATING', reason: 'CANCELLED' });
+      const told = describeOrder({ submitted, entries: [known, entry({}), removed], facts: stored, lag: 0 });
+      expect(told).toMatchObject({ remainingMakingAmount: '0x5a', filledMakingAmount: '0xa' });
+      expect(told).not.toHaveProperty('filledAfterEnd');
+    });
+
+    test('each with tokens, what was left and its time; one of an earlier release with what is known of it', async () => {
+      const { making, taking } = submitted.order;
+      const whole = { makingToken: making.token, takingToken: taking.token, remaining: '0x5a', timestamp: 77 } as const;
+      const told = await reportOf(filled(2n, fillOf(10, 7, whole)), filled(3n, fillOf(10, 6)));
+      const tokens = { makingToken: making.token, takingToken: taking.token, makingAmount: '0xa', takingAmount: '0x1' };
+      expect(told.timeline.slice(1)).toEqual([
+        expect.objectContaining({ ...tokens, remainingMakingAmount: '0x5a', blockNumber: 7, blockTimestamp: 77 }),
+        expect.objectContaining({ ...tokens, blockNumber: 6 }),
+      ]);
+      expect(told.timeline[2]).not.toHaveProperty('blockTimestamp');
+    });
   });
 
   test('tells of an operator’s decision no more than that it was one', async () => {

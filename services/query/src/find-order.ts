@@ -4,7 +4,7 @@ import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { boundedSeconds, type Rules, routableUntilOf } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
-import { describeEntry, statusOf } from './describe-entries.js';
+import { describeEntry, fillOf, statusOf } from './describe-entries.js';
 import type { Moment } from './find-moment.js';
 import { parseOrderRequest } from './parse-requests.js';
 import type { FoundOrder } from './read-order.js';
@@ -39,15 +39,32 @@ export function describeOrder(
   const last = entries.findLast((entry) => entry.happened !== 'FILLED');
   if (last === undefined) throw new Error('an order that was found has a history');
   const { order, orderHash, signature, acceptedAtMs } = submitted;
+  const amount = BigInt(order.making.amount);
+  const filled = filledBy(amount, entries, facts);
+  const isOver = last.happened === 'REMOVED';
+  const atEnd = isOver ? filledBy(amount, entries.slice(0, entries.indexOf(last) + 1), facts) : filled;
   return {
     order,
     orderHash,
     signature,
     ...statusOf(last),
     routableUntil: routableUntilOf(boundedSeconds(BigInt(order.expiresAt)), rules),
-    remainingMakingAmount: quantity(last.remaining),
-    filledMakingAmount: quantity(BigInt(order.making.amount) - last.remaining),
+    remainingMakingAmount: quantity(amount - filled),
+    filledMakingAmount: quantity(filled),
+    ...(filled > atEnd && { filledAfterEnd: quantity(filled - atEnd) }),
     acceptedAtMs,
-    timeline: entries.map((entry) => describeEntry(entry, facts)),
+    timeline: entries.map((entry) => describeEntry(entry, facts, order)),
   };
+}
+
+/** What of the amount was filled by then: as it was read, as the newest fill says it, or the sum of those that do not say it. */
+function filledBy(amount: bigint, entries: FoundOrder['entries'], facts: FoundOrder['facts']): bigint {
+  let [sum, most] = [0n, 0n];
+  for (const entry of entries) {
+    const fill = entry.happened === 'FILLED' ? fillOf(entry, facts).fill : undefined;
+    sum += BigInt(fill?.makingAmount ?? 0);
+    const left = entry.happened === 'FILLED' ? BigInt(fill?.remaining ?? amount) : entry.remaining;
+    most = [most, sum, amount - left].reduce((a, b) => (a > b ? a : b));
+  }
+  return most;
 }

@@ -47,6 +47,13 @@ describe('the history of an order', () => {
     expect(happeningsOf(await read(9))).toHaveLength(9);
   });
 
+  test('has how it ended besides, however often it was filled afterwards', async () => {
+    await happen('OPENED', 1);
+    await happen('REMOVED', 2, 'CANCELLED');
+    for (let offset = 3; offset <= 9; offset += 1) await fill(offset, 0);
+    expect(happeningsOf(await read(3))).toEqual(['OPENED 1', 'REMOVED 2', 'FILLED 8', 'FILLED 9']);
+  });
+
   test('ends before an offset where one is given, and says how far the rows have come', async () => {
     await postgres.query(
       `insert into projections (partition, next_offset) values (3, 9)

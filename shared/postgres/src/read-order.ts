@@ -13,7 +13,7 @@ import {
 
 /** What the rows know of one order, in one snapshot. */
 export interface OrderHistory {
-  /** Oldest first: the fact that opened it and the newest ones; empty where its history is pruned, or it was never open. */
+  /** Oldest first: the fact that opened it, the one that ended it and the newest ones; empty where its history is pruned, or it was never open. */
   readonly entries: readonly HistoryEntry[];
   /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
   readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
@@ -170,7 +170,7 @@ const readOrderHistorySql = `
         from hashes where order_hash = $2 and maker = $1), 'UNKNOWN') end as hash,
     not exists (select from trusted) as is_unsure,
     (select next_offset from projections where projections.partition = own.partition) as folded_to, own.*
-  from (select) as one left join own on age < $3 or happened = 'OPENED'
+  from (select) as one left join own on age < $3 or happened in ('OPENED', 'REMOVED')
   order by age desc`;
 
 /** @param isAsked whether the table has anything of the kinds that are asked for */
