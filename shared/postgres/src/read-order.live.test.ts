@@ -50,7 +50,7 @@ describe('the history of an order', () => {
   test('has how it ended besides, however often it was filled afterwards', async () => {
     await happen('OPENED', 1);
     await happen('REMOVED', 2, 'CANCELLED');
-    for (let offset = 3; offset <= 9; offset += 1) await fill(offset, 0);
+    for (let offset = 3; offset <= 9; offset += 1) await fill(offset, offset);
     expect(happeningsOf(await read(3))).toEqual(['OPENED 1', 'REMOVED 2', 'FILLED 8', 'FILLED 9']);
   });
 

@@ -13,13 +13,15 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'fill'; readonly draw: number }
   /** A maker replaces orders, perhaps one that is filled in part. */
   | { readonly do: 'replace'; readonly draw: number }
+  /** A new order is filled on the chain before it is posted, or after it was cancelled. */
+  | { readonly do: 'late'; readonly draw: number }
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
   /** A message in the log that nobody can read, where facts of the maker are. */
   | { readonly do: 'garble'; readonly maker: number }
-  /** One of the last facts that makers asked for is in the log once more. */
-  | { readonly do: 'repeat'; readonly draw: number }
+  /** One of the last facts that makers asked for is in the log once more, or so many times more. */
+  | { readonly do: 'repeat'; readonly draw: number; readonly times?: number }
   /** A process; `draw` says how slow and faulty what it asks is. */
   | { readonly do: 'start'; readonly kind: Kind; readonly draw: number }
   /** Harms the one that comes first after `which` of those that run. */
@@ -60,6 +62,8 @@ export interface Plan {
   };
   /** Records of one record batch in the log: what watchers publish of a block may be stored in part. */
   readonly batchRecordsMax: number;
+  /** When each maker is admitted; at the start, if left out. */
+  readonly admittedAtMs?: readonly number[];
   readonly actions: readonly Action[];
   /** Nothing happens and nothing fails from here on. */
   readonly quietAtMs: number;
@@ -103,6 +107,8 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     isFlushed: cache === 'flushed',
   }).plan();
   const batchRecordsMax = chance.pick([500, 500, 3]);
+  const others = [...planCaps(chance, endMs), ...planLate(chance, endMs)];
+  const lastAtMs = chance.oneIn(2) ? 0 : chance.below(endMs);
   return {
     seed,
     partitions,
@@ -110,7 +116,8 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     hasCache: cache !== 'missing',
     ...settings,
     batchRecordsMax,
-    actions: [...actions, ...planCaps(chance, endMs)].toSorted((a, b) => a.atMs - b.atMs),
+    admittedAtMs: [0, 0, lastAtMs].slice(-MAKERS),
+    actions: [...actions, ...others].toSorted((a, b) => a.atMs - b.atMs),
     hasSources: chance.oneIn(2),
     hasCostly: seed % 2 === 0,
     quietAtMs: endMs + 10_000,
@@ -125,6 +132,16 @@ function planCaps(chance: Chance, endMs: number): Action[] {
     ...Array.from({ length: 4 }, (): Action => ({ ...draw(), do: 'cap', maker: chance.below(MAKERS) })),
     ...Array.from({ length: 40 }, (): Action => ({ ...draw(), do: 'fill' })),
     ...Array.from({ length: 8 }, (): Action => ({ ...draw(), do: 'replace' })),
+  ];
+}
+
+/** In every other run: orders are filled where they are not open, and brokers store records more than once. */
+function planLate(chance: Chance, endMs: number): Action[] {
+  if (chance.oneIn(2)) return [];
+  const draw = () => ({ atMs: chance.below(endMs), draw: chance.below(2 ** 31) });
+  return [
+    ...Array.from({ length: 10 }, (): Action => ({ ...draw(), do: 'late' })),
+    ...Array.from({ length: 10 }, (): Action => ({ ...draw(), do: 'repeat', times: chance.between(1, 3) })),
   ];
 }
 

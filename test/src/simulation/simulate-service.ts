@@ -172,7 +172,11 @@ class Run {
 
   async live(): Promise<void> {
     const { actions, quietAtMs } = this.#plan;
-    for (const maker of MAKER_ADDRESSES) this.#decide('MakerAdmitted', maker);
+    for (const [index, maker] of MAKER_ADDRESSES.entries()) {
+      const atMs = this.#plan.admittedAtMs?.[index] ?? 0;
+      if (atMs === 0) this.#decide('MakerAdmitted', maker);
+      else this.time.after(atMs, () => this.#decide('MakerAdmitted', maker));
+    }
     for (const action of actions) this.time.after(action.atMs, () => this.#take(action));
     await this.time.wait(quietAtMs);
     this.#note(() => 'from now on nothing fails');
@@ -219,7 +223,7 @@ class Run {
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
     const facts = replays.map((replay) => replay.facts.map(({ offset, fact }) => [offset, fact] as const));
-    for (const one of facts) wrong.push(...judgeFills(chain, one));
+    for (const one of facts) wrong.push(...judgeFills(chain, orders, one));
     const verdict = judgeLog({
       chain,
       protocol: PROTOCOL,
@@ -351,6 +355,8 @@ class Run {
         return void this.#makers.fill(createChance(action.draw));
       case 'replace':
         return this.#visits.replace(createChance(action.draw));
+      case 'late':
+        return this.#fillLate(createChance(action.draw));
       case 'start':
         return this.#start(action.kind, action.draw);
       case 'quarantine':
@@ -440,7 +446,22 @@ class Run {
     this.#world.log.store([{ ...record, value: Buffer.from('{') }]);
   }
 
-  #repeat({ draw }: Extract<Action, { do: 'repeat' }>): void {
+  /** An order is filled where it is not open: before it is posted, or after it was cancelled. */
+  #fillLate(chance: Chance): void {
+    const order = this.#visits.sign(chance);
+    const fill = () => this.#note(() => this.#makers.fill(chance, order) ?? `${order.label} cannot be filled`);
+    const post = () => void this.#visits.post([order], chance);
+    const cancel = () => void this.#visits.cancel([order], chance);
+    const steps = chance.oneIn(3) ? [fill, post] : [post, cancel, fill];
+    let afterMs = 0;
+    for (const step of steps) {
+      this.time.after(afterMs, step);
+      afterMs += chance.between(300, 2_000);
+    }
+  }
+
+  /** Perhaps several times, as where a broker dies while the record is appended. */
+  #repeat({ draw, times = 1 }: Extract<Action, { do: 'repeat' }>): void {
     const { log } = this.#world;
     const chance = createChance(draw);
     const partition = chance.below(this.#plan.partitions);
@@ -449,7 +470,7 @@ class Run {
       return 'cause' in fact && fact.cause.kind === 'request' && !isUnfoldable(fact);
     });
     const record = chance.pickAny(asked.slice(-3));
-    if (record !== undefined) log.store([record]);
+    for (let left = times; left > 0 && record !== undefined; left -= 1) log.store([record]);
   }
 
   /** An order is in the log that the projector cannot fold. An operator releases its maker later. */

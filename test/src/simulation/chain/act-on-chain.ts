@@ -14,7 +14,7 @@ import type { Chain } from './keep-chain.js';
 /** Before their expiry orders leave the book. */
 export const GRACE_SECONDS = 4;
 export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
-/** Its balances change with no log. */
+/** Its balances also change with no log. */
 export const SILENT: Address = addressOf(0x23);
 export const TOKENS: readonly [Address, Address, Address] = [addressOf(0x21), addressOf(0x22), SILENT];
 /** Costs too much now and then to be read with a block, where a plan says so. */
@@ -49,8 +49,8 @@ export interface MakersAtWork {
    * @param draw what `chance` is drawn by
    */
   act(chance: Chance, draw: number): string | undefined;
-  /** Likewise, a fill. */
-  fill(chance: Chance): string | undefined;
+  /** Likewise, a fill. @param order any, if it is not given */
+  fill(chance: Chance, order?: SignedOrder): string | undefined;
   /** The contract of the maker that is one accepts or refuses signatures from the next block on. */
   turn(isRefusing: boolean): void;
 }
@@ -110,7 +110,7 @@ export function openMakers(
       }
       return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
     },
-    fill: (chance) => actsOf(chain, chance, makers, orders).fill(),
+    fill: (chance, order) => actsOf(chain, chance, makers, orders).fill(order),
   };
 }
 
@@ -145,8 +145,7 @@ function actsOf(
       chain.emit(token, [eventTopics.approval, word(maker), word(PROTOCOL)]);
       return `${nameOf(maker)} allows ${chain.value(allowance(token, maker, PROTOCOL))} of ${nameOf(token)}`;
     },
-    fill: () => {
-      const order = pickOrder();
+    fill: (order = pickOrder()) => {
       if (order === undefined) return undefined;
       const { maker, token, taking, hash, amount, nonce } = order;
       const filled = chain.value(filledOf(PROTOCOL, hash));
@@ -162,9 +161,10 @@ function actsOf(
       chain.set(filledOf(PROTOCOL, hash), filled + part);
       chain.set(allowance(token, maker, PROTOCOL), allowed - part);
       chain.set(balanceOf(token, maker), balance(maker, token) - part);
-      if (token !== SILENT) chain.emit(token, [eventTopics.transfer, word(maker), word(SOMEBODY)]);
       const amounts = [part, 1n, amount - filled - part].map((each) => each.toString(16).padStart(64, '0'));
       chain.emit(PROTOCOL, [eventTopics.orderFilled, word(maker), hash], `${word(SOMEBODY)}${amounts.join('')}`);
+      chain.emit(taking, [eventTopics.transfer, word(SOMEBODY), word(maker)], '0x', true);
+      chain.emit(token, [eventTopics.transfer, word(maker), word(SOMEBODY)], '0x', true);
       return `${order.label} is filled by ${part}, of ${nameOf(token)} remain ${balance(maker, token)}, allowed ${allowed - part}`;
     },
     cancel: () => {

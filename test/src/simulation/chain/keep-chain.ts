@@ -18,7 +18,8 @@ export interface Block extends JudgedBlock {
 export class Chain {
   private readonly blocks: Block[] = [];
   private readonly values = new Map<string, bigint>();
-  private logs: Pick<ChainLog, 'address' | 'topics' | 'data'>[] = [];
+  private logs: (Pick<ChainLog, 'address' | 'topics' | 'data'> & { readonly transaction: number })[] = [];
+  private transaction = 0;
   private readonly listeners: ((block: Block) => void)[] = [];
 
   /** Throws before the first block. */
@@ -51,21 +52,23 @@ export class Chain {
     this.listeners.push(listen);
   }
 
-  emit(address: Address, topics: readonly Hex[], data: Hex = '0x'): void {
-    this.logs.push({ address, topics, data });
+  /** @param isNext it is of the same transaction as the log before */
+  emit(address: Address, topics: readonly Hex[], data: Hex = '0x', isNext = false): void {
+    this.transaction += isNext ? 0 : 1;
+    this.logs.push({ address, topics, data, transaction: this.transaction });
   }
 
   mine(timestamp: number): Block {
     const number = this.blocks.length;
     const header = { number, hash: hashOf(number), parentHash: hashOf(Math.max(0, number - 1)), timestamp };
     const logs = this.logs.map(
-      ({ address, topics, data }, logIndex): ChainLog => ({
+      ({ address, topics, data, transaction }, logIndex): ChainLog => ({
         address,
         topics,
         data,
         blockNumber: number,
         blockHash: header.hash,
-        transactionHash: hashOf(1_000_000 * (logIndex + 1) + number),
+        transactionHash: hashOf(1_000_000 + transaction),
         logIndex,
       }),
     );

@@ -87,7 +87,7 @@ class AnswerJudge {
       ...[...this.#submitted.keys()].filter((hash) => this.#labelOf.has(hash) && !posted.has(hash)),
       ...[...this.#cancelled.keys()].filter((hash) => !cancelled.has(hash)),
     ].map((hash) => `${this.#name(hash)} is in the log, and nobody has sent it`);
-    const twice = [...this.#submitted.keys()].filter((hash) => this.#lives(hash).length > 1);
+    const twice = [...this.#submitted.keys()].filter((hash) => this.#openings(hash).length > 1);
     return [...invented, ...twice.map((hash) => `${this.#name(hash)} opened twice`), ...this.#judgeReplacements()];
   }
 
@@ -286,10 +286,12 @@ class AnswerJudge {
       const isWrong = reply.code === 'gone' || (reply.code === 'not_found' && isKnown);
       return isWrong ? [`${this.#name(hash)} is ${reply.code}, and opened before ${from}`] : [];
     }
-    const { timeline }: OrderReport = JSON.parse(String(reply.body));
-    const is = timeline.map((entry) => lineOf(entry, hash));
+    const report: OrderReport = JSON.parse(String(reply.body));
+    const is = report.timeline.map((entry) => lineOf(entry, hash));
     const must = expected.slice(0, is.length).map(({ line }) => line);
     if (is.join() !== must.join()) return [`the timeline of ${this.#name(hash)} is ${is}, and must be ${must}`];
+    const sums = sumsOf(report);
+    if (sums !== undefined) return [`the report of ${this.#name(hash)} ${sums}: ${is}`];
     return is.length >= needed.length || reply.headers?.['X-Read-Lag'] !== undefined
       ? []
       : [`the timeline of ${this.#name(hash)} has ${is.length} entries of ${needed.length}`];
@@ -436,6 +438,26 @@ function requestOf(fact: MakerEvent): string {
 }
 
 /** True if the maker meant the order when it cancelled all of its token. */
+/** What is wrong with the sums of a report; its timeline has all fills. */
+function sumsOf({ order, timeline, remainingMakingAmount, filledMakingAmount, filledAfterEnd = '0x0' }: OrderReport) {
+  const end = timeline.findIndex(({ happened }) => happened === 'REMOVED');
+  const sum = (entries: OrderReport['timeline']) =>
+    entries.reduce((total, one) => total + (one.happened === 'FILLED' ? BigInt(one.makingAmount) : 0n), 0n);
+  const amount = BigInt(order.making.amount);
+  // Fills from before the maker was admitted are not told.
+  const read = timeline.reduce((most, { remainingMakingAmount: left = '0x0' }) => {
+    return amount - BigInt(left) > most ? amount - BigInt(left) : most;
+  }, 0n);
+  const told = sum(timeline);
+  const [filled, late] = [BigInt(filledMakingAmount), BigInt(filledAfterEnd)];
+  if (filled !== (told > read ? told : read)) return `says that ${filled} was filled, not ${told} or ${read}`;
+  if (BigInt(remainingMakingAmount) + filled !== amount) return `has ${remainingMakingAmount} left, of ${amount}`;
+  const mayBeLate = end < 0 ? 0n : sum(timeline.slice(end));
+  return late > mayBeLate || (mayBeLate > 0n && filled > read && late === 0n)
+    ? `says that ${late} was filled after its end, not ${mayBeLate}`
+    : undefined;
+}
+
 function isMeant(submitted: MakerEvent, scope: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
   return submitted.type === 'OrderSubmitted' && submitted.maker === scope.maker && isIn(submitted, scope);
 }

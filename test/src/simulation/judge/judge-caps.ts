@@ -1,41 +1,42 @@
-import { filledOf } from '@makerbook/chain';
 import type { FillCapSet, MakerEvent, MakerObserved } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { valueAt } from '../chain/keep-chain.js';
 import type { Truth } from './judge-order.js';
 
 interface Counted {
   readonly cap: FillCapSet;
-  /** All that was filled since the cap was set, and when it was read. */
-  readonly fills: { readonly amount: bigint; readonly seconds: number }[];
+  /** The first block whose fills count. */
+  readonly from: number;
+  /** Those that were told since the cap was set, by their places on the chain. */
+  readonly fills: Map<string, { readonly place: number; readonly amount: bigint; readonly seconds: number }>;
 }
 
 /**
- * Until when orders are withheld by their makers' caps, by the messages of the log and what the contract says of each order at the
- * blocks that are read: it remembers every fill, and never looks at what the fold makes of it.
+ * Until when orders are withheld by their makers' caps, by the fills of the log (which another judge holds to the chain) and the
+ * times of their blocks: it remembers every fill, knows each order by its signature, and never looks at what the fold makes of it.
  */
 export class CountedFills {
-  readonly #truth: Pick<Truth, 'chain' | 'protocol'>;
+  readonly #chain: Truth['chain'];
+  readonly #tokenOf: (orderHash: Hex) => Address | undefined;
   readonly #counted = new Map<string, Counted>();
-  /** The newest block at which each open order was read. */
-  readonly #readAt = new Map<Hex, number>();
   #block = -1;
   #seconds = 0;
 
-  constructor(truth: Pick<Truth, 'chain' | 'protocol'>) {
-    this.#truth = truth;
+  /** @param tokenOf gives what an order sells that somebody has signed */
+  constructor({ chain }: Pick<Truth, 'chain'>, tokenOf: (orderHash: Hex) => Address | undefined) {
+    this.#chain = chain;
+    this.#tokenOf = tokenOf;
   }
 
-  /** @param tokenOf gives what an order sells that is open before the fact */
-  take(fact: MakerEvent, tokenOf: (orderHash: Hex) => Address | undefined): void {
+  take(fact: MakerEvent): void {
     switch (fact.type) {
       case 'FillCapSet': {
         const newest = this.#counted.get(keyOf(fact.maker, fact.token))?.cap.issuedAtMs ?? -1;
-        if (fact.issuedAtMs > newest) this.#counted.set(keyOf(fact.maker, fact.token), { cap: fact, fills: [] });
+        const counted = { cap: fact, from: this.#block + 1, fills: new Map() };
+        if (fact.issuedAtMs > newest) this.#counted.set(keyOf(fact.maker, fact.token), counted);
         return;
       }
       case 'MakerObserved':
-        if (fact.block.number >= this.#block) this.#count(fact, tokenOf);
+        if (fact.block.number >= this.#block) this.#count(fact);
         return;
       case 'BlockProcessed':
         if (fact.block.number <= this.#block) return;
@@ -52,28 +53,26 @@ export class CountedFills {
     const { cap, fills } = this.#counted.get(keyOf(maker, token)) ?? {};
     if (cap === undefined || fills === undefined || cap.windowSeconds === 0 || cap.amount === '0x0') return 0;
     let [end, sum] = [0, 0n];
-    for (const { amount, seconds } of fills) {
+    for (const { amount, seconds } of [...fills.values()].sort((a, b) => a.place - b.place)) {
       if (seconds >= end) [end, sum] = [seconds + cap.windowSeconds, 0n];
       sum += amount;
     }
     return sum > BigInt(cap.amount) && this.#seconds < end ? end : 0;
   }
 
-  #count({ maker, block, orders }: MakerObserved, tokenOf: (orderHash: Hex) => Address | undefined): void {
-    const { chain, protocol } = this.#truth;
-    for (const { orderHash } of orders) {
-      const token = tokenOf(orderHash);
-      if (token === undefined) continue;
-      const before = this.#readAt.get(orderHash);
-      this.#readAt.set(orderHash, Math.max(before ?? 0, block.number));
-      if (before === undefined || before >= block.number) continue;
-      const [from = 0n, to = 0n] = [before, block.number].map((at) =>
-        valueAt(chain.at(at), filledOf(protocol, orderHash)),
-      );
-      if (to > from)
-        this.#counted.get(keyOf(maker, token))?.fills.push({ amount: to - from, seconds: block.timestamp });
+  #count({ maker, fills = [] }: MakerObserved): void {
+    for (const { orderHash, makingAmount, blockNumber, logIndex } of fills) {
+      const token = this.#tokenOf(orderHash);
+      const counted = token && this.#counted.get(keyOf(maker, token));
+      if (counted === undefined || blockNumber < counted.from) continue;
+      const { timestamp: seconds } = this.#chain.at(blockNumber).header;
+      const place = blockNumber * LOGS_MAX + logIndex;
+      counted.fills.set(`${place}`, { place, amount: BigInt(makingAmount), seconds });
     }
   }
 }
+
+/** More than a block has. */
+const LOGS_MAX = 1_000_000;
 
 const keyOf = (maker: Address, token: Address) => `${maker} ${token}`;

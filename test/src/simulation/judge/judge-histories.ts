@@ -66,16 +66,10 @@ export function offsetOf(cursor: string): bigint {
 /** An entry as `historyOf` writes it. */
 export function lineOf(entry: TimelineEntry, hash: Hex): string {
   const [, offset = ''] = entry.position.split(':');
-  return entry.happened === 'FILLED'
-    ? [
-        offset,
-        hash,
-        entry.happened,
-        entry.blockNumber,
-        entry.logIndex,
-        entry.taker,
-        entry.makingAmount,
-        entry.takingAmount,
-      ].join(' ')
-    : [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount), entry.cappedUntil ?? 0].join(' ');
+  if (entry.happened !== 'FILLED')
+    return [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount), entry.cappedUntil ?? 0].join(' ');
+  const { blockNumber, logIndex, taker, makingAmount, takingAmount } = entry;
+  const { makingToken, takingToken, remainingMakingAmount, blockTimestamp } = entry;
+  const place = [offset, hash, entry.happened, blockNumber, logIndex, taker, makingAmount, takingAmount];
+  return [...place, makingToken, takingToken, remainingMakingAmount, blockTimestamp].join(' ');
 }

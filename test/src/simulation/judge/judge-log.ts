@@ -63,8 +63,8 @@ class JudgedPartition {
     this.options = options;
     this.tally = tally;
     this.fold = new PartitionFold({ routingGraceSeconds: options.graceSeconds });
-    this.counted = new CountedFills(options);
     this.signed = new Map(options.orders.map((order) => [order.hash, order]));
+    this.counted = new CountedFills(options, (hash) => this.signed.get(hash)?.token);
   }
 
   take(offset: bigint, fact: MakerEvent): void {
@@ -74,7 +74,7 @@ class JudgedPartition {
     for (const orderHash of cutOff) this.deleted.add(orderHash);
     if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
     if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
-    this.counted.take(fact, (hash) => this.fold.find(hash)?.order.order.making.token);
+    this.counted.take(fact);
     const { block: before } = this.fold.clock;
     if (fact.type === 'MakerObserved' && fact.block.number < before) {
       this.wrong.push(`the reading at ${offset} of block ${fact.block.number} comes after block ${before}`);

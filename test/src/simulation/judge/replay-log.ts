@@ -119,9 +119,10 @@ export class Replay {
   }
 
   #takeFills({ maker, fills = [] }: MakerObserved): void {
-    for (const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount } of fills) {
+    for (const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount, ...fill } of fills) {
       const place = `${blockNumber} ${logIndex}`;
-      const amounts = `${taker} ${makingAmount} ${takingAmount}`;
+      const { makingToken, takingToken, remaining, timestamp } = fill;
+      const amounts = [taker, makingAmount, takingAmount, makingToken, takingToken, remaining, timestamp].join(' ');
       if (!this.fills.has(place)) this.fills.set(place, `${place} ${orderHash} ${maker} ${this.#offset} ${amounts}`);
     }
   }
