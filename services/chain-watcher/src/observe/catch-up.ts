@@ -8,7 +8,10 @@ import {
 } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
+import type { MissedFills } from '../watch/follow-log.js';
 import { isFill, type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
+import { addressIn } from '../watch/watched-set.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
@@ -44,13 +47,20 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
 }
 
 /**
- * Publishes the fills of blocks that were matched before all makers in the log were known. Fills that the log has already are
- * dropped by the projector: their place on the chain is the key of their rows.
+ * Publishes the fills of blocks that were matched before these makers were known, and of some blocks before: an order may be filled
+ * before its maker is admitted. Fills that the log has already count once: their place on the chain is the key of their rows.
  */
-export async function publishMissedFills(from: number, last: BlockHeader, work: HolderWork): Promise<void> {
-  if (work.reader === undefined) return;
-  const { makers } = await matchMissedLogs(from, last, work.reader, work);
-  await publishFills([...makers.values()], last, work.reader, work);
+export async function publishMissedFills(
+  { from, makers }: MissedFills,
+  last: BlockHeader,
+  work: HolderWork,
+): Promise<void> {
+  const { reader, signal } = work;
+  if (reader === undefined || from === Number.POSITIVE_INFINITY) return;
+  const recent = Math.max(0, last.number - MISSED_BLOCKS);
+  const first = from === 0 ? recent : Math.min(from, recent);
+  const missed = await matchMissedLogs(first, last, reader, work, () => undefined, makers);
+  if (!signal.aborted) await publishFills([...missed.makers.values()], last, reader, work);
 }
 
 /** Publishes a block without readings of its own to every partition. */
@@ -116,13 +126,14 @@ async function publishFills(
   await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 
-/** What the protocol's logs of the missed blocks touch. A range that fails is halved before it is tried again. */
+/** What the protocol's logs of the missed blocks touch, of these makers or of all. A range that fails is halved before it is tried again. */
 async function matchMissedLogs(
   from: number,
   head: BlockHeader,
   reader: MakerReader,
   work: HolderWork,
-  onBlocks: (done: number) => void = () => undefined,
+  onBlocks: (done: number) => void,
+  makers?: ReadonlySet<Address>,
 ): Promise<Touched> {
   const { watched, signal } = work;
   const retry = work.retryFor('blocks');
@@ -130,7 +141,8 @@ async function matchMissedLogs(
   const span = new RangeSpan();
   for (let start = from; start <= head.number && !signal.aborted; ) {
     onBlocks(start - from);
-    const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
+    const { logs: found, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
+    const logs = found.filter(({ topics }) => makers?.has(addressIn(topics[1] ?? '0x')) ?? true);
     const fills = logs.filter((log) => isFill(log, reader.protocol) && watched.knows(log.topics[1] ?? '0x'));
     const { moves, times } = await readFillBlocks(fills, work);
     const all = [...logs, ...moves].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
@@ -189,5 +201,7 @@ async function readRange(
 /** The cause of readings after missed blocks. */
 export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const VALUES_MAX = 500;
+/** How many blocks back missed fills are looked for at least. */
+const MISSED_BLOCKS = 100;
 /** Blocks with fills that are read together. */
 const BLOCKS_AT_ONCE = 10;

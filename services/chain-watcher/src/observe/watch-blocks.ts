@@ -28,6 +28,8 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
   const { source, signal, position, settings, followed } = work;
   const retry = work.retryFor('blocks');
   position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
+  /** Nobody knows what a holder before has missed. */
+  let isFirst = true;
   /** The block from which a long gap is followed block by block. */
   let followedFrom: number | undefined;
   while (!signal.aborted) {
@@ -36,9 +38,9 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
     if (signal.aborted) return;
     // A partition may be ahead after a crash. Its log takes no readings of an earlier block.
     if (before.number >= followed.newestNumber()) {
-      // Of the first call nobody knows where what a holder before has missed begins.
-      const from = followed.takeMissed() || Math.max(0, before.number - MISSED_BLOCKS_MAX);
-      if (from <= before.number) await publishMissedFills(from, before, work);
+      const missed = followed.takeMissed();
+      await publishMissedFills(isFirst ? { from: 0, makers: undefined } : missed, before, work);
+      isFirst = false;
       if (signal.aborted) return;
     }
     if (block === undefined) {
@@ -205,6 +207,3 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
     `block ${header.number} (${header.hash}, by ${endpoint ?? 'the topic'}) has the parent ${header.parentHash}, but block ${before.number} is ${before.hash}: a reorganisation of final blocks. Nothing of it was published.`,
   );
 }
-
-/** How many blocks back missed fills are looked for. */
-const MISSED_BLOCKS_MAX = 100;

@@ -41,6 +41,14 @@ export interface FollowLogOptions {
   readonly onFatal: (error: Error) => void;
 }
 
+/** Fills that may not have been told. */
+export interface MissedFills {
+  /** The first block with such fills; Infinity where there is none, 0 where nobody knows. */
+  readonly from: number;
+  /** Their makers; undefined: any. */
+  readonly makers: ReadonlySet<Address> | undefined;
+}
+
 /** The rows in Postgres are of another log, or facts were deleted from it. No retry helps: a person has to act. */
 export class LogContradiction extends Error {
   override readonly name = 'LogContradiction';
@@ -55,8 +63,9 @@ export class FollowedLog {
   isResigned = false;
   readonly counts = { records: 0, unreadable: 0 };
   private readonly options: FollowLogOptions;
-  private readonly newcomers = new Set<Address>();
-  private missedFrom = 0;
+  /** Makers whose fills are not told yet. */
+  private newcomers = new Set<Address>();
+  private missedFrom = Number.POSITIVE_INFINITY;
   private readonly waiters = new Set<() => void>();
   /** The position of each partition in the snapshot; a missing partition was not folded. */
   private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
@@ -121,16 +130,16 @@ export class FollowedLog {
   }
 
   /**
-   * From here on fills are told of the makers of whom the log has told since the last call. Until then none is, so that the fills of
-   * a maker come in the order of the chain.
-   * @returns the first block that may have been matched without one of them. Infinity where there is none; 0 at the first call.
+   * From here on fills are told of the makers of whom the log has told since the last call; not before, so that the fills of a maker
+   * come in the order of the chain.
+   * @returns what may have been matched without them
    */
-  takeMissed(): number {
-    const { missedFrom, newcomers } = this;
+  takeMissed(): MissedFills {
+    const { missedFrom: from, newcomers } = this;
     this.options.watched.know(newcomers);
-    newcomers.clear();
+    this.newcomers = new Set();
     this.missedFrom = Number.POSITIVE_INFINITY;
-    return missedFrom;
+    return { from, makers: newcomers };
   }
 
   /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
@@ -205,17 +214,17 @@ export class FollowedLog {
     const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
     // A resignation is in partition 0: what is published behind it there is another watcher's.
     if (isPublished && partition === servicePartition) this.isResigned = false;
-    if ('maker' in fact && !watched.knows(fact.maker)) {
-      this.newcomers.add(fact.maker);
-      this.missedFrom = Math.min(this.missedFrom, (view.block?.number ?? -1) + 1);
-    }
     switch (fact.type) {
+      case 'MakerAdmitted':
+        if (!isKnown) this.noteMaker(fact.maker, view);
+        return;
       case 'OrderSubmitted': {
         if (isKnown) return;
         const { orderHash, maker, order, signature, byWallet } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
         const tokens = { makingToken: order.making.token, takingToken: order.taking.token };
+        this.noteMaker(maker, view);
         watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
         return;
       }
@@ -237,6 +246,12 @@ export class FollowedLog {
       default:
         return;
     }
+  }
+
+  private noteMaker(maker: Address, { block }: PartitionView): void {
+    if (this.options.watched.knows(maker)) return;
+    this.newcomers.add(maker);
+    this.missedFrom = Math.min(this.missedFrom, (block?.number ?? -1) + 1);
   }
 
   private noteBlock(partition: number, { block }: BlockProcessed): void {

@@ -444,18 +444,14 @@ function sumsOf({ order, timeline, remainingMakingAmount, filledMakingAmount, fi
   const sum = (entries: OrderReport['timeline']) =>
     entries.reduce((total, one) => total + (one.happened === 'FILLED' ? BigInt(one.makingAmount) : 0n), 0n);
   const amount = BigInt(order.making.amount);
-  // Fills from before the maker was admitted are not told.
-  const read = timeline.reduce((most, { remainingMakingAmount: left = '0x0' }) => {
-    return amount - BigInt(left) > most ? amount - BigInt(left) : most;
-  }, 0n);
-  const told = sum(timeline);
-  const [filled, late] = [BigInt(filledMakingAmount), BigInt(filledAfterEnd)];
-  if (filled !== (told > read ? told : read)) return `says that ${filled} was filled, not ${told} or ${read}`;
+  const [filled, late, told] = [BigInt(filledMakingAmount), BigInt(filledAfterEnd), sum(timeline)];
+  // Fills of long before the maker was admitted are not told.
+  const isShown = [told, ...timeline.map(({ remainingMakingAmount: left }) => amount - BigInt(left ?? amount))];
+  if (!isShown.includes(filled) || isShown.some((one) => one > filled))
+    return `says that ${filled} was filled, not ${told}`;
   if (BigInt(remainingMakingAmount) + filled !== amount) return `has ${remainingMakingAmount} left, of ${amount}`;
   const mayBeLate = end < 0 ? 0n : sum(timeline.slice(end));
-  return late > mayBeLate || (mayBeLate > 0n && filled > read && late === 0n)
-    ? `says that ${late} was filled after its end, not ${mayBeLate}`
-    : undefined;
+  return late > mayBeLate ? `says that ${late} was filled after its end, not ${mayBeLate}` : undefined;
 }
 
 function isMeant(submitted: MakerEvent, scope: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
