@@ -7,18 +7,24 @@ import { readHistory } from './read-histories.js';
  * and in sum.
  */
 export async function compareFills(
-  makers: readonly Pick<LoadMaker, 'address' | 'client'>[],
+  makers: readonly Pick<LoadMaker, 'address' | 'client' | 'orders'>[],
   logged: (maker: string) => readonly KeptFill[],
 ): Promise<string[]> {
   const wrong: string[] = [];
-  for (const { address, client } of makers) {
+  for (const { address, client, orders } of makers) {
     const told: string[] = [];
+    const signed = new Map(orders.map(({ signed: { order, orderHash } }) => [orderHash as string, order]));
     let sum = 0n;
     for await (const entry of readHistory(client, { happened: ['FILLED'] })) {
       if (entry.happened !== 'FILLED') continue;
       const [making, taking] = [BigInt(entry.makingAmount), BigInt(entry.takingAmount)];
       sum += making;
-      told.push(lineOf({ ...entry, making, taking }));
+      const { orderHash, blockTimestamp: seconds = 0, remainingMakingAmount = '0x0' } = entry;
+      told.push(lineOf({ ...entry, making, taking, seconds, remaining: BigInt(remainingMakingAmount) }));
+      const order = signed.get(orderHash);
+      const tokens = [entry.makingToken, entry.takingToken];
+      if (tokens.join() !== [order?.making.token, order?.taking.token].join())
+        wrong.push(`the history of ${address} has a fill of ${orderHash} in ${tokens}`);
     }
     const fills = logged(address);
     const must = fills.map(lineOf);
@@ -32,6 +38,7 @@ export async function compareFills(
   return wrong;
 }
 
-function lineOf({ orderHash, blockNumber, logIndex, taker, making, taking }: Omit<KeptFill, 'maker'>): string {
-  return `${blockNumber}:${logIndex} ${orderHash} ${taker} ${making} ${taking}`;
+function lineOf({ orderHash, blockNumber, logIndex, taker, ...fill }: Omit<KeptFill, 'maker'>): string {
+  const { making, taking, remaining, seconds } = fill;
+  return `${blockNumber}:${logIndex} at ${seconds} ${orderHash} ${taker} ${making} ${taking}, ${remaining} remain`;
 }

@@ -19,6 +19,9 @@ export interface KeptFill {
   readonly taker: string;
   readonly making: bigint;
   readonly taking: bigint;
+  readonly remaining: bigint;
+  /** The time of its block. */
+  readonly seconds: number;
 }
 
 export interface Question {
@@ -143,9 +146,10 @@ export class KeptBlocks {
     for (const log of logs) {
       const filled = abi.parseLog(log);
       if (filled?.name !== 'OrderFilled') continue;
-      const { maker, orderHash, taker, making, taking } = filled.args.toObject();
+      const { maker, orderHash, taker, making, taking, remaining } = filled.args.toObject();
       const who = { maker: maker.toLowerCase(), taker: taker.toLowerCase() };
-      this.#fills.push({ ...who, orderHash, blockNumber: number, logIndex: Number(log.logIndex), making, taking });
+      const place = { blockNumber: number, logIndex: Number(log.logIndex), seconds: Number(block.timestamp) };
+      this.#fills.push({ ...who, orderHash, ...place, making, taking, remaining });
     }
     const reads = [...readsOf(subjects), ...[...orders].flatMap((hash) => readsOfOrder(hash, protocol))];
     const answers = await this.#read(reads, number);

@@ -1,5 +1,5 @@
 import type { MakerFact } from '@makerbook/contracts-events';
-import { type FillCap, MakerDraft } from '@makerbook/domain';
+import { type FillCap, MakerDraft, type Rules } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
@@ -75,6 +75,45 @@ export const defects: readonly Defect[] = [
     }),
   },
   {
+    name: 'a cap does not count fills of orders that are not open',
+    plant: foldOtherwise((draft, fact) => {
+      if (fact.type !== 'MakerObserved') return fact;
+      return { ...fact, fills: fact.fills?.filter(({ orderHash }) => draft.orders.has(orderHash)) };
+    }),
+  },
+  {
+    name: 'a cap counts a fill as often as it is told',
+    plant: foldBefore((draft, fact) => {
+      if (fact.type !== 'MakerObserved') return true;
+      const caps = draft.exits.caps.map((cap: FillCap) => ({ ...cap, countsFrom: [0, 0] as const }));
+      draft.exits = { ...draft.exits, caps };
+      return true;
+    }),
+  },
+  {
+    name: 'a cap counts a fill by the time at which it was read',
+    plant: foldOtherwise((_, fact) => {
+      if (fact.type !== 'MakerObserved') return fact;
+      return { ...fact, fills: fact.fills?.map((fill) => ({ ...fill, timestamp: fact.block.timestamp })) };
+    }),
+  },
+  {
+    name: 'a record that is stored more than once is folded as often',
+    plant: replaceIn(MakerDraft, 'apply', (apply, draft, ...given) => {
+      const { rules } = draft;
+      const recallHash: Rules['recallHash'] = (key) => {
+        const hash = rules.recallHash(key);
+        return hash && { ...hash, keptUntilSeconds: 0 };
+      };
+      draft.rules = { ...rules, recallHash };
+      try {
+        return apply(...given);
+      } finally {
+        draft.rules = rules;
+      }
+    }),
+  },
+  {
     name: 'an order that its contract refuses counts as read',
     plant: foldBefore((_, fact) => {
       if (fact.type === 'MakerObserved') for (const order of fact.orders) if (!order.noCode) delete order.refused;
@@ -100,6 +139,11 @@ export const defects: readonly Defect[] = [
     plant: foldBefore(({ orders }, fact) => fact.type !== 'OrderCancelled' || orders.has(fact.orderHash)),
   },
 ];
+
+/** @param other gives the fact that is folded in its stead */
+function foldOtherwise(other: (draft: MakerDraft, fact: MakerFact) => MakerFact): Defect['plant'] {
+  return replaceIn(MakerDraft, 'apply', (apply, draft, fact, ...rest) => apply(other(draft, fact), ...rest));
+}
 
 /** @param before runs ahead of the fold of each fact; false leaves the fact out */
 function foldBefore(before: (draft: MakerDraft, fact: MakerFact) => boolean): Defect['plant'] {

@@ -63,6 +63,12 @@ export const watcherDefects: readonly Defect[] = [
     plant: replaceIn(FollowedLog, 'takeMissed', (takeMissed) => ({ ...takeMissed(), from: Number.POSITIVE_INFINITY })),
   },
   {
+    name: 'fills of a maker are told from its first order on',
+    plant: replaceIn(FollowedLog, 'apply', (apply, _, partition, fact, ...rest) => {
+      if (fact.type !== 'MakerAdmitted') apply(partition, fact, ...rest);
+    }),
+  },
+  {
     name: 'a new order does not read its nonce',
     plant: replaceIn(Touched, 'order', (order, touched: Touched, ...given) => {
       order(...given);
