@@ -69,6 +69,13 @@ export const watcherDefects: readonly Defect[] = [
     }),
   },
   {
+    name: 'fills of a maker that was known late are told behind newer ones',
+    plant: replaceIn(FollowedLog, 'apply', (apply, followed, partition, fact, ...rest) => {
+      apply(partition, fact, ...rest);
+      if (fact.type === 'MakerAdmitted') followed.options.watched.know([fact.maker]);
+    }),
+  },
+  {
     name: 'a new order does not read its nonce',
     plant: replaceIn(Touched, 'order', (order, touched: Touched, ...given) => {
       order(...given);

@@ -3,6 +3,7 @@ import {
   decodeMakerEvent,
   encodeMakerEvent,
   type MakerEvent,
+  type MakerFact,
   topicNames,
   topicSpecs,
 } from '@makerbook/contracts-events';
@@ -185,11 +186,16 @@ export class Stage {
     const { maker } = order;
     const cause = { kind: 'request', requestId: 'stage' } as const;
     const terms = { order: orderToBody(order), signature, ...(byWallet && { byWallet }), acceptedAtMs: 0 };
-    const fact = { type: 'OrderSubmitted', maker, orderHash, ...terms, cause } as const;
+    await this.put({ type: 'OrderSubmitted', maker, orderHash, ...terms, cause });
+    return orderHash;
+  }
+
+  /** Puts a fact into the log. */
+  async put(fact: MakerFact): Promise<void> {
+    const { maker } = fact;
     const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
     const partition = partitionOf(maker, PARTITIONS);
     await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: maker }]);
-    return orderHash;
   }
 
   /** Settings of a watcher on this stage. */
