@@ -210,7 +210,10 @@ describe('the report of an order', () => {
       ] as const;
       const stored = new Map(facts.map(([offset, each]) => [offset, { fact: each, loggedAtMs: 0 }]));
       const removed = entry({ logOffset: 2n, happened: 'REMOVED', status: 'VALIDATING', reason: 'CANCELLED' });
-      const told = describeOrder({ submitted, entries: [known, entry({}), removed], facts: stored, lag: 0 });
+      const told = describeOrder(
+        { submitted, entries: [known, entry({}), removed], facts: stored, lag: 0 },
+        { routingGraceSeconds: 60 },
+      );
       expect(told).toMatchObject({ remainingMakingAmount: '0x5a', filledMakingAmount: '0xa' });
       expect(told).not.toHaveProperty('filledAfterEnd');
     });
