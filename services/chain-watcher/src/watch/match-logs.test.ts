@@ -217,7 +217,11 @@ describe('a wallet', () => {
   if (wallet === undefined) throw new Error('it is watched');
 
   test('that has a log is not asked with the block: no order is named that it has a say in', () => {
-    const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], { watched: own, protocol, times: new Map() });
+    const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], {
+      watched: own,
+      protocol,
+      times: new Map(),
+    });
     const toRead = touched.makers.get(maker);
     expect(toRead).toMatchObject({ orders: new Set([hash, hashOfSecond]), wallets: new Map([[hash, true]]) });
     touched.signatures(wallet, cause, 7, 0);
