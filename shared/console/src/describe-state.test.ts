@@ -79,6 +79,14 @@ test.each<[string, readonly Told[], string]>([
   expect(unwellOf(all)).toContain(alert);
 });
 
+test('a figure that no process tells is not shown as well', () => {
+  const away = { ...projector(0, 1), checks: { process: 'does not answer' }, samples: new Map() };
+  const reading = { atMs: 0, told: [away] };
+  const shown = describeState(reading, reading, 5).checks.map(({ alert }) => alert);
+  expect(shown).toContain('ProjectorDown');
+  expect(shown).not.toContain('FeedStale');
+});
+
 test('a process is asked for its metrics and checks; one that does not answer is away', async () => {
   const server = createServer((request, response) =>
     response.end(request.url === '/readyz' ? '{"status":"ok","checks":{"kafka":"ok"}}' : 'x 1\n'),

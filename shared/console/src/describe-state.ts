@@ -104,9 +104,10 @@ function checkProcesses(told: readonly Told[]): ConsoleState['checks'] {
 function checkFigures(told: readonly Told[], staleSecondsMax: number): ConsoleState['checks'] {
   const has = (service: string) => told.some(({ name }) => name.startsWith(service));
   const values = (metric: string) => [...sumBy(told, metric, ['partition', 'process']).values()];
+  /** Nothing where no process tells the figure: that it is away is said already. */
   const below = (max: number, what: string, all: readonly number[], alert: string) => {
     const figure = Math.round(Math.max(0, ...all));
-    return { isWell: figure <= max, what: `${what}: ${figure}`, alert };
+    return all.length === 0 ? [] : [{ isWell: figure <= max, what: `${what}: ${figure}`, alert }];
   };
   const [holders, owned] = [sum(told, 'chain_watcher_holders'), values(LAG).length];
   const newest = values('chain_watcher_lag_seconds')
@@ -115,11 +116,11 @@ function checkFigures(told: readonly Told[], staleSecondsMax: number): ConsoleSt
   return [
     { isWell: holders === 1 || !has('chain-watcher'), what: `Publishing watchers: ${holders}`, alert: 'NotOneHolder' },
     { isWell: owned > 0 || !has('projector'), what: `Partitions with an owner: ${owned}`, alert: 'PartitionsUnowned' },
-    below(staleSecondsMax, 'Age of the newest block, s', newest, 'ChainStale'),
-    below(staleSecondsMax, 'Age of the book, s', values('projector_feed_age_seconds'), 'FeedStale'),
-    below(LAG_SECONDS_MAX, 'Lag of the rows, s', values('projector_lag_seconds'), 'ReadModelBehind'),
-    below(0, 'Makers in quarantine', values('projector_quarantined_makers'), 'MakersQuarantined'),
-    below(0, 'Messages parked', values('projector_parked_messages_total'), 'MessagesParked'),
+    ...below(staleSecondsMax, 'Age of the newest block, s', newest, 'ChainStale'),
+    ...below(staleSecondsMax, 'Age of the book, s', values('projector_feed_age_seconds'), 'FeedStale'),
+    ...below(LAG_SECONDS_MAX, 'Lag of the rows, s', values('projector_lag_seconds'), 'ReadModelBehind'),
+    ...below(0, 'Makers in quarantine', values('projector_quarantined_makers'), 'MakersQuarantined'),
+    ...below(0, 'Messages parked', values('projector_parked_messages_total'), 'MessagesParked'),
   ];
 }
 

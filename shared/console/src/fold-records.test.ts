@@ -62,16 +62,30 @@ test('the depth adds amounts up from the best price on, within what the makers h
   const { book, orders } = open();
   expect(depthOf(shown(book), market)).toEqual({
     asks: [
-      { price: 3_000, amount: 2 },
-      { price: 3_100, amount: 3 },
+      { price: 3_000, size: 2, amount: 2 },
+      { price: 3_100, size: 1, amount: 3 },
     ],
-    bids: [{ price: 2_900, amount: 3 }],
+    bids: [{ price: 2_900, size: 3, amount: 3 }],
   });
   book.apply(orders.near(20, { funding: { balance: hex(5e3), allowance: hex(1e9), block: 20 } }), 0);
   expect(depthOf(shown(book), market).asks).toEqual([
-    { price: 3_000, amount: 0.5 },
-    { price: 3_100, amount: 1.5 },
+    { price: 3_000, size: 0.5, amount: 0.5 },
+    { price: 3_100, size: 1, amount: 1.5 },
   ]);
+});
+
+test('of two bids the higher is first, of two asks the lower', () => {
+  const { book } = open();
+  book.apply(order('04', alice, 'buys', 1, 2_950)(50), 0);
+  book.apply(order('05', alice, 'buys', 1, 2_850)(51), 0);
+  const prices = listOffers(shown(book), keyOf(market)).map((entry) => offerOf(entry, tokens).price);
+  expect(prices).toEqual([3_000, 3_100, 2_950, 2_900, 2_850]);
+  const { bids, asks } = depthOf(shown(book), market);
+  expect([asks, bids].map((side) => side.map(({ price }) => price))).toEqual([
+    [3_000, 3_100],
+    [2_950, 2_900, 2_850],
+  ]);
+  expect(listMarkets(shown(book))).toMatchObject([{ bid: 2_950, ask: 3_000 }]);
 });
 
 test('a partition without a clock for 5 s is out of the depth, and its orders are marked', () => {
@@ -81,7 +95,7 @@ test('a partition without a clock for 5 s is out of the depth, and its orders ar
   expect(listMarkets(shown(book, later))).toMatchObject([{ orders: 3, stale: 2, bid: undefined, ask: 3_000 }]);
   const stale = listOffers(shown(book), keyOf(market)).map((entry) => book.isStale(entry, later));
   expect(stale).toEqual([false, true, true]);
-  expect(depthOf(shown(book, later), market)).toEqual({ bids: [], asks: [{ price: 3_000, amount: 2 }] });
+  expect(depthOf(shown(book, later), market)).toEqual({ bids: [], asks: [{ price: 3_000, size: 2, amount: 2 }] });
 });
 
 test('a fill shrinks the share that is left, and a tombstone takes the order out', () => {

@@ -200,9 +200,18 @@ describeIfBrowser('the console', () => {
       await saying(page, row, 'ACTIVE, stale');
       expect(await page.locator(row).getAttribute('class')).toContain('stale');
       await saying(page, '#depth-words', 'and sell – WETH');
+      await saying(page, '#depth-empty', 'Nothing can be filled now: ');
+      expect(await page.locator('canvas').count()).toBe(0);
       await goTo(page, 'health');
-      const wrong = 'figure[aria-label=State] tr.sell';
+      const wrong = 'figure[aria-label=State] tr.wrong';
       await saying(page, wrong, '✕ projector: does not answer');
+      await saying(page, wrong, /✕ Stale partitions of the book: [1-9]/);
+      // What is wrong stands before all that is well, at the top of the view.
+      const rows = await page
+        .locator('figure[aria-label=State] tbody tr')
+        .evaluateAll((all) => all.map(({ className }) => className));
+      expect(rows).toEqual([...rows].sort().reverse());
+      expect(await page.locator('main figure').first().getAttribute('aria-label')).toBe('State');
       const runbook = await page.locator(`${wrong} a`).first().getAttribute('href');
       expect(runbook).toBe('/local/runbook#projectordown');
       await page.goto(new URL(`${runbook}`, consoleUrl()).href);

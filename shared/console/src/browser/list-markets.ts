@@ -7,8 +7,8 @@ type Address = Pair['tokenIn'];
 type Shown = Pick<Page, 'book' | 'tokens' | 'when'>;
 /** Two tokens that are traded for each other. Prices are in `quote` for one `base`. */
 export type Market = Readonly<Record<'base' | 'quote', Address>>;
-/** What can be bought or sold up to each price, in base. */
-type Points = { readonly price: number; readonly amount: number }[];
+/** What can be bought or sold at a price, and up to it, in base. */
+export type Point = { readonly price: number; readonly size: number; readonly amount: number };
 
 const LEVELS_MAX = 200;
 
@@ -43,13 +43,14 @@ export function listMarkets(page: Shown) {
 /** What can be filled of the market, from the best price on, each amount with those before it. */
 export function depthOf({ book, tokens, when }: Shown, market: Market, levelsMax = LEVELS_MAX) {
   const side = (pair: Pair, sides: (level: Level) => readonly [base: bigint, quote: bigint]) => {
-    const points: Points = [];
+    const points: Point[] = [];
     let amount = 0;
     for (const level of ladder(book.orders, pair, when())) {
       if (points.length === levelsMax) break;
       const [bought, paid] = sides(level);
-      amount += tokens.units(bought, market.base);
-      points.push({ price: priceOf(bought, paid, market, tokens), amount });
+      const size = tokens.units(bought, market.base);
+      amount += size;
+      points.push({ price: priceOf(bought, paid, market, tokens), size, amount });
     }
     return points;
   };

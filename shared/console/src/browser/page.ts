@@ -1,12 +1,12 @@
 import { readOverHttp, type When } from '@makerbook/book/browser';
 import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
-import { showHealth } from './show-health.js';
+import { listChecks, showHealth } from './show-health.js';
 import { openMaker } from './show-maker.js';
 import { openOrder } from './show-order.js';
 import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
-import { facts } from './show-rows.js';
+import { type Content, facts } from './show-rows.js';
 import type { ConsoleState, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
@@ -25,6 +25,8 @@ const page = {
   book: new FoldedBook(),
   tokens: new Tokens(),
   state: undefined as ConsoleState | undefined,
+  /** When the state was told last, by `performance.now()`. */
+  stateAtMs: performance.now(),
   /** The data folder, where `npm start` runs this on the same machine. */
   localFolder: local?.ok ? ((await local.json()) as { folder: string }).folder : undefined,
   when: (): Required<When> => ({
@@ -51,7 +53,7 @@ void repeat(draw, DRAW_MS);
 void repeat(readState, STATE_MS);
 
 function followBook(): void {
-  const reader = readOverHttp({ baseUrl: location.origin, key });
+  const reader = readOverHttp({ baseUrl: location.origin, ...(key !== '' && { key }) });
   const { caughtUp } = reader.followTopic({
     topic: '',
     from: 'beginning',
@@ -75,6 +77,7 @@ async function readState(): Promise<void> {
   const answer = await page.ask('/console/state').catch(() => undefined);
   if (!answer?.ok) return;
   page.state = (await answer.json()) as ConsoleState;
+  page.stateAtMs = performance.now();
   page.tokens.learn(page.state.tokens);
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
@@ -94,7 +97,7 @@ async function repeat(work: () => void | Promise<void>, everyMs: number): Promis
 function draw(): void {
   const [named = '', argument = ''] = location.hash.slice(1).split('/');
   const name = named in views ? named : 'pairs';
-  const unwell = page.state?.checks.filter(({ isWell }) => !isWell).length ?? 0;
+  const unwell = listChecks(page).filter(({ isWell }) => !isWell).length;
   const link = (view: string, text: string) =>
     html`<a href="#${view}" aria-current=${view === name ? 'page' : nothing}>${text}</a>`;
   const drawn = html`
@@ -118,7 +121,7 @@ function draw(): void {
   document.title = `${document.querySelector('h1')?.textContent} – console`;
 }
 
-function describeMoment(): [name: string, value: string][] {
+function describeMoment(): [name: string, value: Content][] {
   const { clocks, entries } = page.book;
   const { nowSeconds, staleSecondsMax } = page.when();
   const ages = [...clocks.keys()].map((partition) => page.book.ageOf(partition, nowSeconds));
@@ -127,7 +130,10 @@ function describeMoment(): [name: string, value: string][] {
   return [
     ['Block', String(Math.min(...[...clocks.values()].map(({ block }) => block.number)))],
     ['Last clock', tellAge(Math.max(...ages))],
-    ['Partitions', stale === 0 ? `✓ all ${ages.length} fresh` : `✕ ${stale} of ${ages.length} stale`],
+    [
+      'Partitions',
+      stale === 0 ? `✓ all ${ages.length} fresh` : html`<b class="wrong">✕ ${stale} of ${ages.length} stale</b>`,
+    ],
     ['Open orders', entries.size.toLocaleString('en')],
   ];
 }

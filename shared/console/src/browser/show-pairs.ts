@@ -1,13 +1,15 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
 import { openDepthChart } from './draw-depth.js';
-import { depthOf, listMarkets, listOffers, type Market, offerOf } from './list-markets.js';
+import { depthOf, listMarkets, listOffers, type Market, offerOf, type Point } from './list-markets.js';
 import type { Page } from './page.js';
 import { linkTo, table } from './show-rows.js';
 import type { View } from './state.js';
 import { tellPrice } from './tell-amounts.js';
 
 const OFFERS_MAX = 100;
+/** Levels of each side of the ladder. */
+const LEVELS_SHOWN = 10;
 
 /** The view of all pairs and of a chosen one, by the key of its market. */
 export function openPairs(page: Page): View {
@@ -34,11 +36,44 @@ function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepth
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
     <h2>${nameOf(page, market)}, priced in ${page.tokens.of(market.quote).symbol}</h2>
-    <div role="img" aria-label=${words}>${draw(depth)}</div>
-    <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>,
-      10 % around the median price. <span id="depth-words">${words}.</span></p>
+    ${depth.bids.length + depth.asks.length === 0 ? tellEmpty(market) : showChart(draw(depth), words)}
+    <p class="hint"><span id="depth-words">${words}.</span></p>
+    ${showLadder(depth, symbol)}
     ${tableOf(page, 'Orders of the pair', offers.slice(0, OFFERS_MAX))}
     ${offers.length > OFFERS_MAX ? html`<p class="hint">${offers.length - OFFERS_MAX} more are not shown.</p>` : ''}`;
+}
+
+function showChart(chart: HTMLElement, words: string) {
+  return html`
+    <div role="img" aria-label=${words}>${chart}</div>
+    <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>,
+      10 % around the median price</p>`;
+}
+
+/** Instead of a chart: there is nothing to draw axes by. */
+function tellEmpty({ orders, stale }: { readonly orders: number; readonly stale: number }) {
+  const why = stale === 0 ? 'the funds of the makers are used up' : `${stale} of ${orders} orders are stale`;
+  return html`<p id="depth-empty" class="wrong">Nothing can be filled now: ${why}.</p>`;
+}
+
+/** Sells above the spread and buys below it, each with what can be had from the spread to there. */
+function showLadder({ asks, bids }: ReturnType<typeof depthOf>, symbol: string) {
+  const rowsOf = (side: 'sell' | 'buy', points: readonly Point[]) =>
+    points.slice(0, LEVELS_SHOWN).map(({ price, size, amount }) => ({
+      key: `${side} ${price}`,
+      className: side,
+      cells: [tellPrice(price), tellPrice(size), tellPrice(amount)],
+    }));
+  const [ask, bid] = [asks[0]?.price, bids[0]?.price];
+  const isOneSided = ask === undefined || bid === undefined;
+  const share = isOneSided ? '–' : `${(((ask - bid) * 200) / (ask + bid)).toFixed(2)} %`;
+  const spread = {
+    key: 'spread',
+    className: 'spread',
+    cells: [`Spread ${isOneSided ? '–' : tellPrice(ask - bid)}`, share, ''],
+  };
+  const rows = [...rowsOf('sell', asks).reverse(), spread, ...rowsOf('buy', bids)];
+  return table('Ladder', ['Price', `Amount, ${symbol}`, `Sum, ${symbol}`], rows, 'numbers');
 }
 
 export const nameOf = ({ tokens }: Page, { base, quote }: Market) =>
