@@ -247,6 +247,7 @@ describe('for any stream of facts', () => {
         /** Of one that was refused, or whose signature is to be asked about, a word that it is accepted is enough. */
         const wasRead = new Set<Hex>();
         const unread = new Set<Hex>();
+        const knownAt = new Map<Hex, number>();
         let clock = startOfLog;
         for (const [index, fact] of events.entries()) {
           if (fact.type === 'OrderSubmitted' && !tokenOf.has(fact.orderHash)) {
@@ -257,13 +258,18 @@ describe('for any stream of facts', () => {
           const before = new Set([...read].filter(isRead));
           if (fact.type === 'MakerObserved' && fact.block.number >= clock.block) {
             if (fact.signaturesUnread) for (const orderHash of byWallet) read.delete(orderHash);
-            for (const one of fact.funds) unread[one.unread ? 'add' : 'delete'](one.token);
+            for (const one of fact.funds) {
+              // Newer funds stay known.
+              if ((knownAt.get(one.token) ?? -1) > fact.block.number) continue;
+              unread[one.unread ? 'add' : 'delete'](one.token);
+              knownAt.set(one.token, one.unread ? -1 : fact.block.number);
+            }
             for (const { orderHash, refused } of fact.orders) {
               const isFunded = fact.funds.some((funds) => funds.token === tokenOf.get(orderHash));
+              if (isFunded && fact.nonce !== undefined) wasRead.add(orderHash);
               if (refused) read.delete(orderHash);
-              else if (wasRead.has(orderHash) || (isFunded && fact.nonce !== undefined)) read.add(orderHash);
+              else if (wasRead.has(orderHash)) read.add(orderHash);
             }
-            for (const orderHash of read) wasRead.add(orderHash);
           }
           if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
