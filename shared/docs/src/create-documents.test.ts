@@ -10,7 +10,7 @@ const deployment = { info: { ...info, serviceName: 'A & <B>' }, bookTopic: 'x.li
 const documents = createDocuments(deployment);
 const bodyOf = (path: string) => documents.find((document) => document.path === path)?.body.toString() ?? '';
 const pages = documents.filter(({ contentType }) => contentType.startsWith('text/html'));
-const [start, endpoints, routers] = ['', '/endpoints', '/routers'].map((path) => bodyOf(`/docs${path}`));
+const [start = '', endpoints, routers] = ['', '/endpoints', '/routers'].map((path) => bodyOf(`/docs${path}`));
 const idsOf = (page: string) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 const textOf = (html = '') => html.replace(/<[^>]+>/g, '');
 
@@ -31,9 +31,10 @@ test('a path below /docs without a page is 404: to a browser a page with the con
 
 describe('the pages', () => {
   test.each(Object.values(operations))(
-    'describe $method $path, with each of its errors',
-    ({ method, path, errors }) => {
-      const section = endpoints?.split(/(?=<h2 )/).find((part) => textOf(part).startsWith(`${method} ${path}\n`)) ?? '';
+    'describe $method $path below its summary, with each of its errors',
+    ({ method, path, summary, errors }) => {
+      const title = `${summary.replaceAll("'", '&#39;')}\n${method} ${path}\n`;
+      const section = endpoints?.split(/(?=<h2 )/).find((part) => textOf(part).startsWith(title)) ?? '';
       const listed = section.split(/<h3 id="errors-of/)[1] ?? '';
       for (const code of Object.keys(errors)) expect(listed).toContain(`<code>${code}</code>`);
     },
@@ -42,6 +43,9 @@ describe('the pages', () => {
   test('have this deployment’s own values, escaped', () => {
     expect(start).toContain('A &amp; &lt;B&gt; limit orders</h1>');
     expect(start).toContain(info.contracts.limitOrderProtocol);
+    const table = start.indexOf(info.tokens[0]?.address ?? 'none');
+    expect(table).toBeGreaterThan(0);
+    expect(table).toBeLessThan(start.indexOf('node order.mjs'));
     expect(routers).toContain('x.limit-orders.book.v1');
     expect(endpoints).toContain('ordersPerPost');
     for (const { body } of pages) expect(body.toString()).not.toMatch(/\{\{|undefined|\[object|NaN|<B>/);
@@ -87,7 +91,7 @@ test('the search knows each section of each page', () => {
 
 describe('what the pages load', () => {
   test('is served here, each module with those that it imports', () => {
-    const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(start ?? '')?.[1] ?? '') as {
+    const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(start)?.[1] ?? '') as {
       imports: Record<string, string>;
     };
     const loaded = pages.flatMap(({ body }) =>

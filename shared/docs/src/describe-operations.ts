@@ -10,6 +10,7 @@ import {
   problemKinds,
 } from '@makerbook/contracts-http';
 import { describeFields, type Field } from './describe-fields.js';
+import { escapeHtml } from './render-markdown.js';
 
 /** Every operation: what it takes, an example, what it answers, and its errors with cause and remedy. */
 export function describeOperations(): string {
@@ -28,6 +29,13 @@ export function describeLimits(limits: Info['limits']): string {
   return table(['limit', 'value', 'meaning'], rows);
 }
 
+/** The tokens that the operator has named: what a program of a maker needs first. */
+export function describeTokens(tokens: Info['tokens']): string {
+  if (tokens.length === 0) return 'The operator has named no tokens: ask which ones are routed.';
+  const rows = tokens.map(({ symbol, address, decimals }) => [escapeHtml(symbol), `\`${address}\``, String(decimals)]);
+  return table(['token', 'address', 'decimals'], rows);
+}
+
 /** A table whose cells are string. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -44,8 +52,9 @@ function describeOperation({ method, path, summary, description, query, headers,
   const needed = parameters.filter(({ isRequired }) => isRequired);
   const pairs = needed.map(({ name, example }) => `${name}=${String(example)}`);
   return [
-    `## ${method} ${path}`,
-    `${summary}. ${description}`,
+    `## ${summary}`,
+    `\`${method} ${path}\``,
+    description,
     '<details>\n<summary>Parameters, examples and errors</summary>',
     query && tableOfFields('query parameter', parameters),
     headers && tableOfFields('header', describeFields(headers, 'input')),

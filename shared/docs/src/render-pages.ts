@@ -1,7 +1,7 @@
 import { bytesToHex, createOrderHasher, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
 import type { Section } from './browser/page.js';
-import { describeLimits, describeOperations, jsonBlock } from './describe-operations.js';
+import { describeLimits, describeOperations, describeTokens, jsonBlock } from './describe-operations.js';
 import { beside, own, readText } from './read-files.js';
 import { escapeHtml, renderMarkdown } from './render-markdown.js';
 
@@ -53,7 +53,7 @@ export function renderPages(deployment: Deployment, importMap: string, bookEntry
 
 /** The name of each value of the assets, with its value for this deployment. */
 function valuesOf({ info, bookTopic, partitions }: Deployment, bookEntry: unknown): Readonly<Record<string, string>> {
-  const { serviceName, chainId, limits, contracts, domains } = info;
+  const { serviceName, chainId, limits, contracts, domains, tokens } = info;
   const { limitOrderProtocol, navigator } = contracts;
   const verifyingContract = limitOrderProtocol as `0x${string}`;
   const programs = ['order.mjs', 'order.py', 'order.sh', 'fill.mjs'].map((name) => {
@@ -71,6 +71,7 @@ function valuesOf({ info, bookTopic, partitions }: Deployment, bookEntry: unknow
     domainSeparator: bytesToHex(createOrderHasher({ serviceName, chainId, verifyingContract }).domainSeparator),
     operations: describeOperations(),
     limits: describeLimits(limits),
+    tokens: describeTokens(tokens),
     bookEntry: jsonBlock('The value of a record', bookEntry),
     abi: `\`\`\`text As ethers and parseAbi of viem take it\n${limitOrderProtocolFragments.join('\n')}\n\`\`\``,
     ...Object.fromEntries(programs),

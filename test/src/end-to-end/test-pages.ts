@@ -43,11 +43,15 @@ export function testPages(whole: () => WholeStack): void {
     await page.getByLabel('Expires in, minutes').fill('1000000');
     await page.getByText('Sign and post').click();
     const row = page.locator('#orders tbody tr');
-    await row.filter({ hasText: '1000 of ' }).waitFor();
+    await row.filter({ hasText: `2 ${addresses.tokens[0]?.symbol}1 ${addresses.tokens[1]?.symbol}` }).waitFor();
     await eventually(async () => {
       await page.getByText('Sign and list').click();
       return row.locator('.ACTIVE').isVisible();
     }, true);
+    // Each request has a line of its own: a second list is told from the first.
+    const lines = await page.locator('#log p').allTextContents();
+    expect(lines).toContain('2. GET /v0alpha/limit-orders → 200');
+    expect(new Set(lines).size).toBe(lines.length);
     expect(await page.locator('#log summary').allTextContents()).toContain('Signed');
     expect(await page.locator('#log pre').first().textContent()).toMatch(/^digest 0x[0-9a-f]{64}\s.*"issuedAt"/s);
     await page.getByText('Cancel', { exact: true }).click();

@@ -1,7 +1,7 @@
 import { createClient, type LimitOrderRecord, type MakerbookClient, type TypedData } from '@makerbook/client';
 import type { Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { BrowserProvider, type Eip1193Provider, type Signer, Wallet } from 'ethers';
+import { BrowserProvider, type Eip1193Provider, formatUnits, parseUnits, type Signer, Wallet } from 'ethers';
 import { html, nothing, render, type TemplateResult } from 'lit-html';
 
 const KEPT = 'makerbook.throw-away-key';
@@ -11,7 +11,6 @@ interface LocalStack {
   readonly folder: string;
   /** Where it is on. */
   readonly consoleUrl?: string;
-  readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
 const service = (await (await fetch(paths.info)).json()) as Info;
@@ -24,6 +23,9 @@ let signed = '';
 let prepared = '';
 let listed = '';
 let orders: readonly LimitOrderRecord[] = [];
+let sent = 0;
+/** The tokens of the form, as they are typed. */
+let [sold, bought]: string[] = service.tokens.map(({ address }) => address);
 const shorten = (hex: string) => `${hex.slice(0, 10)}…${hex.slice(-6)}`;
 await use(keySigner(false));
 draw();
@@ -68,13 +70,19 @@ function offerHelp({ folder, consoleUrl }: LocalStack) {
 }
 
 function describeForm() {
-  const amount = 'Amount, in the smallest unit';
-  const { tokens = [] } = stack ?? {};
+  const { tokens } = service;
+  const amountOf = (token = '') => {
+    const known = findToken(token);
+    return `Amount, in ${known ? `${known.symbol} (${known.decimals} decimals)` : 'the smallest unit'}`;
+  };
+  const tokenOf = (words: string, token = '') =>
+    `${words} token${findToken(token) ? `, ${findToken(token)?.symbol}` : ''}`;
+  const [first, second] = tokens;
   return html`
-    <form @submit=${act(place)}>
+    <form @submit=${act(place)} @input=${readTokens}>
       <div class="grid">
-        ${input('Sell token', 'makingToken', tokens[0]?.address, 'tokens')} ${input(amount, 'makingAmount', '1000')}
-        ${input('Buy token', 'takingToken', tokens[1]?.address, 'tokens')} ${input(amount, 'takingAmount', '500')}
+        ${input(tokenOf('Sell', sold), 'makingToken', first?.address, 'tokens')} ${input(amountOf(sold), 'makingAmount', '2')}
+        ${input(tokenOf('Buy', bought), 'takingToken', second?.address, 'tokens')} ${input(amountOf(bought), 'takingAmount', '1')}
         ${input('Expires in, minutes', 'minutes', '60')} ${input('Nonce', 'nonce', '0')}
       </div>
       <datalist id="tokens">${tokens.map(({ symbol, address }) => html`<option value=${address}>${symbol}</option>`)}</datalist>
@@ -82,9 +90,29 @@ function describeForm() {
     </form>`;
 }
 
+function findToken(token: string) {
+  return service.tokens.find(({ address }) => address === token.trim().toLowerCase());
+}
+
+/** A token that the operator has not named is counted in its smallest unit. */
+function decimalsOf(token: string): number {
+  return findToken(token)?.decimals ?? 0;
+}
+
+function readTokens({ currentTarget }: Event): void {
+  const fields = new FormData(currentTarget as HTMLFormElement);
+  [sold, bought] = ['makingToken', 'takingToken'].map((name) => String(fields.get(name)));
+  draw();
+}
+
+/** `1.5 WETH` */
+function tellAmount(amount: string, token: string): string {
+  return `${formatUnits(amount, decimalsOf(token))} ${findToken(token)?.symbol ?? `of ${shorten(token)}`}`;
+}
+
 /** @param list of addresses to choose from; a field without one takes a number */
 function input(label: string, name: string, value = '', list?: string) {
-  const [mode, pattern] = list === undefined ? ['numeric', '[0-9]+'] : ['text', '0x[0-9a-fA-F]{40}'];
+  const [mode, pattern] = list === undefined ? ['decimal', '[0-9]+([.][0-9]+)?'] : ['text', '0x[0-9a-fA-F]{40}'];
   return html`<label>${label} <input name=${name} value=${value} list=${list ?? nothing} inputmode=${mode}
     pattern=${pattern} required spellcheck="false" placeholder=${list === undefined ? nothing : '0x…'}></label>`;
 }
@@ -100,7 +128,7 @@ function rowOf({ order, orderHash, ...state }: LimitOrderRecord) {
       <td><button type="button" @click=${act(cancel)}>Cancel</button></td>
       <td><code title=${orderHash}>${shorten(orderHash)}</code></td>
       <td class=${state.status}>${state.status === 'INACTIVE' ? `INACTIVE: ${state.reason}` : state.status}</td>
-      ${[order.making, order.taking].map(({ token, amount }) => html`<td>${BigInt(amount)} of ${shorten(token)}</td>`)}
+      ${[order.making, order.taking].map(({ token, amount }) => html`<td title=${token}>${tellAmount(amount, token)}</td>`)}
     </tr>`;
 }
 
@@ -146,9 +174,13 @@ async function prepare(): Promise<void> {
 async function place({ target }: Event): Promise<void> {
   const fields = new FormData(target as HTMLFormElement);
   const text = (name: string) => String(fields.get(name)).trim();
+  const amountOf = (side: string) => {
+    const token = text(`${side}Token`);
+    return { token, amount: parseUnits(text(`${side}Amount`), decimalsOf(token)) };
+  };
   const order = await client.signOrder({
-    making: { token: text('makingToken'), amount: text('makingAmount') },
-    taking: { token: text('takingToken'), amount: text('takingAmount') },
+    making: amountOf('making'),
+    taking: amountOf('taking'),
     expiresAt: Math.floor((await client.serverTimeMs()) / 1000) + 60 * Number(text('minutes')),
     nonce: text('nonce'),
   });
@@ -183,8 +215,10 @@ async function fetchAndShow(input: string | URL | Request, init: RequestInit = {
   const headers = [...answer.headers].map((header) => header.join(': '));
   for (const details of document.querySelectorAll<HTMLDetailsElement>('#log details')) details.open = false;
   const item = document.createElement('li');
+  sent += 1;
+  const { pathname } = new URL(String(input), location.origin);
   const drawn = html`
-    <p class=${answer.ok ? 'ok' : 'refused'}>${method} → ${answer.status}</p>
+    <p class=${answer.ok ? 'ok' : 'refused'}>${sent}. ${method} ${pathname} → ${answer.status}</p>
     ${folded('Signed', signed)} ${folded('Sent', `${method} ${String(input)}${body}`)}
     ${folded('Answer', `HTTP ${answer.status}\n${headers.join('\n')}\n\n${pretty(text)}`, true)}`;
   render(drawn, item);
