@@ -49,15 +49,22 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
 /**
  * Publishes the fills of blocks that were matched before these makers were known, and of some blocks before: an order may be filled
  * before its maker is admitted. Fills that the log has already count once: their place on the chain is the key of their rows.
+ *
+ * After a crash a partition may be ahead. It takes no readings of an earlier block, and is not sent the blocks that it has: the fills
+ * are those up to the newest block of the log, and are published with it.
+ * @param before the last block that all partitions have
  */
 export async function publishMissedFills(
   { from, makers }: MissedFills,
-  last: BlockHeader,
+  before: BlockHeader,
   work: HolderWork,
 ): Promise<void> {
-  const { reader, signal } = work;
+  const { reader, signal, node, followed } = work;
   if (reader === undefined || from === Number.POSITIVE_INFINITY) return;
-  const recent = Math.max(0, last.number - MISSED_BLOCKS);
+  const newest = followed.newestBlock();
+  const isAhead = newest !== undefined && newest.number > before.number;
+  const last = isAhead ? (await work.retryFor('blocks')(() => readKnown(node, newest))).block : before;
+  const recent = Math.max(0, before.number - MISSED_BLOCKS);
   const first = from === 0 ? recent : Math.min(from, recent);
   const missed = await matchMissedLogs(first, last, reader, work, () => undefined, makers);
   if (!signal.aborted) await publishFills([...missed.makers.values()], last, reader, work);

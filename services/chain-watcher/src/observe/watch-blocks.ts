@@ -36,13 +36,11 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
     const before: BlockHeader = position.matched;
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
-    // A partition may be ahead after a crash. Its log takes no readings of an earlier block.
-    if (before.number >= followed.newestNumber()) {
-      const missed = followed.takeMissed();
-      await publishMissedFills(isFirst ? { from: 0, makers: undefined } : missed, before, work);
-      isFirst = false;
-      if (signal.aborted) return;
-    }
+    // Ahead of the block: its fills are newer.
+    const missed = followed.takeMissed();
+    await publishMissedFills(isFirst ? { from: 0, makers: undefined } : missed, before, work);
+    isFirst = false;
+    if (signal.aborted) return;
     if (block === undefined) {
       Object.assign(position, { phase: 'FOLLOWING', catchUp: undefined });
       followedFrom = undefined;

@@ -1,14 +1,21 @@
-import type { BlockHeader, Node, RpcRequest } from '@makerbook/chain';
+import type { BlockHeader, ChainLog, Node, RpcRequest } from '@makerbook/chain';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** A node that answers with blocks up to `head`, and with no logs. Its blocks have other hashes on another branch. */
-export function nodeOfBlocks(head: number) {
+/** A node that answers with blocks up to `head`, and with these logs of one address. Its blocks have other hashes on another branch. */
+export function nodeOfBlocks(head: number, logs: readonly ChainLog[] = []) {
   const hashOf = (number: number, end: string): Hex => `0x${number.toString(16).padStart(63, '0')}${end}`;
+  const hexOf = (number: number) => `0x${number.toString(16)}`;
   const headerOf = (number: number, end: string): BlockHeader => {
     return { number, hash: hashOf(number, end), parentHash: hashOf(number - 1, end), timestamp: number };
   };
   const answer = ({ method, params: [asked] }: RpcRequest) => {
-    if (method === 'eth_getLogs') return [];
+    if (method === 'eth_getLogs') {
+      const { fromBlock, toBlock, topics } = asked as { fromBlock: string; toBlock: string; topics: Hex[][] };
+      return logs
+        .filter(({ blockNumber }) => blockNumber >= Number(fromBlock) && blockNumber <= Number(toBlock))
+        .filter((log) => topics[0]?.includes(log.topics[0] ?? '0x'))
+        .map((log) => ({ ...log, blockNumber: hexOf(log.blockNumber), logIndex: hexOf(log.logIndex) }));
+    }
     const number = asked === 'latest' ? double.head : Number(asked);
     return number > double.head ? null : headerOf(number, double.isOtherBranch ? 'f' : '0');
   };
