@@ -70,10 +70,11 @@ describeIfBrowser('the console', () => {
   test('shows an order that is posted, how the button fills a part of it, and who filled it', async () => {
     const page = await openPage();
     const { orderHash } = await sell('2', '6000');
-    const row = `tr[data-key="${orderHash}"]`;
+    const row = `figure[aria-label="Orders of the pair"] tr[data-key="${orderHash}"]`;
     await saying(page, row, 'ACTIVE');
     expect(await page.locator(row).textContent()).toMatch(/^SellWETH\/USDT3,000.00 2 WETHACTIVE0x/);
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('1');
+    await saying(page, `figure[aria-label="Newest orders"] tbody tr:first-child[data-key="${orderHash}"]`, 'ACTIVE');
 
     await goTo(page, 'quote');
     await page.selectOption('[name=pair]', { label: 'pay USDT, get WETH' });
@@ -88,7 +89,11 @@ describeIfBrowser('the console', () => {
     await saying(page, row, '1.5 WETH');
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('0.75');
     await goTo(page, `order/${orderHash}`);
-    await saying(page, timeline, /FILLED by 0x[0-9a-f…]{11,}0.5 WETH for 1,500 USDTtransaction 0x.*, block \d+/);
+    await saying(
+      page,
+      timeline,
+      /FILLED by 0x[0-9a-f…]{11,},\s+0.5 WETH for 1,500 USDT\s+at 3,000.001.5 WETHtransaction 0x.*, block \d+ of 20\d\d-/,
+    );
     await saying(page, '#terms', '1.5 WETH, 75.00 %');
     const transaction = await page.locator(`${timeline} a[href^="/local/chain/0x"]`).first().getAttribute('href');
     expect(await (await fetch(new URL(`${transaction}`, consoleUrl()))).json()).toMatchObject({ status: '0x1' });
@@ -192,7 +197,7 @@ describeIfBrowser('the console', () => {
   test('greys the partitions of a projector that stands still, and says where its runbook is', async () => {
     const page = await openPage();
     const { orderHash } = await sell('1', '3200');
-    const row = `tr[data-key="${orderHash}"]`;
+    const row = `figure[aria-label="Orders of the pair"] tr[data-key="${orderHash}"]`;
     await saying(page, row, 'ACTIVE');
     await stack.freeze('projector');
     try {

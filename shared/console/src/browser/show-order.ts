@@ -10,6 +10,7 @@ import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];
 type Step = OrderReport['timeline'][number];
+type Fill = Extract<Step, { happened: 'FILLED' }>;
 
 export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
 
@@ -66,14 +67,17 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
   ]);
 }
 
-function showTimeline(page: Page, { timeline, order: { making, taking } }: OrderReport) {
+function showTimeline(page: Page, { timeline, order }: OrderReport) {
   const { tokens } = page;
+  const { making, taking } = order;
   const rows = timeline.map((step, n) => {
     const [what, left] =
       step.happened === 'FILLED'
         ? [
-            html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>`,
-            `${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}`,
+            html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>,
+              ${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}
+              at ${tellPrice(offerOf(asOffer(step, order), tokens).price)}`,
+            step.remainingMakingAmount === undefined ? '–' : tokens.tell(step.remainingMakingAmount, making.token),
           ]
         : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
     const seenMs = page.book.seenMs.get(step.position);
@@ -84,11 +88,22 @@ function showTimeline(page: Page, { timeline, order: { making, taking } }: Order
   return table('Timeline', ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact', 'Router saw it'], rows);
 }
 
+/** A fill as an order of its amounts: it has the price that was paid. */
+function asOffer({ makingAmount, takingAmount }: Fill, order: OrderReport['order']) {
+  const making = { ...order.making, amount: makingAmount };
+  const taking = { ...order.taking, amount: takingAmount };
+  return { order: { ...order, making, taking }, remainingMakingAmount: makingAmount };
+}
+
 function tellCause(page: Page, step: Step): Content {
   const block = (number: number) => html`block ${linkOut(page, 'block', String(number))}`;
   const log = (hash: string, number: number) =>
     html`transaction ${linkOut(page, 'transaction', hash, shorten(hash))}, ${block(number)}`;
-  if (step.happened === 'FILLED') return log(step.transactionHash, step.blockNumber);
+  if (step.happened === 'FILLED') {
+    const { transactionHash, blockNumber, blockTimestamp } = step;
+    const time = blockTimestamp === undefined ? '' : ` of ${tellTime(blockTimestamp * 1000)}`;
+    return html`${log(transactionHash, blockNumber)}${time}`;
+  }
   const { cause } = step;
   if (cause.kind === 'log') return log(cause.transactionHash, cause.block.number);
   if (cause.kind === 'request')

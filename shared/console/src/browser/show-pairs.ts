@@ -8,6 +8,7 @@ import type { View } from './state.js';
 import { tellPrice } from './tell-amounts.js';
 
 const OFFERS_MAX = 100;
+const NEWEST_SHOWN = 10;
 /** Levels of each side of the ladder. */
 const LEVELS_SHOWN = 10;
 
@@ -32,6 +33,7 @@ function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepth
   const [bought, sold] = [depth.bids, depth.asks].map((points) => `${tellPrice(points.at(-1)?.amount)} ${symbol}`);
   const words = `Makers buy ${bought}, and sell ${sold}, within their funds and without stale partitions`;
   const offers = listOffers(page, market.key);
+  const newest = [...offers].sort((a, b) => b.acceptedAtMs - a.acceptedAtMs).slice(0, NEWEST_SHOWN);
   return html`
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
@@ -39,6 +41,9 @@ function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepth
     ${depth.bids.length + depth.asks.length === 0 ? tellEmpty(market) : showChart(draw(depth), words)}
     <p class="hint"><span id="depth-words">${words}.</span></p>
     ${showLadder(depth, symbol)}
+    <h3>Newest orders</h3>
+    ${tableOf(page, 'Newest orders', newest)}
+    <h3>Orders by price</h3>
     ${tableOf(page, 'Orders of the pair', offers.slice(0, OFFERS_MAX))}
     ${offers.length > OFFERS_MAX ? html`<p class="hint">${offers.length - OFFERS_MAX} more are not shown.</p>` : ''}`;
 }
