@@ -107,7 +107,8 @@ function readTokens({ currentTarget }: Event): void {
 
 /** `1.5 WETH` */
 function tellAmount(amount: string, token: string): string {
-  return `${formatUnits(amount, decimalsOf(token))} ${findToken(token)?.symbol ?? `of ${shorten(token)}`}`;
+  const units = formatUnits(amount, decimalsOf(token)).replace(/\.0$/, '');
+  return `${units} ${findToken(token)?.symbol ?? `of ${shorten(token)}`}`;
 }
 
 /** @param list of addresses to choose from; a field without one takes a number */
