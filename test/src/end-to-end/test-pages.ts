@@ -29,7 +29,7 @@ export function testPages(whole: () => WholeStack): void {
   test('prepare a maker on a local stack, whose wallet then places, lists and cancels', async () => {
     const { folder, addresses } = whole().stack;
     const told = await (await fetch(`${addresses.baseUrl}/local/stack.json`)).json();
-    expect(told).toEqual({ folder, tokens: addresses.tokens });
+    expect(told).toEqual({ folder, tokens: addresses.tokens, consoleUrl: addresses.consoleUrl });
     const wallet = Wallet.createRandom();
     const page = await openPage('/docs/try');
     await page.exposeFunction('askWallet', (call: WalletCall) => answerAsWallet(wallet, addresses.chainId, call));
