@@ -110,6 +110,8 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Hold
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
     const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol, times });
     if (touched !== undefined) touchUnprocessed(touched, header, work);
+    // What such a log did to an order is read with its wallet's answer: until then the order is not ACTIVE.
+    for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, nowMs());
     const wallets = watched.walletsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {

@@ -38,6 +38,8 @@ export const protocolTopics: readonly Hex[] = [
 /** Makers to be read, by their addresses. */
 export class Touched {
   readonly makers = new Map<Address, MakerToRead>();
+  /** Wallets with a touched order that the log may hold as accepted, and of which this watcher has no answer yet. */
+  readonly unanswered = new Set<WatchedMaker>();
   private readonly watched: WatchedSet;
 
   constructor(watched: WatchedSet) {
@@ -79,7 +81,10 @@ export class Touched {
     const toRead = this.maker(pair.maker, cause, trace);
     toRead.nonce = true;
     const wallet = pair.maker.walletOrders.get(slot);
-    if (wallet !== undefined && (wallet.isAccepted === undefined || toRead.signaturesUnread)) return;
+    if (wallet !== undefined && (wallet.isAccepted === undefined || toRead.signaturesUnread)) {
+      if (wallet.told !== false) this.unanswered.add(pair.maker);
+      return;
+    }
     const orderHash = this.watched.orderHash(slot);
     toRead.orders.add(orderHash);
     if (wallet?.isAccepted !== undefined) toRead.wallets.set(orderHash, wallet.isAccepted);
