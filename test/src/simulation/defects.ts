@@ -22,7 +22,6 @@ export const defects: readonly Defect[] = [
   { name: 'an order is replaced twice', plant: breakPromise(PlacementsInMemory, 'replacesTwice') },
   { name: 'an instruction on its way is not known', plant: breakPromise(PlacementsInMemory, 'ignoresInstructions') },
   { name: 'an order is replaced whose fill was seen', plant: breakPromise(PlacementsInMemory, 'hidesFills') },
-  { name: 'an order whose nonce has passed is placed', plant: breakPromise(PlacementsInMemory, 'ignoresNonces') },
   {
     name: 'a cancel is marked and never appended',
     plant: () => {

@@ -32,7 +32,6 @@ export class PlacementsInMemory {
   static ignoresNotes = false;
   static ignoresTrust = false;
   static forgetsPlacements = false;
-  static ignoresNonces = false;
   static replacesTwice = false;
   static ignoresInstructions = false;
   static hidesFills = false;
@@ -107,7 +106,7 @@ export class PlacementsInMemory {
     for (const [makerIndex, { maker, partition, openOrdersMax }] of makers.entries()) {
       const chainNonce = BigInt(this.#of(partition).tables.makers.get(maker)?.nonce ?? 0);
       const passed = orders.findIndex((order) => order.makerIndex === makerIndex && order.nonce < chainNonce);
-      if (passed >= 0 && !PlacementsInMemory.ignoresNonces) return { kind: 'nonce_passed', index: passed, remaining };
+      if (passed >= 0) return { kind: 'nonce_passed', index: passed, remaining };
       const own = [...orders.entries()].filter(([, order]) => order.makerIndex === makerIndex);
       const count = this.#countOpen(maker, partition, nowMs);
       if (count + own.length <= openOrdersMax) continue;
