@@ -1,12 +1,10 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { WELL_KNOWN_MULTICALL } from '@makerbook/operator';
 import { PartError } from '@makerbook/parts';
 import { deployByKey } from './deploy-by-key.js';
 import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
-
-/** The address of Multicall3 on most chains, Kaia among them. */
-const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
 
 /**
  * The contracts that the services use. They are deployed on the stack's own chain, and on one that accepts deployments; a

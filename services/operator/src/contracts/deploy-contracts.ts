@@ -24,7 +24,7 @@ export interface Deployment {
 }
 
 /** Multicall3 is at this address on most chains, Kaia among them. */
-const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
+export const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
 /** So many of the account's newest transactions are looked at for what they made. */
 const NONCES_MAX = 500;
 const RECEIPT_MS_MAX = 120_000;
