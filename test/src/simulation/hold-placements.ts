@@ -38,7 +38,7 @@ export class PlacementsInMemory {
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
-  /** When the cancellation of a hash was first marked, by the clock of the simulation. */
+  /** When the cancellation of a hash was first marked, by the clock of the simulation, unless its mark was released. */
   readonly markedAtMs = new Map<Hex, number>();
   #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
 
@@ -141,6 +141,8 @@ export class PlacementsInMemory {
   #release(orderHashes: ReadonlySet<Hex>, untilMs: number): void {
     const isReleased = (row: InFlight) => orderHashes.has(row.orderHash) && row.untilMs === untilMs;
     for (const rows of this.#rows) rows.forget(isReleased);
+    const marked = new Set(this.#rows.flatMap(({ tables }) => tables.cancelling.map(({ orderHash }) => orderHash)));
+    for (const orderHash of orderHashes) if (!marked.has(orderHash)) this.markedAtMs.delete(orderHash);
   }
 
   #find(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): readonly FoundHash[] {
