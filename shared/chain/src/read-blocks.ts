@@ -85,15 +85,18 @@ export function readBlock(node: Answering, number: number | 'latest'): Promise<B
 
 /**
  * The logs of exactly this block, in their order. Where the header's bloom promises some, an empty answer is
- * believed only when it is given twice: by another endpoint, or later.
+ * believed only when it is given twice: by another endpoint, or later. Where the node refuses the logs (one of Kaia
+ * gives 10,000 at most), they are taken from the block's receipts, which have no limit.
  */
 export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilter): Promise<readonly ChainLog[]> {
   const params = [{ blockHash: header.hash, ...filterParams(filter) }];
   const asked = { method: 'eth_getLogs', params };
-  const first = await node.callAll([asked], ([logs], endpoint) => ({
-    logs: logsOfBlock(logs, header, endpoint),
-    endpoint,
-  }));
+  const first = await node
+    .callAll([asked], ([logs], endpoint) => ({ logs: logsOfBlock(logs, header, endpoint), endpoint }))
+    .catch(async (error: unknown) => {
+      if (!(error instanceof RpcRefused)) throw error;
+      return readLogsOfReceipts(node, header, filter);
+    });
   if (first.logs.length > 0 || !mayHold(header, filter)) return first.logs;
 
   // An endpoint that lacks the block may answer with no logs: it must show the block.
@@ -113,6 +116,17 @@ export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilt
   }
   await new Promise((resolve) => setTimeout(resolve, DOUBTED_MS));
   return askAgain(node);
+}
+
+function readLogsOfReceipts(node: Answering, header: LoggingBlock, { address, topics }: LogFilter) {
+  const isAsked = (log: ChainLog) =>
+    (topics === undefined || topics.some((topic) => topic === log.topics[0])) &&
+    (address === undefined || [address].flat().includes(log.address));
+  return node.callAll([{ method: 'eth_getBlockReceipts', params: [header.hash] }], ([receipts], endpoint) => {
+    if (!Array.isArray(receipts)) throw new RpcUnavailable(`${endpoint} has no receipts of block ${header.number} yet`);
+    const logs = receipts.flatMap((receipt: { readonly logs?: unknown }) => receipt.logs ?? []);
+    return { logs: logsOfBlock(logs, header, endpoint).filter(isAsked), endpoint };
+  });
 }
 
 function logsOfBlock(raw: unknown, { hash, number }: LoggingBlock, endpoint: string): ChainLog[] {

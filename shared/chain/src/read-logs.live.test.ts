@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
+import { startStrictNode } from '@makerbook/parts';
 import { type LoggingBlock, RpcUnavailable, readBlockAndHead, readLogs, readLogsOfRange } from './index.js';
 import { openChain } from './testing/open-chain.js';
 
@@ -95,6 +97,23 @@ describe('no logs, where the header promises some,', () => {
     expect(await readLogs(nodeOf(liar.url), header, filter)).toEqual([]);
     expect([honest.asked.length, liar.asked.length]).toEqual([1, 1]);
   });
+});
+
+test('more logs than a node of Kaia gives are read from the receipts', async () => {
+  const count = 10_001;
+  const topic = eventTopics.transfer.slice(2);
+  // Emits so many events in its constructor.
+  const data = `0x61${count.toString(16).padStart(4, '0')}5b7f${topic}60006000a16001900380600357`;
+  const sent = await (await chain.createAccount()).sendTransaction({ data, gasLimit: 20_000_000 });
+  const address = (await sent.wait())?.contractAddress?.toLowerCase() as Address;
+  const full = await newest();
+  const node = await startStrictNode(rpcUrl);
+  try {
+    const logs = await readLogs(nodeOf(node.url), full, { ...filter, address });
+    expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, index) => index));
+  } finally {
+    await node.close();
+  }
 });
 
 describe('logs of another block', () => {
