@@ -1,5 +1,4 @@
 import {
-  choice,
   feedSettings,
   integer,
   kafkaSettings,
@@ -44,12 +43,6 @@ export const projectorSettings = {
   LIVE_SILENCE_MS_MAX: integer('Not alive when no fetch ends for this long, answered or not', 300_000, {
     min: 10_000,
   }),
-  SHADOW: choice(
-    'With `true` it compares what it would publish with the feeds, and takes partitions only if that is the same',
-    ['false', 'true'],
-    'false',
-  ),
-  SHADOW_BLOCKS: integer('Blocks that a shadow compares in each partition', 60, { min: 1 }),
   ...telemetrySettings,
 };
 

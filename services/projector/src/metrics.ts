@@ -30,7 +30,6 @@ export function createMetrics(nowMs: () => number) {
   const parked = counter('parked_messages_total', 'Messages parked');
   const taken = counter('partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('pruned_rows_total', 'Rows deleted because they were too old');
-  const shadow = counter('shadow_messages_total', 'Messages that a shadow has compared with the feeds, by result');
   const newestFactMs = new Map<number, number>();
   /** The time may come from a clock that is ahead of this one. */
   const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
@@ -62,8 +61,6 @@ export function createMetrics(nowMs: () => number) {
     taken: () => taken.add(1),
     parked: () => parked.add(1),
     pruned: (rows: number) => pruned.add(rows),
-    /** A shadow has compared a message. */
-    compared: (result: 'same' | 'different') => shadow.add(1, { result }),
     /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
     observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
       const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);

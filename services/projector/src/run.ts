@@ -3,7 +3,6 @@ import { topicNames } from '@makerbook/contracts-events';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
 import {
-  type Claims,
   claimWork,
   connectPostgres,
   openProjectionStore,
@@ -19,14 +18,12 @@ import { createMetrics } from './metrics.js';
 import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatch } from './own/trace-batch.js';
-import { Shadow } from './shadow/run-shadow.js';
 import { usedTopics } from './used-topics.js';
 
 /** Hashes are looked for maker by maker. */
 const PRUNE_INTERVAL_MS = 600_000;
 /** Well below what makes a claim expire. */
 const CLAIM_TIMEOUT_MS = 500;
-const noClaims: Claims = { owned: new Set(), surplus: new Set() };
 
 /** A running projector. */
 export interface RunningProjector extends Running {
@@ -50,9 +47,8 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     const meters = createMetrics(Date.now);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const source = { topic: topics.makerEvents, groupId: `${settings.TOPIC_PREFIX}makerbook-projector` };
-    const parts = { settings, topics, log, meters, wait: pause };
     const store = openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX);
-    const projector = createProjector({ ...parts, store });
+    const projector = createProjector({ settings, topics, log, meters, store, wait: pause });
     const consumer = log.consumePartitions({
       ...source,
       parkedTopic: topics.parked,
@@ -78,12 +74,9 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       logger,
     });
     onStop(pruning.stop);
-    const shadow = new Shadow({ ...parts, postgres, logger, onFatal: fail });
-    onStop(shadow.stop);
     const claimant = { holder: randomUUID(), partitions: settings.PARTITIONS };
     const ownership: Ownership = new Ownership({
-      claim: async (request) =>
-        shadow.waitsFor() === undefined ? claimWork(claims, { ...claimant, ...request }) : noClaims,
+      claim: (request) => claimWork(claims, { ...claimant, ...request }),
       consumer,
       onRevoked: projector.onRevoked,
       logger,
@@ -94,7 +87,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       nowMs: performance.now(),
       consumer: consumer.health(),
       failure: failure?.message,
-      claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: shadow.waitsFor() ?? ownership.waitsFor() },
+      claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },
       commitsWaiting: Array.from(projector.owned, ([partition, { taken }]) => [partition, taken.committer.waitsFor]),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });

@@ -123,8 +123,7 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
   });
 }
 
-/** The same within a transaction that began with `seeOneMoment`, for one who owns nothing. */
-export async function readTaken(query: Query, partition: number): Promise<TakenProjection> {
+async function readTaken(query: Query, partition: number): Promise<TakenProjection> {
   const projection = await readProjection({ query }, partition);
   const [server] = await query<{ started_at: bigint }>(
     // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.

@@ -37,7 +37,7 @@ const variants: readonly Variant[] = [
   })),
   ...['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17', '18.4.0-beta.17'].map((version) => ({
     name: `Postgres ${version}`,
-    tests: 'shared/postgres|services/projector/dist/(rebuild|shadow)',
+    tests: 'shared/postgres|services/projector/dist/rebuild',
     environment: { [POSTGRES_VERSION_VARIABLE]: version },
   })),
   ...['path', 'jar'].map((binary) => ({

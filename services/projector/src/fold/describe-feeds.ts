@@ -21,7 +21,7 @@ import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import type { LoggedFact } from './read-facts.js';
 
 /** Names a message of a partition: the fact that led to it, and which of that fact's messages it is. */
-export interface MessagePlace {
+interface MessagePlace {
   readonly offset: bigint;
   readonly index: number;
 }
