@@ -51,7 +51,7 @@ production)
   give query "redis://query:$password@redis:6379/0"
   # The lines of shared/redis/README.md.
   give users.acl "user default off
-user query on >$password ~mb:l:* ~mb:g:* ~mb:q:* +info +ping +eval +get +set +del +exists +pexpire +hmget +hset +cluster|info +cluster|slots
+user query on >$password ~mb:g:* ~mb:q:* +info +ping +eval +set +del +exists +pexpire +hmget +hset +cluster|info +cluster|slots
 "
   make generic redis --from-file=query="$folder/query" --from-file=users.acl="$folder/users.acl"
   # An authority of ten years, whose key is thrown away, and a certificate of as long for the name `redis`.

@@ -17,8 +17,8 @@ export interface HealthParts {
 }
 
 /**
- * Ready when the whitelist was read, and Postgres is there, or Redis, which has lists of its own. Without Kafka what is there
- * can still be served. Every check is shown all the same.
+ * Ready when the whitelist was read, and Postgres or Redis answers: a process that reaches neither is cut off. Without Kafka
+ * or Postgres the lists that it holds can still be served. Every check is shown all the same.
  */
 export async function judgeReadiness({ makers, redis, postgres }: HealthParts): Promise<Health> {
   const [isRedisThere, isStoreThere] = await Promise.all([redis?.isThere(), postgres.isThere()]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { joinRecords } from '@makerbook/redis';
 import { holdLists } from './hold-lists.js';
+import { joinRecords } from './join-records.js';
 
 const listOf = (bytes = 10, version = 1n) =>
   joinRecords(version, [{ orderHash: '0x01', acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);

@@ -1,5 +1,5 @@
-import type { JoinedList } from '@makerbook/redis';
 import { LRUCache } from 'lru-cache';
+import type { JoinedList } from './join-records.js';
 
 /** The lists that this process holds, one of a maker. */
 export type HeldLists = ReturnType<typeof holdLists>;
@@ -9,7 +9,7 @@ const LIST_OVERHEAD_BYTES = 500;
 const RECORD_OVERHEAD_BYTES = 250;
 
 /** Holds lists in memory up to `bytesMax`. A single list larger than that is not held. */
-export function holdLists(bytesMax = 64 * 1024 * 1024) {
+export function holdLists(bytesMax = 128 * 1024 * 1024) {
   const lists = new LRUCache<string, JoinedList>({ maxSize: bytesMax, sizeCalculation: bytesOf });
   return {
     find: (maker: string): JoinedList | undefined => lists.get(maker),

@@ -1,6 +1,5 @@
 import { createInstruments } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import type { ListFinderParts } from './find-lists.js';
 import type { ListOrdersParts } from './list-orders.js';
 import type { OrderStreams } from './stream-orders.js';
 
@@ -8,10 +7,9 @@ import type { OrderStreams } from './stream-orders.js';
 export function createMetrics(
   makers: Pick<Makers, 'admittedCount'>,
   streams: Pick<OrderStreams, 'count'>,
-): Pick<ListOrdersParts, 'listed' | 'checkedLocally'> & Pick<ListFinderParts, 'filled'> {
+): Pick<ListOrdersParts, 'listed' | 'checkedLocally'> {
   const { counter, gauge } = createInstruments('query');
   const lists = counter('lists_total', 'Lists served, by source and age: current, behind or unknown');
-  const fills = counter('cache_fills_total', 'Lists offered to Redis, by what became of them');
   const localChecks = counter('replay_checks_local_total', 'Requests checked for a replay without Redis');
   gauge('makers_admitted', 'Makers on the whitelist, as known here', () => makers.admittedCount());
   gauge('streams_open', 'Streams of makers that are open here', () => streams.count());
@@ -19,6 +17,5 @@ export function createMetrics(
     listed: ({ source, lag }) =>
       lists.add(1, { source, age: lag === undefined ? 'unknown' : lag === 0 ? 'current' : 'behind' }),
     checkedLocally: () => localChecks.add(1),
-    filled: (outcome) => fills.add(1, { outcome }),
   };
 }

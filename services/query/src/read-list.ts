@@ -1,15 +1,15 @@
 import type { ListState, WriteWatch } from '@makerbook/postgres';
-import { type JoinedList, joinRecords, type ListRecord } from '@makerbook/redis';
 import type { Asker } from './answer-signed.js';
 import type { Found, ListFinder } from './find-lists.js';
 import type { HeldLists } from './hold-lists.js';
+import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import { type Page, takePage } from './take-page.js';
 
 /** A list as it is served. */
 export interface Listing {
   /** A JSON array of records, oldest acceptance first. */
   readonly body: Buffer;
-  /** The same list has the same, from whichever source and instance it comes. */
+  /** Equal lists have equal ETags, wherever they were read. */
   readonly etag: string;
   /** The offset of the fact that changed the list last; 0n before the first. */
   readonly version: bigint;
@@ -30,8 +30,8 @@ export interface ReadListParts {
 
 /**
  * The maker's list with everything in it that was answered to the maker before its state was read: it waits until the read model
- * has that, and counts what is missing after the longest wait. While Postgres is away it is the newest list that is known here.
- * Undefined when there is none.
+ * has that, and counts what is missing after the longest wait. While Postgres is away it is the list that this process holds.
+ * Undefined when it holds none.
  */
 export async function readList(
   { maker, state: begun, nowSeconds }: Asker,
@@ -40,7 +40,7 @@ export async function readList(
 ): Promise<Listing | undefined> {
   const state = begun && (await watch.awaitSettled(maker, begun));
   const current = state && (await finder.find(maker, state.version));
-  const found = current ?? (await finder.findNewest(maker));
+  const found = current ?? inMemory(held.find(maker));
   if (found === undefined) return undefined;
   const list = hideExpired(found.list, nowSeconds);
   if (list !== found.list) held.keep(maker, list);
@@ -59,6 +59,10 @@ export async function readList(
     lag,
     cancelAt,
   };
+}
+
+function inMemory(list: JoinedList | undefined): Found | undefined {
+  return list && { list, source: 'memory' };
 }
 
 /** The number of the maker's own writes that the rows do not show; undefined if unknown. */

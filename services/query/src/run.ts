@@ -14,7 +14,7 @@ import {
   unlessAway,
   type WriteWatchOptions,
 } from '@makerbook/postgres';
-import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
+import { connectRedis, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import {
   kafkaConnection,
   postgresConnection,
@@ -151,13 +151,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
   const watch = createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) });
   const listRules = { routingGraceSeconds: settings.ROUTING_GRACE_SECONDS };
-  const finder = createListFinder({
-    held,
-    cache: createListCache(redis),
-    rows,
-    rules: listRules,
-    filled: metrics.filled,
-  });
+  const finder = createListFinder({ held, rows, rules: listRules });
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,

@@ -15,7 +15,7 @@ export interface ConnectRedisOptions extends RedisServers {
   readonly connectTimeoutMs?: number;
 }
 
-/** The connection to the cache. It reconnects by itself; while Redis is away, or where there is none, every call ends at once. */
+/** The connection to Redis. It reconnects by itself; while Redis is away, or where there is none, every call ends at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
   /** The client itself; go through `attempt`, which separates a lost Redis from a bug. */
@@ -159,7 +159,7 @@ function withServerName<T extends object>(tls: T, host = ''): T & { servername?:
   return Object.defineProperties(named, Object.getOwnPropertyDescriptors(tls)) as T;
 }
 
-/** Whatever Redis answers instead of a result: it is a cache, and nothing may fail for it. */
+/** Whatever Redis answers instead of a result: nothing may fail for it. */
 function isOutage(error: unknown): boolean {
   return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }

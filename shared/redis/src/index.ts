@@ -1,5 +1,3 @@
-export * from './cache-lists.js';
 export { type ConnectRedisOptions, connectRedis, type RedisConnection } from './connect.js';
 export { createReplayGuard, type ReplayGuard, type ReplayGuardOptions, type Taken } from './guard-replays.js';
 export * from './keys.js';
-export * from './list-value.js';

@@ -3,14 +3,12 @@ import type { Hex } from '@makerbook/contracts-primitives';
 export type RedisKeys = ReturnType<typeof redisKeys>;
 
 /**
- * Every key of the cache. A cluster places a key by what is in braces.
+ * Every key in Redis. A cluster places a key by what is in braces.
  * @param prefix put before every key, so that several deployments can share a Redis.
  */
 export function redisKeys(prefix: string) {
   return {
     prefix,
-    /** STRING: the maker's list with its version (`list-value.ts`). */
-    list: (maker: Hex) => `${prefix}l:{${maker}}`,
     /** HASH: what is left of the signer's budget of lists. */
     listBudget: (signer: Hex) => `${prefix}q:{${signer}}`,
     /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */

@@ -43,46 +43,15 @@ export function joinRecords(version: bigint, records: readonly ListRecord[]): Jo
   }
   endPiece();
   const body = Buffer.concat([...pieces.slice(0, Math.max(1, pieces.length - 1)), CLOSE]);
-  return { version, body, records: divide(body, records, ({ json }) => json.length) };
+  return { version, body, records: divide(body, records) };
 }
 
-/** Another one where a record says more than before, so that no list of an earlier build is served. */
-const FORMAT = 2;
-
-/** A list as Redis holds it: a line with the version, the figures of each record, and the format; then the body. */
-export function encodeList({ version, body, records }: JoinedList): Buffer {
-  const figures = records.map(({ acceptedOffset, expiresAtSeconds, json, orderHash }): Figures => {
-    return [acceptedOffset, expiresAtSeconds, json.length, orderHash];
-  });
-  return Buffer.concat([Buffer.from(`${JSON.stringify([String(version), figures, FORMAT])}\n`), body]);
-}
-
-/** Throws where it is not one of this build. */
-export function decodeList(value: Buffer): JoinedList {
-  const end = value.indexOf('\n');
-  const [version, figures, format] = JSON.parse(value.toString('latin1', 0, end)) as [string, Figures[], number?];
-  if (format !== FORMAT) throw new TypeError('the list was stored by another build');
-  const body = value.subarray(end + 1);
-  const records = figures.map(([acceptedOffset, expiresAtSeconds, bytes, orderHash]) => {
-    return { orderHash, acceptedOffset, expiresAtSeconds, bytes };
-  });
-  return { version: BigInt(version), body, records: divide(body, records, ({ bytes }) => bytes) };
-}
-
-type Figures = [acceptedOffset: number, expiresAtSeconds: number, bytes: number, orderHash: Hex];
-
-/** The records of a body, by their lengths. */
-function divide<T extends Omit<ListRecord, 'json'>>(
-  body: Buffer,
-  records: readonly T[],
-  lengthOf: (record: T) => number,
-): ListRecord[] {
+/** The records as parts of the body that they were joined to. */
+function divide(body: Buffer, records: readonly ListRecord[]): ListRecord[] {
   let from = 1;
-  return records.map((record) => {
-    const to = from + lengthOf(record);
-    const json = body.subarray(from, to);
-    from = to + 1;
-    const { orderHash, acceptedOffset, expiresAtSeconds } = record;
+  return records.map(({ orderHash, acceptedOffset, expiresAtSeconds, json: { length } }) => {
+    const json = body.subarray(from, from + length);
+    from += length + 1;
     return { orderHash, acceptedOffset, expiresAtSeconds, json };
   });
 }
