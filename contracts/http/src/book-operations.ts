@@ -10,7 +10,7 @@ import {
   ladderQuery,
 } from './book.js';
 import { examples } from './examples.js';
-import type { ErrorCases, Operation } from './operations.js';
+import type { ErrorCases, Operation } from './operation.js';
 import { paths } from './paths.js';
 
 const none = z.object({});

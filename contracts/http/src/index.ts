@@ -2,6 +2,7 @@ export * from './book.js';
 export * from './examples.js';
 export * from './exits.js';
 export * from './info.js';
+export * from './operation.js';
 export * from './operations.js';
 export * from './order-report.js';
 export * from './orders.js';

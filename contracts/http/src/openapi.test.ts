@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { errorsOfAnyRequest, type Operation, operations } from './operations.js';
+import type { Operation } from './operation.js';
+import { errorsOfAnyRequest, operations } from './operations.js';
 import { problemKinds } from './problems.js';
 import { assembleOpenApi } from './testing/assemble-openapi.js';
 

@@ -1,4 +1,4 @@
-import type { Address, Hex } from './index.js';
+import type { Address, Hex } from './hex.js';
 
 /** A value that cannot be meant. The message names the field and what it must be. It never shows a text, which may be a key. */
 export class WrongValue extends TypeError {

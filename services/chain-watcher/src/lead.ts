@@ -1,7 +1,15 @@
+import type { BlockSource } from './blocks/source.js';
+import type { WatcherSettings } from './env.js';
 import type { FollowedLog } from './watch/follow-log.js';
-import type { WorkParts } from './work.js';
 
-export interface LeadOptions extends Pick<WorkParts, 'signal' | 'nowMs' | 'random' | 'wait' | 'source' | 'settings'> {
+export interface LeadOptions {
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly source: Pick<BlockSource, 'headNumber'>;
+  readonly settings: Pick<WatcherSettings, 'TAKEOVER_MS'>;
   readonly followed: FollowedLog;
   /** Takes over and publishes, until the signal is aborted or another watcher has taken over. */
   readonly hold: () => Promise<void>;

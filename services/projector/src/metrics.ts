@@ -1,7 +1,7 @@
 import { createInstruments } from '@makerbook/telemetry';
 import type { Changes } from './commit/gather-changes.js';
+import type { PartitionState } from './fold/partition-state.js';
 import type { LoggedFact } from './fold/read-facts.js';
-import type { Projector } from './own/project-log.js';
 
 export type ProjectorMeters = ReturnType<typeof createMetrics>;
 
@@ -61,9 +61,12 @@ export function createMetrics(nowMs: () => number) {
     taken: () => taken.add(1),
     parked: () => parked.add(1),
     pruned: (rows: number) => pruned.add(rows),
-    /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
-    observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
-      const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);
+    /**
+     * Starts the gauges.
+     * @param states of the partitions owned
+     * @param lag messages between the rows and the log's end, by partition
+     */
+    observe: (states: () => readonly PartitionState[], lag: () => ReadonlyMap<number, bigint>) => {
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
       gauge('lag_messages', 'Messages between the rows and the end of the log, by partition', () =>
         Array.from(lag(), ([partition, waiting]) => [Number(waiting), { partition }]),
@@ -79,7 +82,7 @@ export function createMetrics(nowMs: () => number) {
           .filter(({ clock }) => clock.block >= 0)
           .map(({ rules, clock }) => [secondsSince(clock.seconds * 1000), { partition: rules.partition }]),
       );
-      gauge('partitions', 'Partitions owned', () => owned.size);
+      gauge('partitions', 'Partitions owned', () => states().length);
       gauge('held_orders', 'Makers and open orders held in memory', () =>
         sum(states().map(({ makers }) => makers.size())),
       );

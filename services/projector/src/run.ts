@@ -61,7 +61,8 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       onFatal: fail,
     });
     onStop(consumer.stop);
-    meters.observe(projector.owned, () => lagOf(projector, consumer));
+    const states = () => Array.from(projector.owned.values(), ({ taken: { state } }) => state);
+    meters.observe(states, () => lagOf(projector, consumer));
     const pruning = startPruning({
       log,
       postgres,

@@ -1,5 +1,6 @@
 import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
 import {
+  type Happening,
   HISTORY_PAGE_MAX,
   historyQuery,
   listQuery,
@@ -13,7 +14,16 @@ import { type ApiRequest, isRefusal, parseAs, type Refusal, readQuery } from '@m
 import type { SignedRequest } from './admit-request.js';
 import { type Cursor, parseCursor } from './cursor.js';
 import { type Moment, momentOf } from './find-moment.js';
-import type { HistoryPart } from './read-history.js';
+
+/** What part of the history is asked for. */
+export interface HistoryPart {
+  readonly happened: readonly Happening[] | undefined;
+  /** Milliseconds since 1970. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  readonly entriesMax: number;
+  readonly after: Cursor | undefined;
+}
 
 /** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
 export type ListRequest = SignedRequest & {

@@ -8,7 +8,8 @@ import { LogInMemory } from '@makerbook/kafka/testing';
 import { type HistoryEntry, type HistoryPage, type HistoryQuery, happenings } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import { openCursors, parseCursor } from './cursor.js';
-import { type HistoryPart, readPageFrom } from './read-history.js';
+import type { HistoryPart } from './parse-requests.js';
+import { readPageFrom } from './read-history.js';
 
 const partitions = 4;
 const maker = examples.reported.order.maker as Hex;

@@ -1,5 +1,5 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
-import { type Happening, happenings, type OrderHistory } from '@makerbook/contracts-http';
+import { happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
@@ -12,26 +12,16 @@ import {
   unlessAway,
 } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
-import type { Cursor, Cursors } from './cursor.js';
+import type { Cursors } from './cursor.js';
 import { describeEntry } from './describe-entries.js';
 import { logIsAway } from './find-moment.js';
-import { parseHistoryRequest } from './parse-requests.js';
+import { type HistoryPart, parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
   readonly readPage: ReturnType<typeof readPageFrom>;
-}
-
-/** What part of the history is asked for. */
-export interface HistoryPart {
-  readonly happened: readonly Happening[] | undefined;
-  /** Milliseconds since 1970. */
-  readonly fromMs: number | undefined;
-  readonly toMs: number | undefined;
-  readonly entriesMax: number;
-  readonly after: Cursor | undefined;
 }
 
 /** GET of a maker's history: shape, then the checks of a signed request, then one page. */

@@ -13,14 +13,15 @@ import { addCutoff, setCancelKeys, setSwitch } from './exits.js';
 import { cappedUntil, countFill, setFillCap } from './fill-caps.js';
 import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
-import type { KnownFunds, OpenOrder } from './maker.js';
-import type { MakerDraft } from './maker-draft.js';
+import type { KnownFunds } from './maker.js';
+import type { OpenOrder } from './open-order.js';
 import { orderFromBody } from './order.js';
 import { expirySeconds, isForgotten } from './order-times.js';
 import type { RememberedHash } from './remember-hashes.js';
+import type { WritableMaker } from './writable-maker.js';
 
 /** Applies a fact to its maker. `MakerDraft.apply` calls it, and takes everything back if it throws. */
-export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
+export function applyFact(draft: WritableMaker, fact: MakerFact, clock: LogClock, offset: bigint): void {
   switch (fact.type) {
     case 'OrderSubmitted':
       return open(draft, fact, clock, offset);
@@ -49,7 +50,7 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
   }
 }
 
-function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
+function open(draft: WritableMaker, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
   const { orderHash } = fact;
   const order = orderFromBody(fact.order);
   // Ingress refuses such an order, so this is a bug.
@@ -83,7 +84,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
 }
 
 /** A cancellation counts wherever it is. One before its order is remembered, so that the order never opens. */
-function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
+function cancel(draft: WritableMaker, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
   const order = draft.orders.get(orderHash);
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
   if (recall(draft, orderHash, clock) !== undefined || isForgotten(expiresAtSeconds, clock)) return;
@@ -91,13 +92,13 @@ function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancell
 }
 
 /** All orders of the tokens that were accepted by then, also those that come later in the log. */
-function cancelAll(draft: MakerDraft, fact: OrdersCancelled, clock: LogClock): void {
+function cancelAll(draft: WritableMaker, fact: OrdersCancelled, clock: LogClock): void {
   draft.setExits(addCutoff(draft.exits, fact, clock));
   for (const order of [...draft.orders.values()]) if (draft.isCutOff(order, clock)) draft.remove(order, 'CANCELLED');
 }
 
 /** Sets a cap anew: what was withheld by the one before comes back. */
-function capFills(draft: MakerDraft, fact: FillCapSet, clock: LogClock): void {
+function capFills(draft: WritableMaker, fact: FillCapSet, clock: LogClock): void {
   draft.setExits({ ...draft.exits, caps: setFillCap(draft.exits.caps, fact, clock) });
   for (const order of [...draft.orders.values()]) draft.recap(order, clock);
 }
@@ -106,7 +107,7 @@ function capFills(draft: MakerDraft, fact: FillCapSet, clock: LogClock): void {
  * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold does
  * not depend on when it is pruned.
  */
-function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
+function recall(draft: WritableMaker, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
   const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
   if (hash === undefined || isForgotten(hash.expiresAtSeconds, clock)) return undefined;
   const isPassed = hash.nonce !== undefined && draft.hasPassed(hash.nonce);
@@ -117,7 +118,7 @@ function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedH
  * Judges a reading of the maker at one block as one: fills and the orders' own state first, then the nonce, then the funds. A reading
  * older than the last processed block does not count, because later changes are earlier in the log.
  */
-function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
+function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
   const isCapNews = countFills(draft, fact, clock);
@@ -153,7 +154,7 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
  * after it has ended here.
  * @returns whether something was counted
  */
-function countFills(draft: MakerDraft, { fills = [], block }: MakerObserved, clock: LogClock): boolean {
+function countFills(draft: WritableMaker, { fills = [], block }: MakerObserved, clock: LogClock): boolean {
   const before = draft.exits.caps;
   for (const fill of before.length > 0 ? fills : []) {
     const { orderHash, makingToken, makingAmount, timestamp: seconds = block.timestamp, blockNumber, logIndex } = fill;
@@ -166,12 +167,12 @@ function countFills(draft: MakerDraft, { fills = [], block }: MakerObserved, clo
 }
 
 /** The open orders with these hashes, oldest acceptance first. */
-function openOrders(draft: MakerDraft, hashes: Iterable<Hex>): OpenOrder[] {
+function openOrders(draft: WritableMaker, hashes: Iterable<Hex>): OpenOrder[] {
   const open = [...hashes].flatMap((orderHash) => draft.orders.get(orderHash) ?? []);
   return open.sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
 }
 
-function removeDone(draft: MakerDraft, own: ObservedOrder): void {
+function removeDone(draft: WritableMaker, own: ObservedOrder): void {
   const order = draft.orders.get(own.orderHash);
   if (order === undefined) return;
   const read = { ...order, remaining: remainingOf(order, own) };
@@ -195,7 +196,7 @@ function waitsForAfter(order: OpenOrder, own: ObservedOrder | undefined, fact: M
 
 /** @returns whether the nonce is another one now: orders below it are removed */
 function observeNonce(
-  draft: MakerDraft,
+  draft: WritableMaker,
   { nonce, block }: MakerObserved,
   seen: ReadonlyMap<Hex, ObservedOrder>,
 ): boolean {
@@ -211,14 +212,17 @@ function observeNonce(
 }
 
 /** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
-function removeAhead(draft: MakerDraft, timestamp: number): void {
+function removeAhead(draft: WritableMaker, timestamp: number): void {
   for (const order of draft.orders.values()) {
     if (draft.isAhead(order) && timestamp * 1000 >= order.acceptedAtMs) draft.remove(order, 'NONCE_CHANGED');
   }
 }
 
 /** @returns what changed, by token */
-function observeFunds(draft: MakerDraft, { funds, block }: MakerObserved): ReadonlyMap<Address, readonly BookCause[]> {
+function observeFunds(
+  draft: WritableMaker,
+  { funds, block }: MakerObserved,
+): ReadonlyMap<Address, readonly BookCause[]> {
   const changed = new Map<Hex, BookCause[]>();
   for (const one of funds) {
     const before = draft.funding.get(one.token)?.known;

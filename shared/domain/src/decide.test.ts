@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, checkTimeliness } from './decide.js';
 import { bookEntryOf, makerViewOf } from './describe.js';
-import { type Admission, type OpenOrder, unknownMaker } from './maker.js';
+import { type Admission, unknownMaker } from './maker.js';
+import type { OpenOrder } from './open-order.js';
 import { type Order, orderToBody } from './order.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;

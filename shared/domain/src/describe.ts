@@ -1,9 +1,9 @@
 import type { BookCause, BookEntry, FundingView, LogPosition, MakerView } from '@makerbook/contracts-events';
 import { quantity } from '@makerbook/contracts-primitives';
-import type { Funding, Maker, OpenOrder, OrderStatus } from './maker.js';
-import type { Rules } from './maker-draft.js';
+import type { Funding, Maker } from './maker.js';
+import type { OpenOrder, OrderStatus } from './open-order.js';
 import { orderToBody } from './order.js';
-import { routableUntilSeconds } from './order-times.js';
+import { type RoutingRules, routableUntilSeconds } from './order-times.js';
 
 /**
  * The part of a listed record that never changes, serialised once:
@@ -45,7 +45,7 @@ export function bookEntryOf(
   { known }: Funding,
   causes: readonly BookCause[],
   position: LogPosition,
-  rules: Pick<Rules, 'routingGraceSeconds'>,
+  rules: RoutingRules,
 ): BookEntry {
   const base = {
     type: 'BookEntry' as const,

@@ -3,7 +3,7 @@ import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { FillCap } from './fill-caps.js';
 import type { LogClock } from './log-clock.js';
-import type { OpenOrder } from './maker.js';
+import type { OpenOrder } from './open-order.js';
 
 /** The maker has cancelled all orders of these tokens that were accepted by then. A token that is left out stands for any. */
 export type Cutoff = Pick<OrdersCancelled, 'making' | 'taking' | 'untilMs'>;

@@ -7,6 +7,8 @@ export * from './judge.js';
 export * from './log-clock.js';
 export * from './maker.js';
 export * from './maker-draft.js';
+export * from './open-order.js';
 export * from './order.js';
 export * from './order-times.js';
 export * from './remember-hashes.js';
+export * from './writable-maker.js';

@@ -1,7 +1,7 @@
 import type { LogClock } from './log-clock.js';
-import type { Admission, KnownFunds, OpenOrder, OrderStatus } from './maker.js';
-import type { Rules } from './maker-draft.js';
-import { routableUntilSeconds } from './order-times.js';
+import type { Admission, KnownFunds } from './maker.js';
+import type { OpenOrder, OrderStatus } from './open-order.js';
+import { type RoutingRules, routableUntilSeconds } from './order-times.js';
 
 /**
  * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have
@@ -31,7 +31,7 @@ export function isRoutable(
   order: Pick<OpenOrder, 'order' | 'cappedUntil'>,
   admission: Admission,
   { seconds }: Pick<LogClock, 'seconds'>,
-  rules: Pick<Rules, 'routingGraceSeconds'>,
+  rules: RoutingRules,
 ): boolean {
   const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED' || order.cappedUntil > 0;
   return !isBarred && seconds < routableUntilSeconds(order, rules);

@@ -10,8 +10,9 @@ import type {
 } from '@makerbook/contracts-events';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { startOfLog } from './log-clock.js';
-import { type Maker, reasonOf, type Transition, unknownMaker } from './maker.js';
+import { type Maker, type Transition, unknownMaker } from './maker.js';
 import { MakerDraft } from './maker-draft.js';
+import { reasonOf } from './open-order.js';
 import { HASH_MEMORY_SECONDS } from './order-times.js';
 import { rememberHashes } from './remember-hashes.js';
 import { foldFacts, startFold } from './testing/fold-facts.js';

@@ -1,21 +1,19 @@
 import type { LogClock } from './log-clock.js';
-import type { OpenOrder } from './maker.js';
-import type { Rules } from './maker-draft.js';
+import type { OpenOrder } from './open-order.js';
 import { boundedSeconds } from './order.js';
 
+export interface RoutingRules {
+  /** The router's feed drops an order this long before it expires. */
+  readonly routingGraceSeconds: number;
+}
+
 /** The second from which the router may no longer use the order: `expiresAt` less the grace period. Never below 0. */
-export function routableUntilSeconds(
-  order: Pick<OpenOrder, 'order'>,
-  rules: Pick<Rules, 'routingGraceSeconds'>,
-): number {
+export function routableUntilSeconds(order: Pick<OpenOrder, 'order'>, rules: RoutingRules): number {
   return routableUntilOf(expirySeconds(order), rules);
 }
 
 /** The same of an order that expires then. */
-export function routableUntilOf(
-  expiresAtSeconds: number,
-  { routingGraceSeconds }: Pick<Rules, 'routingGraceSeconds'>,
-): number {
+export function routableUntilOf(expiresAtSeconds: number, { routingGraceSeconds }: RoutingRules): number {
   return Math.max(0, expiresAtSeconds - routingGraceSeconds);
 }
 

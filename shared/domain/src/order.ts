@@ -1,5 +1,6 @@
 import type { OrderBody } from '@makerbook/contracts-events';
 import type { Order, TokenAmount } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 
 export { orderToBody } from '@makerbook/contracts-evm';
 export type { Order, TokenAmount };
@@ -20,4 +21,10 @@ export function orderFromBody(body: OrderBody): Order {
 /** Seconds as a number that every store can hold: a time beyond 2^53 - 1 (no clock gets there) counts as 2^53 - 1. */
 export function boundedSeconds(value: bigint): number {
   return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
+}
+
+/** A hash and its maker. Anybody may cancel a hash of another maker, so it counts only for its own maker's order. */
+export interface HashKey {
+  readonly orderHash: Hex;
+  readonly maker: Address;
 }

@@ -1,12 +1,6 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Change } from './maker.js';
+import type { HashKey } from './order.js';
 import { expirySeconds, keptUntil } from './order-times.js';
-
-/** A hash and its maker. Anybody may cancel a hash of another maker, so it counts only for its own maker's order. */
-export interface HashKey {
-  readonly orderHash: Hex;
-  readonly maker: Address;
-}
 
 /** A remembered hash: its order was accepted, open or not, or it was cancelled before that. */
 export interface RememberedHash {

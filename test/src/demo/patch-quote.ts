@@ -2,9 +2,15 @@ import type { MakerbookClient } from '@makerbook/client';
 import { formatUnits } from 'ethers';
 import { createQuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { openMarket } from '../quotes/open-market.js';
-import type { Telling } from './tell-story.js';
+import type { FoundStack } from './find-stack.js';
 
 const AMOUNT_IN = 10n ** 15n;
+
+export interface Telling {
+  readonly stack: FoundStack['stack'];
+  readonly step: (title: string) => void;
+  readonly say: (who: string, line: string) => void;
+}
 
 /**
  * A swap quote, patched: its guaranteed minimum is raised through the service and the swap executes; a minimum that the pools

@@ -7,7 +7,7 @@ import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
 import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import type { FoundStack } from './find-stack.js';
-import { patchQuote } from './patch-quote.js';
+import { patchQuote, type Telling } from './patch-quote.js';
 
 const UNITS = ['10', '20', '30'];
 const DOLLARS_PER_ETHER = 3_000n;
@@ -38,12 +38,6 @@ export async function tellStory({ stack, topicPrefix }: FoundStack): Promise<voi
     chain.stop();
     await feed.close();
   }
-}
-
-export interface Telling {
-  readonly stack: FoundStack['stack'];
-  readonly step: (title: string) => void;
-  readonly say: (who: string, line: string) => void;
 }
 
 async function tellOrders({

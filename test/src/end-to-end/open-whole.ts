@@ -3,7 +3,9 @@ import { followOrders } from '../kit/follow-orders.js';
 import { openChain } from '../kit/open-maker.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { receiveSpans } from '../kit/receive-spans.js';
-import { ROUTERS } from './test-acks.js';
+
+/** The routers that the stack has registered. */
+export const ROUTERS = ['swift', 'slow'] as const;
 
 /** One stack for many tests, on the parts of the run, and what they look at it with. */
 export type WholeStack = Awaited<ReturnType<typeof openWhole>>;

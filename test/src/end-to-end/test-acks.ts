@@ -2,10 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { commandsIn, type RunningCommand, startCommand } from '../examples/run-commands.js';
 import { eventually } from '../kit/eventually.js';
 import { openMakers, type TestMaker } from '../kit/open-maker.js';
-import type { WholeStack } from './open-whole.js';
+import { ROUTERS, type WholeStack } from './open-whole.js';
 
-/** Those that the stack has registered. */
-export const ROUTERS = ['swift', 'slow'] as const;
 const [router = ''] = commandsIn('examples/README.md', 'npm run example:router');
 
 /** Makers who wait for routers, which are processes of their own. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { lineOf, offsetOf } from './judge/judge-histories.js';
+import { lineOf, offsetOf } from './describe-entry.js';
 
 /** What a client has read of a maker's stream, over all of its connections. */
 export class FollowedStream {

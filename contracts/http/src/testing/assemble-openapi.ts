@@ -7,16 +7,8 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
-import {
-  answerHeaders,
-  type Content,
-  cacheHeaders,
-  type ErrorCases,
-  errorsOfAnyRequest,
-  type Operation,
-  operations,
-  retryHeaders,
-} from '../operations.js';
+import type { Content, ErrorCases, Operation } from '../operation.js';
+import { answerHeaders, cacheHeaders, errorsOfAnyRequest, operations, retryHeaders } from '../operations.js';
 import { type ProblemCode, problem, problemKinds } from '../problems.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {

@@ -1,6 +1,13 @@
 import { type BlockHeader, ChainContradiction, type Node, RpcUnavailable, readBlockAndNewest } from '@makerbook/chain';
-import type { LogBlock } from '../watch/follow-log.js';
-import type { HolderWork } from './holder-work.js';
+import type { BlockSource } from '../blocks/source.js';
+import type { FollowedLog, LogBlock } from '../watch/follow-log.js';
+
+interface ReadingParts {
+  readonly node: Node;
+  readonly source: Pick<BlockSource, 'headNumber'>;
+  readonly followed: Pick<FollowedLog, 'newestRead'>;
+  readonly settings: { readonly STATE_BLOCKS_MAX: number };
+}
 
 /**
  * Chooses the block to read at: the matched one, or the head where that is too old for the nodes, or where the log has
@@ -8,11 +15,11 @@ import type { HolderWork } from './holder-work.js';
  * is judged by values of different blocks.
  */
 export class ReadingBlocks {
-  private readonly work: Pick<HolderWork, 'node' | 'source' | 'followed' | 'settings'>;
-  private newest = -1;
+  readonly #parts: ReadingParts;
+  #newest = -1;
 
-  constructor(work: Pick<HolderWork, 'node' | 'source' | 'followed' | 'settings'>) {
-    this.work = work;
+  constructor(parts: ReadingParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -20,16 +27,16 @@ export class ReadingBlocks {
    * @throws RpcUnavailable or RpcRefused; ChainContradiction where the node's chain does not hold the matched block
    */
   async choose(matched: BlockHeader): Promise<BlockHeader> {
-    const { node, source, followed, settings } = this.work;
-    const floor = Math.max(this.newest, followed.newestRead);
+    const { node, source, followed, settings } = this.#parts;
+    const floor = Math.max(this.#newest, followed.newestRead);
     const isNear = (head: number) => matched.number >= floor && head - matched.number <= settings.STATE_BLOCKS_MAX;
-    if (isNear(source.headNumber() ?? matched.number)) return this.take(matched);
+    if (isNear(source.headNumber() ?? matched.number)) return this.#take(matched);
     const { newest } = await readKnown(node, matched, floor);
-    return this.take(isNear(newest.number) ? matched : newest);
+    return this.#take(isNear(newest.number) ? matched : newest);
   }
 
-  private take(at: BlockHeader): BlockHeader {
-    this.newest = Math.max(this.newest, at.number);
+  #take(at: BlockHeader): BlockHeader {
+    this.#newest = Math.max(this.#newest, at.number);
     return at;
   }
 }

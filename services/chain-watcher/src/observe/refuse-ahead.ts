@@ -1,9 +1,11 @@
-import { type BlockHeader, ChainContradiction, readBlock } from '@makerbook/chain';
+import { type BlockHeader, ChainContradiction, type Node, readBlock } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
 import type { WatcherSettings } from '../env.js';
-import type { WorkParts } from '../work.js';
 
-export interface AheadOptions extends Pick<WorkParts, 'node' | 'unixMs'> {
+export interface AheadOptions {
+  readonly node: Node;
+  /** Milliseconds since 1970. */
+  readonly unixMs: () => number;
   readonly settings: Pick<WatcherSettings, 'BLOCK_AHEAD_SECONDS_MAX'>;
 }
 

@@ -1,8 +1,9 @@
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { advanceLog, type LogClock, startOfLog } from '../log-clock.js';
 import type { Maker, Transition } from '../maker.js';
-import { MakerDraft, type Rules } from '../maker-draft.js';
+import { MakerDraft } from '../maker-draft.js';
 import { type HashMemory, rememberHashes } from '../remember-hashes.js';
+import type { Rules } from '../writable-maker.js';
 
 /** One maker with the clock of its partition, folded fact by fact as the projector does. */
 export interface Fold {

@@ -4,9 +4,10 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { GRACE_SECONDS, type MakersAtWork } from '../chain/act-on-chain.js';
+import { lineOf, offsetOf } from '../describe-entry.js';
 import type { Visit } from '../visit-service.js';
 import { isIn } from './judge-exits.js';
-import { historyOf, lineOf, offsetOf } from './judge-histories.js';
+import { historyOf } from './judge-histories.js';
 import type { LoggedFact, Replay } from './replay-log.js';
 
 export interface JudgeAnswersParts {

@@ -1,6 +1,7 @@
-import { type Happening, happenings, type TimelineEntry } from '@makerbook/contracts-http';
+import { type Happening, happenings } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
+import { lineOf, offsetOf } from '../describe-entry.js';
 import type { Visits } from '../visit-service.js';
 import type { Replay } from './replay-log.js';
 
@@ -56,20 +57,4 @@ export function historyOf(replay: Replay, maker: Address) {
   return [...changes, ...fills]
     .sort((a, b) => (isBefore(a.key, b.key) ? -1 : 1))
     .map(({ key: [offset, hash], line }) => ({ offset, hash, line }));
-}
-
-/** All before this offset lies before the cursor of a last page, or of a snapshot. */
-export function offsetOf(cursor: string): bigint {
-  return BigInt(cursor.split(':')[2] ?? 0);
-}
-
-/** An entry as `historyOf` writes it. */
-export function lineOf(entry: TimelineEntry, hash: Hex): string {
-  const [, offset = ''] = entry.position.split(':');
-  if (entry.happened !== 'FILLED')
-    return [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount), entry.cappedUntil ?? 0].join(' ');
-  const { blockNumber, logIndex, taker, makingAmount, takingAmount } = entry;
-  const { makingToken, takingToken, remainingMakingAmount, blockTimestamp } = entry;
-  const place = [offset, hash, entry.happened, blockNumber, logIndex, taker, makingAmount, takingAmount];
-  return [...place, makingToken, takingToken, remainingMakingAmount, blockTimestamp].join(' ');
 }

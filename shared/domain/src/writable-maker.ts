@@ -1,0 +1,289 @@
+import type { BookCause, MakerLimits } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Exits, isCutOff } from './exits.js';
+import { cappedUntil } from './fill-caps.js';
+import { isRoutable, judge } from './judge.js';
+import type { LogClock } from './log-clock.js';
+import type { Admission, Change, Funding, KnownFunds, Maker, ObservedNonce, Transition } from './maker.js';
+import { type OpenOrder, type RemovalReason, reasonOf, type WithholdingReason } from './open-order.js';
+import { expirySeconds, type RoutingRules, routableUntilSeconds } from './order-times.js';
+import type { HashRules } from './remember-hashes.js';
+
+/**
+ * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each transition
+ * (`HashMemory`) before the next fact.
+ */
+export type Rules = HashRules & RoutingRules;
+
+/** Takes the transitions of a change. If it throws, the change is taken back. */
+export type Accept = (transitions: readonly Transition[]) => void;
+
+/** One write that can be taken back. */
+type Undo =
+  | { readonly orders: Hex; readonly before: OpenOrder | undefined }
+  | { readonly funding: Address; readonly before: Funding | undefined };
+
+/** One maker in memory, and each write that a fact or the time can lead to. */
+export class WritableMaker implements Maker {
+  readonly maker: Address;
+  readonly rules: Rules;
+  admission: Admission;
+  limits: MakerLimits;
+  nonce: ObservedNonce | undefined;
+  exits: Exits;
+  listVersion: bigint;
+  dueAtSeconds: number;
+  readonly #orders: Map<Hex, OpenOrder>;
+  readonly #funding: Map<Address, Funding>;
+  #undo: Undo[] = [];
+  #transitions: Transition[] = [];
+  #offset = -1n;
+
+  /** @param maker copied: it stays as it is */
+  constructor(maker: Maker, rules: Rules) {
+    this.maker = maker.maker;
+    this.rules = rules;
+    this.admission = maker.admission;
+    this.limits = maker.limits;
+    this.nonce = maker.nonce;
+    this.exits = maker.exits;
+    this.listVersion = maker.listVersion;
+    this.dueAtSeconds = maker.dueAtSeconds;
+    this.#orders = new Map(maker.orders);
+    this.#funding = new Map(maker.funding);
+  }
+
+  get orders(): ReadonlyMap<Hex, OpenOrder> {
+    return this.#orders;
+  }
+
+  get funding(): ReadonlyMap<Address, Funding> {
+    return this.#funding;
+  }
+
+  /** True if the order's nonce is above the chain's. Known only once the order was read. */
+  isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
+    return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
+  }
+
+  /** True if the chain's nonce has passed the nonce: an order with it can never be filled any more. */
+  hasPassed(nonce: bigint): boolean {
+    return this.nonce !== undefined && nonce < this.nonce.value;
+  }
+
+  /** True if its maker has cancelled it with many others. */
+  isCutOff(order: Pick<OpenOrder, 'order' | 'acceptedAtMs'>, clock: LogClock): boolean {
+    return isCutOff(order, this.exits, clock);
+  }
+
+  /** The order as its maker's caps have it: in the book or out of it. */
+  withCap(order: OpenOrder, clock: LogClock): OpenOrder {
+    const until = cappedUntil(this.exits.caps, order.order.making.token, clock);
+    if (until === order.cappedUntil) return order;
+    const next = { ...order, cappedUntil: until };
+    return { ...next, inBook: isRoutable(next, this.admission, clock, this.rules) };
+  }
+
+  /** Judges the order by its maker's caps anew. */
+  recap(order: OpenOrder, clock: LogClock): OpenOrder {
+    const next = this.withCap(order, clock);
+    return next === order ? order : this.change(next, ['CAP_CHANGED']);
+  }
+
+  /** True if the order's state agrees with the known nonce and funds. */
+  isJudged(order: OpenOrder): boolean {
+    return sameState(order.state, judge(order, this.nonce?.value, this.#fundingOf(order).known));
+  }
+
+  /**
+   * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those that
+   * come back do so as they are by then.
+   * @param clock of the partition
+   */
+  setAdmission(admission: Admission, clock: LogClock): void {
+    if (this.admission !== admission) {
+      this.admission = admission;
+      this.#noteMaker();
+    }
+    for (const order of [...this.#orders.values()]) {
+      const inBook = isRoutable(order, admission, clock, this.rules);
+      if (order.inBook && !inBook) this.withhold(order, 'SUSPENDED');
+      else if (!order.inBook && inBook) this.change({ ...order, inBook }, ['ADMITTED']);
+    }
+  }
+
+  setLimits(limits: MakerLimits): void {
+    if (hasSameLimits(this.limits, limits)) return;
+    this.limits = limits;
+    this.#noteMaker();
+  }
+
+  setExits(exits: Exits): void {
+    const hasOtherKeys = exits.cancelKeys.join() !== this.exits.cancelKeys.join();
+    this.exits = exits;
+    if (exits.cancelAt > 0 && this.#orders.size > 0) this.dueAtSeconds = Math.min(this.dueAtSeconds, exits.cancelAt);
+    if (hasOtherKeys) this.#noteMaker();
+  }
+
+  /** @param nonce above the known one */
+  setNonce(nonce: ObservedNonce): void {
+    this.nonce = nonce;
+    this.#noteMaker();
+  }
+
+  /**
+   * @param token one that an open order sells
+   * @param known undefined: nobody knows them any more
+   */
+  setFunds(token: Address, known: KnownFunds | undefined): void {
+    const funding = this.#funding.get(token);
+    if (funding !== undefined) this.#setFunding(token, { ...funding, known });
+  }
+
+  add(order: OpenOrder, isWithheld: boolean): void {
+    const { token } = order.order.making;
+    const { known, openOrders } = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
+    const funding = { known, openOrders: openOrders + 1 };
+    this.#setFunding(token, funding);
+    this.#setOrder(order.orderHash, order);
+    this.note({ kind: 'OrderOpened', order, funding, isWithheld });
+  }
+
+  /** Replaces the order, judged anew, and reports what a reader can see of it. Only a cap takes it out of the book here. */
+  change(order: OpenOrder, causes: readonly BookCause[]): OpenOrder {
+    const before = this.#orders.get(order.orderHash);
+    const funding = this.#fundingOf(order);
+    const changed = { ...order, state: judge(order, this.nonce?.value, funding.known) };
+    this.#setOrder(order.orderHash, changed);
+    const isVisible =
+      before?.remaining !== changed.remaining ||
+      before.inBook !== changed.inBook ||
+      before.cappedUntil !== changed.cappedUntil ||
+      causes.includes('RELEASED') ||
+      !sameState(before.state, changed.state);
+    if (before?.inBook && !changed.inBook) this.note({ kind: 'OrderWithheld', order: changed, reason: 'CAPPED' });
+    else if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
+    else if (before.isObserved !== changed.isObserved || before.waitsFor !== changed.waitsFor)
+      this.note({ kind: 'OrderObserved', order: changed });
+    return changed;
+  }
+
+  /** Has the feed told the funds of a token by an order that sells it, unless a change of one has told them. */
+  tellFunds(token: Address, causes: readonly BookCause[]): void {
+    const sells = ({ order, inBook, state }: OpenOrder) =>
+      inBook && order.making.token === token && state.status !== 'VALIDATING';
+    const isTold = this.#transitions.some((change) => change.kind === 'OrderChanged' && sells(change.order));
+    const order = isTold ? undefined : [...this.#orders.values()].find(sells);
+    if (order !== undefined) this.note({ kind: 'FundsChanged', order, funding: this.#fundingOf(order), causes });
+  }
+
+  remove(order: OpenOrder, reason: RemovalReason): void {
+    const { token } = order.order.making;
+    const { known, openOrders } = this.#fundingOf(order);
+    this.#setOrder(order.orderHash, undefined);
+    this.#setFunding(token, openOrders === 1 ? undefined : { known, openOrders: openOrders - 1 });
+    this.note({ kind: 'OrderRemoved', order, reason });
+  }
+
+  /** Takes the order out of the book. */
+  withhold(order: OpenOrder, reason: WithholdingReason): OpenOrder {
+    const withheld = { ...order, inBook: false };
+    this.#setOrder(order.orderHash, withheld);
+    this.note({ kind: 'OrderWithheld', order: withheld, reason });
+    return withheld;
+  }
+
+  note(change: Change): void {
+    this.#transitions.push({ ...change, offset: this.#offset });
+  }
+
+  #noteMaker(): void {
+    const { admission, limits, nonce, exits } = this;
+    this.note({ kind: 'MakerChanged', admission, limits, nonce, exits });
+  }
+
+  /** The second from which the order is due for something. */
+  dueAt(order: OpenOrder): number {
+    const { cancelAt } = this.exits;
+    const isSwitched = cancelAt > 0 && order.acceptedAtMs <= cancelAt * 1000;
+    const ends = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    const own = order.cappedUntil > 0 ? Math.min(ends, order.cappedUntil) : ends;
+    const next = isSwitched ? Math.min(own, cancelAt) : own;
+    return this.isAhead(order) ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
+  }
+
+  #fundingOf({ order, orderHash }: OpenOrder): Funding {
+    const funding = this.#funding.get(order.making.token);
+    if (funding === undefined) throw new Error(`order ${orderHash} is open without a funding entry`);
+    return funding;
+  }
+
+  #setOrder(orderHash: Hex, order: OpenOrder | undefined): void {
+    const before = this.#orders.get(orderHash);
+    this.#undo.push({ orders: orderHash, before });
+    const isListedAlike =
+      before !== undefined &&
+      order !== undefined &&
+      before.remaining === order.remaining &&
+      before.cappedUntil === order.cappedUntil &&
+      sameState(before.state, order.state);
+    if (!isListedAlike) this.listVersion = this.#offset;
+    put(this.#orders, orderHash, order);
+    if (order !== undefined) this.dueAtSeconds = Math.min(this.dueAtSeconds, this.dueAt(order));
+    else if (this.#orders.size === 0) this.dueAtSeconds = Number.POSITIVE_INFINITY;
+  }
+
+  #setFunding(token: Address, funding: Funding | undefined): void {
+    this.#undo.push({ funding: token, before: this.#funding.get(token) });
+    put(this.#funding, token, funding);
+  }
+
+  /** Does the work, or nothing of it: if it throws, or `accept` does, the maker is as it was before. */
+  attempt(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
+    const { admission, limits, nonce, exits, listVersion, dueAtSeconds } = this;
+    this.#offset = offset;
+    try {
+      work();
+      accept?.(this.#transitions);
+      return this.#transitions;
+    } catch (error) {
+      this.admission = admission;
+      this.limits = limits;
+      this.nonce = nonce;
+      this.exits = exits;
+      this.listVersion = listVersion;
+      this.dueAtSeconds = dueAtSeconds;
+      this.#takeBack();
+      throw error;
+    } finally {
+      // A maker that is held for long keeps nothing of its last change.
+      this.#undo = [];
+      this.#transitions = [];
+    }
+  }
+
+  #takeBack(): void {
+    for (const write of this.#undo.toReversed()) {
+      if ('orders' in write) put(this.#orders, write.orders, write.before);
+      else put(this.#funding, write.funding, write.before);
+    }
+    // An order that is put back belongs to its place among the others.
+    const orders = [...this.#orders].sort(([, a], [, b]) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
+    this.#orders.clear();
+    for (const [orderHash, order] of orders) this.#orders.set(orderHash, order);
+  }
+}
+
+function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
+  return a.status === b.status && reasonOf(a) === reasonOf(b);
+}
+
+function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {
+  const { openOrdersMax, ordersPerSecond, ordersBurst } = a;
+  return openOrdersMax === b.openOrdersMax && ordersPerSecond === b.ordersPerSecond && ordersBurst === b.ordersBurst;
+}
