@@ -150,4 +150,19 @@ describe('the direction of imports', () => {
     });
     expect(undeclared).toEqual([]);
   });
+
+  test('each invariant of ARCHITECTURE names its file, and a test', () => {
+    const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+    const invariants =
+      text
+        .split('## Invariants')[1]
+        ?.split('\n## ')[0]
+        ?.match(/^\d+\. .*$/gm) ?? [];
+    expect(invariants.length).toBeGreaterThan(10);
+    for (const invariant of invariants) {
+      const [, code = '', its = ''] = invariant.match(/\(\[code\]\((\S+)\), \[test\]\((\S+\.test\.ts)\)\)$/) ?? [];
+      const isThere = [code, its].map((path) => path !== '' && existsSync(join(root, path)));
+      expect({ invariant, isThere }).toEqual({ invariant, isThere: [true, true] });
+    }
+  });
 });
