@@ -18,33 +18,33 @@ type Mark = string | ((line: Line) => string);
  * becomes an expression. Braces that the object has of its own (of Prometheus, of Grafana) stay as they are.
  */
 export class TemplateWriter {
-  private readonly marks: Mark[] = [];
+  readonly #marks: Mark[] = [];
 
   /** A value within a line. */
   inline(expression: string): string {
-    return this.mark(`{{ ${expression} }}`);
+    return this.#mark(`{{ ${expression} }}`);
   }
 
   /** A map or a list below a key. */
   block(value: string): string {
-    return this.mark(({ lead, indent, key }) => `${lead}${key}: {{- toYaml ${value} | nindent ${indent + 2} }}`);
+    return this.#mark(({ lead, indent, key }) => `${lead}${key}: {{- toYaml ${value} | nindent ${indent + 2} }}`);
   }
 
   /** The same; without its key where it is empty. */
   optional(value: string): string {
-    return this.mark(({ lead, indent, key }) =>
+    return this.#mark(({ lead, indent, key }) =>
       unlessEmpty(value, `${lead}${key}: {{- toYaml . | nindent ${indent + 2} }}`),
     );
   }
 
   /** More items of a list. */
   items(value: string): string {
-    return this.mark(({ indent }) => unlessEmpty(value, `{{- toYaml . | nindent ${indent - 2} }}`));
+    return this.#mark(({ indent }) => unlessEmpty(value, `{{- toYaml . | nindent ${indent - 2} }}`));
   }
 
   /** A map of entries of the chart, and those of the user. */
   withEntries(entries: readonly string[], value: string): string {
-    return this.mark(({ lead, indent, key }) => {
+    return this.#mark(({ lead, indent, key }) => {
       const own = entries.map((entry) => `${' '.repeat(indent + 2)}${entry}\n`).join('');
       return `${lead}${key}:\n${own}${unlessEmpty(value, `{{- toYaml . | nindent ${indent + 2} }}`)}`;
     });
@@ -52,27 +52,27 @@ export class TemplateWriter {
 
   /** A key with its value, under a condition. */
   when(condition: string, expression: string): string {
-    return this.mark(({ lead, key }) => `{{- if ${condition} }}\n${lead}${key}: {{ ${expression} }}\n{{- end }}`);
+    return this.#mark(({ lead, key }) => `{{- if ${condition} }}\n${lead}${key}: {{ ${expression} }}\n{{- end }}`);
   }
 
   write(object: object): string {
     const text = stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
     return text
       .split('\n')
-      .map((line) => this.writeLine(line.replaceAll('{{', '{{ "{{" }}')))
+      .map((line) => this.#writeLine(line.replaceAll('{{', '{{ "{{" }}')))
       .join('\n');
   }
 
-  private mark(mark: Mark): string {
-    this.marks.push(mark);
-    return `HELM${this.marks.length - 1}MARK`;
+  #mark(mark: Mark): string {
+    this.#marks.push(mark);
+    return `HELM${this.#marks.length - 1}MARK`;
   }
 
-  private writeLine(line: string): string {
+  #writeLine(line: string): string {
     const [, blanks = '', dash = '', key = '', number] = /^( *)(- )?(?:([\w./-]+): )?HELM(\d+)MARK$/.exec(line) ?? [];
-    const mark = this.marks[Number(number)];
+    const mark = this.#marks[Number(number)];
     if (typeof mark === 'function') return mark({ lead: blanks + dash, indent: blanks.length + dash.length, key });
-    return line.replaceAll(/HELM(\d+)MARK/g, (_, at: string) => String(this.marks[Number(at)]));
+    return line.replaceAll(/HELM(\d+)MARK/g, (_, at: string) => String(this.#marks[Number(at)]));
   }
 }
 

@@ -1,10 +1,15 @@
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
-import type { Worker } from './observe/holder-work.js';
+import type { Worker } from './observe/holder.js';
 import { type RetryOptions, retrying } from './retry.js';
 import { waitFor } from './wait.js';
 import type { FollowedLog } from './watch/follow-log.js';
 import type { WatcherState, WorkParts } from './work.js';
+
+const KAFKA_SILENCE_MS_MAX = 15_000;
+const LAG_BLOCKS_MAX = 10;
+const ROLES = { HOLDER: 'holder', TAKING_OVER: 'taking over', STANDBY: 'standby' } as const;
+const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
 /** What the health of the watcher is judged by. */
 export interface Signs {
@@ -27,10 +32,10 @@ export class Vitals {
   halt: Error | undefined;
   /** What is being tried again, and why. One failure of each worker is logged, until it works again. */
   readonly failures = new Map<Worker, string>();
-  private readonly logger: Logger;
+  readonly #logger: Logger;
 
   constructor({ logger, nowMs, unixMs }: Pick<WorkParts, 'logger' | 'nowMs' | 'unixMs'>) {
-    this.logger = logger;
+    this.#logger = logger;
     this.nowMs = nowMs;
     this.unixMs = unixMs;
     this.startedAtMs = nowMs();
@@ -53,7 +58,8 @@ export class Vitals {
 
   /** A turn is of the block loop alone: the sweep and the orders may go on while it is stuck. */
   retryFor(worker: Worker, signal: AbortSignal): <T>(work: () => Promise<T>) => Promise<T> {
-    const { failures, logger } = this;
+    const { failures } = this;
+    const logger = this.#logger;
     const options: RetryOptions = {
       signal,
       wait: (ms) => waitFor(ms, signal),
@@ -70,9 +76,6 @@ export class Vitals {
     return (work) => retrying(work, options);
   }
 }
-
-const KAFKA_SILENCE_MS_MAX = 15_000;
-const LAG_BLOCKS_MAX = 10;
 
 /** Whether a restart would not help: it is a standby, or its block loop goes on, or waits for a dependency, or has halted. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
@@ -132,9 +135,6 @@ function describePosition({ vitals, work, headNumber }: Signs, lagSecondsMax: nu
   if (lagSecondsMax === 0 || lagMs <= lagSecondsMax * 1000) return 'ok';
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;
 }
-
-const ROLES = { HOLDER: 'holder', TAKING_OVER: 'taking over', STANDBY: 'standby' } as const;
-const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
 function inSeconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;

@@ -2,6 +2,12 @@ import type { BlockSource } from './blocks/source.js';
 import type { WatcherSettings } from './env.js';
 import type { FollowedLog } from './watch/follow-log.js';
 
+const TICK_MS = 100;
+/** More time between two checks than this does not count: the process was paused, or overloaded. */
+const CHECK_MS_MAX = 500;
+const POLL_AGE_MS_MAX = 2000;
+const DOUBLINGS_MAX = 7;
+
 export interface LeadOptions {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
@@ -69,9 +75,3 @@ async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
     await wait(TICK_MS, signal);
   }
 }
-
-const TICK_MS = 100;
-/** More time between two checks than this does not count: the process was paused, or overloaded. */
-const CHECK_MS_MAX = 500;
-const POLL_AGE_MS_MAX = 2000;
-const DOUBLINGS_MAX = 7;

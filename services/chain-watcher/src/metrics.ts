@@ -2,7 +2,7 @@ import type { RpcCounts } from '@makerbook/chain';
 import { createInstruments, type Instruments } from '@makerbook/telemetry';
 import type { BlockSource } from './blocks/source.js';
 import type { Vitals } from './health.js';
-import type { CatchUpProgress } from './observe/holder-work.js';
+import type { CatchUpProgress } from './observe/holder.js';
 import type { Work } from './work.js';
 
 /** The gauges read these at each scrape. */

@@ -1,10 +1,10 @@
 /** Runs works one after the other, in the order in which they were asked for. One that fails does not stop the others. */
 export class Mutex {
-  private last: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   run<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.last.then(work);
-    this.last = mine.catch(() => undefined);
+    const mine = this.#last.then(work);
+    this.#last = mine.catch(() => undefined);
     return mine;
   }
 }

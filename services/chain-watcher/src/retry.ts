@@ -2,6 +2,9 @@ import { RpcRefused, RpcUnavailable } from '@makerbook/chain';
 import { LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
 
+const FIRST_PAUSE_MS = 100;
+const PAUSE_MS_MAX = 5000;
+
 /** True if the work may succeed later: a node, Kafka or Postgres is away. Any other error ends the watcher. */
 export function isRetryable(error: unknown): boolean {
   if (error instanceof RpcRefused) return error.retryable;
@@ -31,6 +34,3 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions)
     }
   }
 }
-
-const FIRST_PAUSE_MS = 100;
-const PAUSE_MS_MAX = 5000;

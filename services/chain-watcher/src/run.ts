@@ -24,6 +24,11 @@ import { waitFor } from './wait.js';
 import { LogContradiction } from './watch/follow-log.js';
 import { Work, type WorkParts } from './work.js';
 
+/** One page of the snapshot. */
+const SNAPSHOT_MS_MAX = 10_000;
+const LOGGED_TOKENS_MAX = 10_000;
+const PROGRESS_LINE_MS = 2000;
+
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
   readonly opsPort: number;
@@ -45,50 +50,50 @@ export function runWatcher(settings: WatcherSettings, telemetry: ServiceTelemetr
 }
 
 class RunningWatcher {
-  private readonly settings: WatcherSettings;
-  private readonly telemetry: ServiceTelemetry;
-  private readonly logger: Logger;
-  private readonly starting: Starting;
-  private readonly meters: WatcherMeters = createMetrics();
-  private readonly vitals: Vitals;
+  readonly #settings: WatcherSettings;
+  readonly #telemetry: ServiceTelemetry;
+  readonly #logger: Logger;
+  readonly #starting: Starting;
+  readonly #meters: WatcherMeters = createMetrics();
+  readonly #vitals: Vitals;
   /** Aborted when the watcher stops or halts. */
-  private readonly stopping = new AbortController();
+  readonly #stopping = new AbortController();
   /** Aborted when the process is to end, also one that has halted. */
-  private readonly leaving = new AbortController();
+  readonly #leaving = new AbortController();
 
   constructor(settings: WatcherSettings, telemetry: ServiceTelemetry, starting: Starting) {
-    this.settings = settings;
-    this.telemetry = telemetry;
-    this.logger = telemetry.logger;
-    this.starting = starting;
+    this.#settings = settings;
+    this.#telemetry = telemetry;
+    this.#logger = telemetry.logger;
+    this.#starting = starting;
     // Each partition of the book may wait for its log.
-    setMaxListeners(0, this.stopping.signal);
+    setMaxListeners(0, this.#stopping.signal);
     // How long something takes is measured by a clock that nobody sets.
-    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: () => performance.now(), unixMs: Date.now });
+    this.#vitals = new Vitals({ logger: telemetry.logger, nowMs: () => performance.now(), unixMs: Date.now });
   }
 
   /** @returns the port for operators */
   async start(): Promise<number> {
-    const { settings, logger, meters, vitals } = this;
-    const { signal } = this.stopping;
+    const [settings, logger, meters, vitals] = [this.#settings, this.#logger, this.#meters, this.#vitals];
+    const { signal } = this.#stopping;
     const { nowMs, unixMs } = vitals;
     let ops: OpenServer | undefined;
-    this.onStop(() => ops?.stop());
+    this.#onStop(() => ops?.stop());
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
-    this.onStop(() => log.close());
+    this.#onStop(() => log.close());
     const postgres = connectPostgres({
       ...postgresConnection(settings),
       poolMax: 1,
       statementTimeoutMs: SNAPSHOT_MS_MAX,
     });
-    this.onStop(() => postgres.close());
+    this.#onStop(() => postgres.close());
     const urls = settings.RPC_URL;
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
-    this.onStop(() => node.close());
+    this.#onStop(() => node.close());
     const read = [names.makerEvents, names.book];
     await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
-    const reader = this.openReader(node);
+    const reader = this.#openReader(node);
     const source = await openSource({
       settings,
       node,
@@ -99,11 +104,11 @@ class RunningWatcher {
       wait: (ms) => waitFor(ms, signal),
       onSubscriptionBroken: () => meters.breaks.add(1),
       onGap: () => meters.gaps.add(1),
-      onFatal: (error) => this.fail(error),
+      onFatal: (error) => this.#fail(error),
     });
-    this.onStop(() => source.stop());
+    this.#onStop(() => source.stop());
     const work = new Work({
-      ...this.reports(),
+      ...this.#reports(),
       log,
       openPublisher: () =>
         log.createFencedPublisher({
@@ -128,7 +133,7 @@ class RunningWatcher {
       loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
-    this.onStop(() => work.stop());
+    this.#onStop(() => work.stop());
     const signs = { vitals, work, headNumber: () => source.headNumber() };
     meters.observe({
       ...signs,
@@ -140,24 +145,26 @@ class RunningWatcher {
     ops = await serveOps(settings, {
       live: () => judgeLiveness(signs, settings.LIVE_SILENCE_MS_MAX),
       ready: () => judgeReadiness(signs, settings.READY_LAG_SECONDS_MAX),
-      serveMetrics: this.telemetry.serveMetrics,
+      serveMetrics: this.#telemetry.serveMetrics,
     });
-    const working = work.run().catch((error: Error) => this.fail(error));
-    this.onStop(() => working);
+    const working = work.run().catch((error: Error) => this.#fail(error));
+    this.#onStop(() => working);
     return ops.port;
   }
 
   /** What is opened last is closed first, and before all of it the work ends. */
-  private onStop(close: () => unknown): void {
-    this.starting.onStop(() => {
-      this.leaving.abort();
-      this.stopping.abort();
+  #onStop(close: () => unknown): void {
+    this.#starting.onStop(() => {
+      this.#leaving.abort();
+      this.#stopping.abort();
       return close();
     });
   }
 
-  private openReader(node: Node): MakerReader | undefined {
-    const { settings, logger, meters } = this;
+  #openReader(node: Node): MakerReader | undefined {
+    const settings = this.#settings;
+    const logger = this.#logger;
+    const meters = this.#meters;
     const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
     if (protocol === ZERO_ADDRESS) {
       logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
@@ -182,8 +189,10 @@ class RunningWatcher {
     };
   }
 
-  private reports(): Pick<WorkParts, 'onBlock' | 'onCatchUp' | 'onRole' | 'onFatal'> {
-    const { logger, meters, vitals } = this;
+  #reports(): Pick<WorkParts, 'onBlock' | 'onCatchUp' | 'onRole' | 'onFatal'> {
+    const logger = this.#logger;
+    const meters = this.#meters;
+    const vitals = this.#vitals;
     let reportedAtMs = Number.NEGATIVE_INFINITY;
     return {
       onBlock: ({ number }, facts, tookMs) => {
@@ -203,13 +212,19 @@ class RunningWatcher {
         if (role === 'HOLDER') meters.takeovers.add(1);
         logger.info({ role }, 'the role of this watcher has changed');
       },
-      onFatal: (error) => this.fail(error),
+      onFatal: (error) => this.#fail(error),
     };
   }
 
   /** What is under way is not published any more. A watcher that has halted stays for some time. */
-  private fail(error: Error): void {
-    const { stopping, leaving, vitals, meters, logger, settings, starting } = this;
+  #fail(error: Error): void {
+    const stopping = this.#stopping;
+    const leaving = this.#leaving;
+    const vitals = this.#vitals;
+    const meters = this.#meters;
+    const logger = this.#logger;
+    const settings = this.#settings;
+    const starting = this.#starting;
     if (stopping.signal.aborted) return;
     stopping.abort();
     if (error instanceof ChainContradiction || error instanceof LogContradiction) {
@@ -240,8 +255,3 @@ async function verifyChain(node: Node, settings: WatcherSettings, isReading: boo
     throw new RpcUnavailable(`there is no contract at ${name}=${settings[name]}, or the node lags behind`);
   }
 }
-
-/** One page of the snapshot. */
-const SNAPSHOT_MS_MAX = 10_000;
-const LOGGED_TOKENS_MAX = 10_000;
-const PROGRESS_LINE_MS = 2000;

@@ -5,7 +5,7 @@ import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
 import { askWallets } from './observe/ask-wallets.js';
 import { ReadingBlocks } from './observe/choose-block.js';
-import type { HolderWork, Position, SweepState, Worker } from './observe/holder-work.js';
+import type { Holder, Position, SweepState, Worker } from './observe/holder.js';
 import { readNewOrders } from './observe/read-new-orders.js';
 import { refuseAhead } from './observe/refuse-ahead.js';
 import { sweepPairs } from './observe/sweep-pairs.js';
@@ -15,6 +15,8 @@ import { isRetryable } from './retry.js';
 import { followBook } from './watch/follow-book.js';
 import { FollowedLog, LogContradiction } from './watch/follow-log.js';
 import { WatchedSet } from './watch/watched-set.js';
+
+const END_OFFSETS_MS_MAX = 5000;
 
 /** The holder is the one watcher that publishes. */
 export type Role = 'STANDBY' | 'TAKING_OVER' | 'HOLDER';
@@ -31,10 +33,10 @@ export interface WatcherState {
   readonly sweep: SweepState;
 }
 
-type HolderParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
+type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
 
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
-export interface WorkParts extends Pick<HolderWork, HolderParts> {
+export interface WorkParts extends Holder<ProcessParts> {
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => number;
   /** From 0 to 1. */
@@ -65,35 +67,35 @@ export class Work {
   };
   readonly watched = new WatchedSet();
   readonly followed: FollowedLog;
-  private readonly parts: WorkParts;
-  private book: Following | undefined;
+  readonly #parts: WorkParts;
+  #book: Following | undefined;
 
   constructor(parts: WorkParts) {
-    this.parts = parts;
+    this.#parts = parts;
     this.followed = new FollowedLog({ ...parts, partitions: parts.settings.PARTITIONS, watched: this.watched });
   }
 
   /** Reads what is open, follows the log, and publishes whenever it is this watcher's turn, until the signal is aborted. */
   async run(): Promise<void> {
-    const { signal, retryFor, verifyChain } = this.parts;
-    await Promise.race([this.start(), once(signal, 'abort')]);
+    const { signal, retryFor, verifyChain } = this.#parts;
+    await Promise.race([this.#start(), once(signal, 'abort')]);
     if (signal.aborted) return;
     this.state.hasReadLog = true;
     await retryFor('blocks', signal)(verifyChain);
-    await lead({ ...this.parts, followed: this.followed, hold: () => this.hold() });
+    await lead({ ...this.#parts, followed: this.followed, hold: () => this.#hold() });
   }
 
   async stop(): Promise<void> {
-    await this.book?.stop();
+    await this.#book?.stop();
     await this.followed.stop();
   }
 
-  private async start(): Promise<void> {
-    const { log, topics, loadOrders, retryFor, signal, logger } = this.parts;
+  async #start(): Promise<void> {
+    const { log, topics, loadOrders, retryFor, signal, logger } = this.#parts;
     const retry = retryFor('blocks', signal);
     const timeoutMs = END_OFFSETS_MS_MAX;
     const ends = await retry(() => log.endOffsets(topics.book, { timeoutMs }));
-    const starts = await retry(() => loadOrders((orders) => this.addOrders(orders)));
+    const starts = await retry(() => loadOrders((orders) => this.#addOrders(orders)));
     logger.info({ ...this.watched.sizes() }, 'the open orders are read');
     const logEnds = await retry(() => log.endOffsets(topics.makerEvents, { timeoutMs }));
     const beyond = starts.find(({ partition, nextOffset }) => nextOffset > (logEnds[partition] ?? 0n));
@@ -104,50 +106,50 @@ export class Work {
       );
     }
     await this.followed.start(starts);
-    this.book = followBook({ ...this.parts, watched: this.watched, followed: this.followed, ends });
+    this.#book = followBook({ ...this.#parts, watched: this.watched, followed: this.followed, ends });
     logger.info({ ...this.watched.sizes(), records: this.followed.counts.records }, 'the log is read');
   }
 
-  private addOrders(orders: readonly OpenOrderRow[]): void {
-    const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
+  #addOrders(orders: readonly OpenOrderRow[]): void {
+    const unread = { sinceMs: this.#parts.nowMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isRead ? undefined : unread);
   }
 
   /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
-  private async hold(): Promise<void> {
-    const { openPublisher, topics, unixMs, settings, signal, retryFor } = this.parts;
+  async #hold(): Promise<void> {
+    const { openPublisher, topics, unixMs, settings, signal, retryFor } = this.#parts;
     const fenced = openPublisher();
     const publisher = new FactPublisher({
       publisher: fenced,
       topic: topics.makerEvents,
       partitions: settings.PARTITIONS,
       unixMs,
-      assertTimely: (block) => refuseAhead(block, this.parts),
+      assertTimely: (block) => refuseAhead(block, this.#parts),
     });
-    this.enter('TAKING_OVER');
+    this.#enter('TAKING_OVER');
     try {
       await retryFor('blocks', signal)(() => fenced.takeOver());
-      await this.readToEnd();
-      this.watched.takeAnswersFromLog(this.parts.nowMs());
-      this.enter('HOLDER');
+      await this.#readToEnd();
+      this.watched.takeAnswersFromLog(this.#parts.nowMs());
+      this.#enter('HOLDER');
       await this.publishFacts(publisher);
       await publisher.resign();
     } catch (error) {
       if (!(error instanceof PublisherFenced || (signal.aborted && isRetryable(error)))) throw error;
     } finally {
       await fenced.close();
-      this.enter('STANDBY');
+      this.#enter('STANDBY');
     }
   }
 
-  private enter(role: Role): void {
+  #enter(role: Role): void {
     this.state.role = role;
-    this.parts.onRole(role);
+    this.#parts.onRole(role);
   }
 
   /** Reads all that earlier holders have published: they are fenced, so no order is unknown from then on. */
-  private async readToEnd(): Promise<void> {
-    const { log, topics, retryFor, signal } = this.parts;
+  async #readToEnd(): Promise<void> {
+    const { log, topics, retryFor, signal } = this.#parts;
     const { state, followed } = this;
     const ends = await retryFor(
       'blocks',
@@ -162,15 +164,15 @@ export class Work {
   }
 
   /** Ends when the signal is aborted, or another watcher has published a block. @throws PublisherFenced */
-  private async publishFacts(publisher: FactPublisher): Promise<void> {
+  async publishFacts(publisher: FactPublisher): Promise<void> {
     const { followed, state } = this;
     const over = new AbortController();
     const { signal } = over;
     // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that is dead.
     const stop = () => over.abort();
-    this.parts.signal.addEventListener('abort', stop, { once: true });
-    if (this.parts.signal.aborted) stop();
-    const work = this.openWork(publisher, signal);
+    this.#parts.signal.addEventListener('abort', stop, { once: true });
+    if (this.#parts.signal.aborted) stop();
+    const work = this.#openWork(publisher, signal);
     const { reader, position } = work;
     state.position = position;
     const newestBefore = followed.newestNumber();
@@ -186,7 +188,7 @@ export class Work {
     // All of them, so that nothing is appended behind the resignation.
     const errors = (await Promise.allSettled(loops)).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
     over.abort();
-    this.parts.signal.removeEventListener('abort', stop);
+    this.#parts.signal.removeEventListener('abort', stop);
     await watching;
     state.position = undefined;
     const isBenign = (error: unknown) => error instanceof PublisherFenced || isRetryable(error);
@@ -194,8 +196,9 @@ export class Work {
     if (error !== undefined) throw error;
   }
 
-  private openWork(publisher: FactPublisher, signal: AbortSignal): HolderWork {
-    const { parts, watched, followed } = this;
+  #openWork(publisher: FactPublisher, signal: AbortSignal): Holder {
+    const { watched, followed } = this;
+    const parts = this.#parts;
     const { settings, wait, retryFor } = parts;
     return {
       ...parts,
@@ -213,5 +216,3 @@ export class Work {
     };
   }
 }
-
-const END_OFFSETS_MS_MAX = 5000;

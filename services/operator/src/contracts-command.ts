@@ -6,6 +6,8 @@ import { type Addresses, planContracts, TEST_NATIVE, TEST_TOKENS } from './contr
 import { contractSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 
+const NOT_AGREED = 'Nothing was sent. Answer yes at the terminal, or give --yes';
+
 export interface ContractsCommand {
   readonly do: 'contracts';
   readonly withTokens: boolean;
@@ -107,5 +109,3 @@ function withoutUrl(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(url, 'RPC_URL');
 }
-
-const NOT_AGREED = 'Nothing was sent. Answer yes at the terminal, or give --yes';

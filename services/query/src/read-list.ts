@@ -5,6 +5,9 @@ import type { HeldLists } from './hold-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import { type Page, takePage } from './take-page.js';
 
+/** Another one where a record says more than before: a client that has the list of an earlier build does not. */
+const FORMAT = 2;
+
 /** A list as it is served. */
 export interface Listing {
   /** A JSON array of records, oldest acceptance first. */
@@ -74,9 +77,6 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
   const unexpired = list.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
   return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
 }
-
-/** Another one where a record says more than before: a client that has the list of an earlier build does not. */
-const FORMAT = 2;
 
 /**
  * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and a page of

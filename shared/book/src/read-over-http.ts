@@ -2,6 +2,12 @@ import { readBearerKey, readServiceUrl } from '@makerbook/contracts-primitives';
 import type { FeedReader } from './follow-book.js';
 import { parseLine } from './read-recording.js';
 
+/** The service writes something every 5 s at least: a longer silence means that the connection is dead. */
+const SILENCE_MS_MAX = 15_000;
+const RETRY_MS = 1_000;
+/** The last line of a snapshot begins so, and no record does. */
+const END = '{"cursor":';
+
 export interface HttpFeedOptions {
   /** Of the service, as `https://host`. */
   readonly baseUrl: string;
@@ -14,12 +20,6 @@ export interface HttpFeedOptions {
 export class FeedLost extends Error {
   override readonly name = 'FeedLost';
 }
-
-/** The service writes something every 5 s at least: a longer silence means that the connection is dead. */
-const SILENCE_MS_MAX = 15_000;
-const RETRY_MS = 1_000;
-/** The last line of a snapshot begins so, and no record does. */
-const END = '{"cursor":';
 
 /**
  * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it ends. It

@@ -4,6 +4,8 @@ import { isValidSignature, SIGNATURE_ACCEPTED } from './encode-calls.js';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 import { createPlaces } from './take-places.js';
 
+const ACCEPTED = '';
+
 /** A signature that the contract at an address may accept (EIP-1271), for any of the digests. */
 export interface WalletQuestion {
   readonly wallet: Address;
@@ -105,8 +107,6 @@ export function openWallets({ urls, onAway, ...options }: WalletOptions): Wallet
   };
   return { ask, close: node.close.bind(node) };
 }
-
-const ACCEPTED = '';
 
 function withoutRepeats(questions: readonly WalletQuestion[]): (readonly [at: number, WalletQuestion])[] {
   const first = new Map<string, readonly [number, WalletQuestion]>();

@@ -3,6 +3,11 @@ import { hideSecretsOf } from './hide-secrets.js';
 import { numberOf } from './parse-hex.js';
 import { createJsonPoster, type JsonPoster } from './post-json.js';
 
+const REST_MS_MAX = 30_000;
+const PASSED_OVER_MS = 5000;
+/** Calls in one HTTP request at most. */
+const BATCH_CALLS_MAX = 50;
+
 export interface RpcRequest {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -104,16 +109,16 @@ interface Asked {
 }
 
 class NodeInTurn implements Node {
-  private readonly options: NodeOptions;
-  private readonly all: readonly Asked[];
-  private readonly counted = { calls: 0, requests: 0, failures: 0, refusals: 0, failovers: 0 };
-  private lastId = 0;
+  readonly #options: NodeOptions;
+  readonly #all: readonly Asked[];
+  readonly #counted = { calls: 0, requests: 0, failures: 0, refusals: 0, failovers: 0 };
+  #lastId = 0;
 
   constructor(options: NodeOptions) {
     const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
-    this.options = options;
+    this.#options = options;
     const names = nameByHost(urls);
-    this.all = urls.map((url, index) => ({
+    this.#all = urls.map((url, index) => ({
       name: names[index] ?? '',
       hideSecrets: hideSecretsOf(new URL(url)),
       poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
@@ -135,59 +140,59 @@ class NodeInTurn implements Node {
 
   async callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
     const failures: (RpcRefused | RpcUnavailable)[] = [];
-    for (const endpoint of this.inTurn()) {
-      if (failures.length > 0) this.counted.failovers += 1;
+    for (const endpoint of this.#inTurn()) {
+      if (failures.length > 0) this.#counted.failovers += 1;
       try {
-        return await this.ask(endpoint, requests, read);
+        return await this.#ask(endpoint, requests, read);
       } catch (error) {
         if (error instanceof RpcRefused ? error.isOfExecution : !(error instanceof RpcUnavailable)) throw error;
         failures.push(error as RpcRefused | RpcUnavailable);
       }
     }
-    throw sumUp(failures, this.all.length);
+    throw sumUp(failures, this.#all.length);
   }
 
   endpoints(): readonly Endpoint[] {
-    return this.all.map((endpoint) => ({
+    return this.#all.map((endpoint) => ({
       name: endpoint.name,
-      isResting: () => endpoint.restsUntilMs > this.options.nowMs(),
-      callAll: (requests, read) => this.ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
+      isResting: () => endpoint.restsUntilMs > this.#options.nowMs(),
+      callAll: (requests, read) => this.#ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
     }));
   }
 
   passOver(name: string): void {
-    const untilMs = this.options.nowMs() + PASSED_OVER_MS;
-    for (const endpoint of this.all) if (endpoint.name === name) endpoint.passedOverUntilMs = untilMs;
+    const untilMs = this.#options.nowMs() + PASSED_OVER_MS;
+    for (const endpoint of this.#all) if (endpoint.name === name) endpoint.passedOverUntilMs = untilMs;
   }
 
   counts(): RpcCounts {
-    return { ...this.counted, failuresByEndpoint: new Map(this.all.map(({ name, failures }) => [name, failures])) };
+    return { ...this.#counted, failuresByEndpoint: new Map(this.#all.map(({ name, failures }) => [name, failures])) };
   }
 
   close(): void {
-    for (const { poster } of this.all) poster.close();
+    for (const { poster } of this.#all) poster.close();
   }
 
   /** The endpoints that do not rest, in order of preference; if all rest, the longest-resting one first. */
-  private inTurn(): Asked[] {
-    const now = this.options.nowMs();
-    const awake = this.all.filter(({ restsUntilMs }) => restsUntilMs <= now);
-    if (awake.length === 0) return [...this.all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
+  #inTurn(): Asked[] {
+    const now = this.#options.nowMs();
+    const awake = this.#all.filter(({ restsUntilMs }) => restsUntilMs <= now);
+    if (awake.length === 0) return [...this.#all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
     return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
   }
 
-  private async ask<T>(endpoint: Asked, requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
+  async #ask<T>(endpoint: Asked, requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
     if (requests.length > BATCH_CALLS_MAX) throw new RangeError(`${requests.length} calls in one request`);
     let answer: T;
     try {
-      await this.confirmChain(endpoint);
-      const outcomes = await this.post(endpoint, requests);
+      await this.#confirmChain(endpoint);
+      const outcomes = await this.#post(endpoint, requests);
       for (const outcome of outcomes) {
         if ('failure' in outcome && !outcome.failure.isOfExecution) throw outcome.failure;
       }
       answer = read(outcomes, endpoint.name);
     } catch (error) {
-      if (error instanceof RpcUnavailable) this.rest(endpoint);
+      if (error instanceof RpcUnavailable) this.#rest(endpoint);
       throw error;
     }
     endpoint.failuresInARow = 0;
@@ -195,9 +200,9 @@ class NodeInTurn implements Node {
     return answer;
   }
 
-  private rest(endpoint: Asked): void {
-    const { nowMs, chainId, restMs = 500 } = this.options;
-    this.counted.failures += 1;
+  #rest(endpoint: Asked): void {
+    const { nowMs, chainId, restMs = 500 } = this.#options;
+    this.#counted.failures += 1;
     endpoint.failures += 1;
     endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, REST_MS_MAX);
     endpoint.failuresInARow += 1;
@@ -205,10 +210,10 @@ class NodeInTurn implements Node {
     endpoint.isOfTheChain = chainId === undefined;
   }
 
-  private async confirmChain(endpoint: Asked): Promise<void> {
-    const { chainId } = this.options;
+  async #confirmChain(endpoint: Asked): Promise<void> {
+    const { chainId } = this.#options;
     if (endpoint.isOfTheChain) return;
-    const [id] = resultsOf(await this.post(endpoint, [{ method: 'eth_chainId', params: [] }]));
+    const [id] = resultsOf(await this.#post(endpoint, [{ method: 'eth_chainId', params: [] }]));
     const actual = numberOf(id, 'eth_chainId', endpoint.name);
     if (actual !== chainId) {
       throw new ChainContradiction(`the node at ${endpoint.name} has chain id ${actual}, not CHAIN_ID=${chainId}`);
@@ -216,10 +221,10 @@ class NodeInTurn implements Node {
     endpoint.isOfTheChain = true;
   }
 
-  private async post(endpoint: Asked, requests: readonly RpcRequest[]): Promise<RpcOutcome[]> {
-    const { counted } = this;
-    const firstId = this.lastId + 1;
-    this.lastId += requests.length;
+  async #post(endpoint: Asked, requests: readonly RpcRequest[]): Promise<RpcOutcome[]> {
+    const counted = this.#counted;
+    const firstId = this.#lastId + 1;
+    this.#lastId += requests.length;
     counted.requests += 1;
     counted.calls += requests.length;
     const bodies = requests.map(({ method, params }, at) => ({ jsonrpc: '2.0', id: firstId + at, method, params }));
@@ -289,8 +294,3 @@ function nameByHost(urls: readonly string[]): string[] {
     return before === 0 ? host : `${host}#${before + 1}`;
   });
 }
-
-const REST_MS_MAX = 30_000;
-const PASSED_OVER_MS = 5000;
-/** Sends the calls in one HTTP request. */
-const BATCH_CALLS_MAX = 50;

@@ -1,5 +1,10 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 
+const BALANCE_OF = '0x70a08231';
+const ALLOWANCE = '0xdd62ed3e';
+const TRUE = numberWord(1);
+const OFFSET_OF_CALL_DATA = numberWord(96);
+
 /** One read of a contract's state. */
 export interface StateCall {
   readonly to: Address;
@@ -92,11 +97,6 @@ export function decodeAggregate3(returned: Hex, count: number): readonly CallOut
   }
   return outcomes;
 }
-
-const BALANCE_OF = '0x70a08231';
-const ALLOWANCE = '0xdd62ed3e';
-const TRUE = numberWord(1);
-const OFFSET_OF_CALL_DATA = numberWord(96);
 
 function numberWord(value: number): string {
   return value.toString(16).padStart(64, '0');

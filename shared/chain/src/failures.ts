@@ -1,3 +1,6 @@
+const EXECUTION_REVERTED = 3;
+/** Invalid request, unknown method, invalid parameters, unreadable JSON. */
+const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);
 /** No endpoint answered in time, or what it answered was no JSON-RPC. The same call may succeed later. */
 export class RpcUnavailable extends Error {
   override readonly name = 'RpcUnavailable';
@@ -47,8 +50,6 @@ export class ChainContradiction extends Error {
   override readonly name = 'ChainContradiction';
 }
 
-const EXECUTION_REVERTED = 3;
-
 /**
  * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
  * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among them.
@@ -68,6 +69,3 @@ const EXECUTION_FAILURES = new RegExp(
   ].join('|'),
   'i',
 );
-
-/** Invalid request, unknown method, invalid parameters, unreadable JSON. */
-const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);

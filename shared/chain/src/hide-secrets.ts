@@ -1,3 +1,5 @@
+/** Shorter ones are words such as `rpc` or `v1`. */
+const SECRET_LENGTH_MIN = 4;
 /**
  * The parts of a URL beside its host may hold a key. Servers quote them in their messages ("Cannot POST /v2/…"), and those
  * get into log lines and `/readyz`: this removes them from such texts.
@@ -9,9 +11,6 @@ export function hideSecretsOf(url: URL): (text: string) => string {
   secrets.sort((a, b) => b.length - a.length);
   return (text) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, '…'), text);
 }
-
-/** Shorter ones are words such as `rpc` or `v1`. */
-const SECRET_LENGTH_MIN = 4;
 
 function decode(text: string): string {
   try {

@@ -4,6 +4,9 @@ import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bloomHolds } from './match-bloom.js';
 import { bytesOf, numberOf } from './parse-hex.js';
 
+/** The pause before the only endpoint is asked again. */
+const DOUBTED_MS = 250;
+
 /** The fields of a block's header that the service needs. */
 export interface BlockHeader {
   readonly number: number;
@@ -237,6 +240,3 @@ function filterParams({ address, topics }: LogFilter): object {
 function hexOf(value: number): Hex {
   return `0x${value.toString(16)}`;
 }
-
-/** The pause before the only endpoint is asked again. */
-const DOUBTED_MS = 250;

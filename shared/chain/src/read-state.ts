@@ -82,47 +82,47 @@ interface Batch {
 }
 
 class MulticallReader implements StateReader {
-  private readonly node: Node;
-  private readonly multicall: Address;
-  private readonly callsMax: number;
-  private readonly suspectCallsMax: number;
-  private readonly suspected = new Map<string, StateCall>();
+  readonly #node: Node;
+  readonly #multicall: Address;
+  readonly #callsMax: number;
+  readonly #suspectCallsMax: number;
+  readonly #suspected = new Map<string, StateCall>();
   /** The addresses that have code. */
-  private readonly contracts = new Set<Address>();
+  readonly #contracts = new Set<Address>();
 
   constructor(options: StateReaderOptions) {
-    this.node = options.node;
-    this.multicall = options.multicall;
-    this.callsMax = options.callsMax ?? 200;
-    this.suspectCallsMax = options.suspectCallsMax ?? 8;
+    this.#node = options.node;
+    this.#multicall = options.multicall;
+    this.#callsMax = options.callsMax ?? 200;
+    this.#suspectCallsMax = options.suspectCallsMax ?? 8;
   }
 
   suspects(): ReadonlyMap<string, StateCall> {
-    return this.suspected;
+    return this.#suspected;
   }
 
   async read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]> {
     const values: Values = new Array<StateValue>(calls.length).fill(PUT_OFF);
-    const [suspected, trusted] = split([...calls.keys()], (index) => this.suspected.has(nameOf(calls[index])));
-    const chosen = this.chooseSuspects(calls, suspected);
+    const [suspected, trusted] = split([...calls.keys()], (index) => this.#suspected.has(nameOf(calls[index])));
+    const chosen = this.#chooseSuspects(calls, suspected);
     const [failed] = await Promise.all([
-      inParallel(this.batchesOf(calls, trusted), CONCURRENCY_MAX, ({ indexes, gas }) =>
-        fill(values, calls, indexes, (some) => this.readTogether(blockHash, some, gas)),
+      inParallel(this.#batchesOf(calls, trusted), CONCURRENCY_MAX, ({ indexes, gas }) =>
+        fill(values, calls, indexes, (some) => this.#readTogether(blockHash, some, gas)),
       ),
-      this.readSuspects(blockHash, values, calls, chosen),
+      this.#readSuspects(blockHash, values, calls, chosen),
     ]);
     const [singles, others] = split(
       failed,
       isWithin(SINGLES_OF_PAYER_MAX, (index) => calls[index]?.payer),
     );
     const failedAgain = await inParallel(chunksOf(singles, SINGLES_MAX), CONCURRENCY_MAX, (chunk) =>
-      fill(values, calls, chunk, (some) => this.readSingly(blockHash, some, SINGLE_GAS)),
+      fill(values, calls, chunk, (some) => this.#readSingly(blockHash, some, SINGLE_GAS)),
     );
-    this.suspect(pick(calls, failedAgain));
-    const placesLeft = this.suspectCallsMax - chosen.length;
+    this.#suspect(pick(calls, failedAgain));
+    const placesLeft = this.#suspectCallsMax - chosen.length;
     for (const index of [...others, ...failedAgain.slice(placesLeft)]) values[index] = PUT_OFF;
-    await this.readSuspects(blockHash, values, calls, failedAgain.slice(0, placesLeft));
-    await this.dropCodeless(blockHash, values, calls);
+    await this.#readSuspects(blockHash, values, calls, failedAgain.slice(0, placesLeft));
+    await this.#dropCodeless(blockHash, values, calls);
     return values;
   }
 
@@ -131,34 +131,34 @@ class MulticallReader implements StateReader {
     const requests = calls.map(({ to, data }) => {
       return { method: 'eth_call', params: [{ to, data, gas }, { blockHash }] };
     });
-    return this.runEach(blockHash, requests, WALLET_GAS, (result, endpoint) => {
+    return this.#runEach(blockHash, requests, WALLET_GAS, (result, endpoint) => {
       const bytes = bytesOf(result, undefined, 'eth_call', endpoint);
       return firstWord({ succeeded: true, data: bytes.slice(2) });
     });
   }
 
   async findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>> {
-    const asked = new Set(addresses.filter((address) => !this.contracts.has(address)));
+    const asked = new Set(addresses.filter((address) => !this.#contracts.has(address)));
     await inParallel(chunksOf([...asked], CODES_MAX), CONCURRENCY_MAX, async (some) => {
-      for (const address of await findContracts(this.node, some, blockHash)) this.contracts.add(address);
+      for (const address of await findContracts(this.#node, some, blockHash)) this.#contracts.add(address);
       return [];
     });
-    return new Set(addresses.filter((address) => this.contracts.has(address)));
+    return new Set(addresses.filter((address) => this.#contracts.has(address)));
   }
 
   /** One payer's many calls are read apart from those of others; those that do not fit are left out. */
-  private batchesOf(calls: readonly StateCall[], indexes: readonly number[]): Batch[] {
+  #batchesOf(calls: readonly StateCall[], indexes: readonly number[]): Batch[] {
     const { callsMin, callsMax, gas } = OWN_BATCH;
     const byPayer = Map.groupBy(indexes, (index) => calls[index]?.payer);
     const hasMany = (payer: Address | undefined) => payer !== undefined && (byPayer.get(payer)?.length ?? 0) > callsMin;
     const own = [...byPayer].flatMap(([payer, some]) =>
-      hasMany(payer) ? { indexes: some.slice(0, Math.min(callsMax, this.callsMax)), gas } : [],
+      hasMany(payer) ? { indexes: some.slice(0, Math.min(callsMax, this.#callsMax)), gas } : [],
     );
     const common = indexes.filter((index) => !hasMany(calls[index]?.payer));
     const { perCall, beside, max } = BATCH_GAS;
     return [
       ...own,
-      ...chunksOf(common, this.callsMax).map((some) => {
+      ...chunksOf(common, this.#callsMax).map((some) => {
         return { indexes: some, gas: Math.min(beside + perCall * some.length, max) };
       }),
     ];
@@ -168,7 +168,7 @@ class MulticallReader implements StateReader {
    * A precompile answers whatever it is asked, some with a word, and is no token: it has no code. So what answers is asked
    * for its code, until it has some.
    */
-  private async dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
+  async #dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
     const answering = [...calls.entries()].filter(([index]) => typeof values[index] === 'bigint');
     const contracts = await this.findContracts(
       blockHash,
@@ -176,35 +176,31 @@ class MulticallReader implements StateReader {
     );
     const codeless = answering.filter(([, { to }]) => !contracts.has(to));
     for (const [index] of codeless) values[index] = undefined;
-    this.suspect(codeless.map(([, call]) => call));
+    this.#suspect(codeless.map(([, call]) => call));
   }
 
-  private async readSuspects(
+  async #readSuspects(
     blockHash: Hex,
     values: Values,
     calls: readonly StateCall[],
     indexes: readonly number[],
   ): Promise<void> {
     if (indexes.length === 0) return;
-    const failed = await fill(values, calls, indexes, (some) => this.readSingly(blockHash, some, SUSPECT_GAS));
+    const failed = await fill(values, calls, indexes, (some) => this.#readSingly(blockHash, some, SUSPECT_GAS));
     const answered = indexes.filter((index) => !failed.includes(index));
-    this.clear(pick(calls, answered));
-    this.suspect(pick(calls, failed));
+    this.#clear(pick(calls, answered));
+    this.#suspect(pick(calls, failed));
   }
 
   /**
    * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer, whose
    * second node may know what the first does not.
    */
-  private async readTogether(
-    blockHash: Hex,
-    calls: readonly StateCall[],
-    gas: number,
-  ): Promise<(bigint | undefined)[]> {
+  async #readTogether(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       try {
-        return await this.node.callAll([this.requestOf(blockHash, calls, gas)], ([result], endpoint) =>
-          this.outcomesOf(result, calls.length, endpoint).map(firstWord),
+        return await this.#node.callAll([this.#requestOf(blockHash, calls, gas)], ([result], endpoint) =>
+          this.#outcomesOf(result, calls.length, endpoint).map(firstWord),
         );
       } catch (error) {
         if (!(error instanceof RpcRefused)) throw error;
@@ -215,60 +211,60 @@ class MulticallReader implements StateReader {
   }
 
   /** Each in an `eth_call` of its own. */
-  private readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
-    const requests = calls.map((call) => this.requestOf(blockHash, [call], gas));
-    return this.runEach(blockHash, requests, gas, (result, endpoint) =>
-      firstWord(this.outcomesOf(result, 1, endpoint)[0]),
+  #readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
+    const requests = calls.map((call) => this.#requestOf(blockHash, [call], gas));
+    return this.#runEach(blockHash, requests, gas, (result, endpoint) =>
+      firstWord(this.#outcomesOf(result, 1, endpoint)[0]),
     );
   }
 
   /** All in one request, behind an empty call; undefined for executions that fail. */
-  private runEach(
+  #runEach(
     blockHash: Hex,
     requests: readonly RpcRequest[],
     gas: number,
     read: (result: unknown, endpoint: string) => bigint | undefined,
   ): Promise<(bigint | undefined)[]> {
-    return this.node.callEach([this.requestOf(blockHash, [], gas), ...requests], ([empty, ...singles], endpoint) => {
+    return this.#node.callEach([this.#requestOf(blockHash, [], gas), ...requests], ([empty, ...singles], endpoint) => {
       if (empty === undefined || 'failure' in empty) {
         throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
       }
-      this.outcomesOf(empty.result, 0, endpoint);
+      this.#outcomesOf(empty.result, 0, endpoint);
       return singles.map((single) => ('failure' in single ? undefined : read(single.result, endpoint)));
     });
   }
 
-  private requestOf(blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest {
-    const call = { to: this.multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` };
+  #requestOf(blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest {
+    const call = { to: this.#multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` };
     return { method: 'eth_call', params: [call, { blockHash }] };
   }
 
   /** The outcomes of the calls. Throws RpcUnavailable if the result does not fit them. */
-  private outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
+  #outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
     const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
     if (outcomes !== undefined) return outcomes;
-    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${this.multicall}`);
+    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${this.#multicall}`);
   }
 
-  private suspect(calls: readonly StateCall[]): void {
+  #suspect(calls: readonly StateCall[]): void {
     for (const call of calls) {
-      this.suspected.delete(nameOf(call));
-      this.suspected.set(nameOf(call), call);
-      const [oldest] = this.suspected.keys();
-      if (this.suspected.size > SUSPECTS_MAX && oldest !== undefined) this.suspected.delete(oldest);
+      this.#suspected.delete(nameOf(call));
+      this.#suspected.set(nameOf(call), call);
+      const [oldest] = this.#suspected.keys();
+      if (this.#suspected.size > SUSPECTS_MAX && oldest !== undefined) this.#suspected.delete(oldest);
     }
   }
 
   /** A function that answers again gets another chance for all accounts: it may have failed for all of them. */
-  private clear(calls: readonly StateCall[]): void {
+  #clear(calls: readonly StateCall[]): void {
     const functions = new Set(calls.map(functionOf));
-    for (const [name, call] of this.suspected) if (functions.has(functionOf(call))) this.suspected.delete(name);
+    for (const [name, call] of this.#suspected) if (functions.has(functionOf(call))) this.#suspected.delete(name);
   }
 
   /** The suspects among the calls that have waited longest: one of each account, then a second of each. */
-  private chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
-    if (suspected.length <= this.suspectCallsMax) return suspected;
-    const places = new Map([...this.suspected.keys()].map((name, place) => [name, place]));
+  #chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
+    if (suspected.length <= this.#suspectCallsMax) return suspected;
+    const places = new Map([...this.#suspected.keys()].map((name, place) => [name, place]));
     const placeOf = (index: number) => places.get(nameOf(calls[index])) ?? 0;
     const byAccount = Map.groupBy(
       suspected.toSorted((a, b) => placeOf(a) - placeOf(b)),
@@ -277,7 +273,7 @@ class MulticallReader implements StateReader {
     const inRounds = [...byAccount.values()].flatMap((own) => own.map((index, round) => ({ index, round })));
     return inRounds
       .sort((a, b) => a.round - b.round)
-      .slice(0, this.suspectCallsMax)
+      .slice(0, this.#suspectCallsMax)
       .map(({ index }) => index);
   }
 }

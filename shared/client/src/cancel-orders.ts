@@ -5,6 +5,9 @@ import { type CallOptions, callService, readList } from './call-service.js';
 import type { RequestSigner } from './sign-requests.js';
 import { type OrderToCancel, readOrdersToCancel } from './take-orders.js';
 
+/** More than any service allows. */
+const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
+
 export interface AwaitedCancellations {
   readonly cancellations: Cancellation[];
   /** Whether the cancelled orders are out of the router's feed; false where the time passed, or nothing was cancelled. */
@@ -37,9 +40,6 @@ export function signCancellations(signing: RequestSigner, field: string, orders:
     }),
   );
 }
-
-/** More than any service allows. */
-const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
 
 /** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
 export function createCancel({ signing, calling, again }: CancelParts) {

@@ -2,6 +2,9 @@ import { hash } from 'node:crypto';
 import type { Budget } from '@makerbook/domain';
 import type { ReplyHeaders } from './reply.js';
 
+/** The base64 of nine bytes. */
+const OWNER_CHARACTERS = 12;
+
 /**
  * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), as the limit per
  * client has them: `q` the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds until it
@@ -29,9 +32,6 @@ export function rateHeaders(
     ...(retryInSeconds === undefined ? {} : { 'Retry-After': String(retryInSeconds) }),
   };
 }
-
-/** The base64 of nine bytes. */
-const OWNER_CHARACTERS = 12;
 
 function ownerOf(maker: string): string {
   return hash('sha256', maker, 'base64').slice(0, OWNER_CHARACTERS);

@@ -1,6 +1,9 @@
 import { startTelemetry, type Telemetry, type TelemetrySettings } from '@makerbook/telemetry';
 import { onStrayErrors } from './contain-errors.js';
 
+/** How long stopping may take before the process exits all the same. */
+const STOP_MS_MAX = 20_000;
+
 /** A service that runs. */
 export interface Running {
   /** Finishes what is under way and closes everything. */
@@ -34,9 +37,6 @@ export async function startService<R extends object>(start: (starting: Starting)
     throw error;
   }
 }
-
-/** How long stopping may take before the process exits all the same. */
-const STOP_MS_MAX = 20_000;
 
 /**
  * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during

@@ -17,6 +17,9 @@ import {
 import type { RowShape } from './row-shape.js';
 import { type PositionTaken, type ProjectionCommit, saveProjections } from './save-projection.js';
 
+/** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
+const CHANGES_PER_STATEMENT_MAX = 2_000;
+
 /** Why a maker is not folded any more, and from where on. */
 export interface Quarantine {
   /** The first fact that was not folded for it. */
@@ -81,9 +84,6 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     },
   };
 }
-
-/** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
-const CHANGES_PER_STATEMENT_MAX = 2_000;
 
 function countCommits(waiting: readonly ProjectionCommit[]): number {
   let changes = 0;

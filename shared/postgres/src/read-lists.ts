@@ -2,6 +2,9 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { OrderStatus } from '@makerbook/domain';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
+/** So many changes take as long as reading a whole list. */
+const CHANGES_MAX = 1000;
+
 /** The state of a maker's list, known before the list is read. */
 export interface ListState {
   /** The offset of the fact that changed the list last; 0n before the first. A maker and a version name one list for ever. */
@@ -75,9 +78,6 @@ export interface ListChanges {
   /** The orders that have left. */
   readonly removed: readonly Hex[];
 }
-
-/** So many changes take as long as reading a whole list. */
-const CHANGES_MAX = 1000;
 
 /**
  * What has become of a maker's list since the version, in one snapshot. Undefined where that is too much, or where the history

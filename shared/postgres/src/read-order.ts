@@ -11,6 +11,10 @@ import {
   type Row,
 } from './history-rows.js';
 
+/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none, and go on behind them. */
+const SCANNED_MAX = 5_000;
+const OFFSET_MAX = 2n ** 63n - 1n;
+
 /** What the rows know of one order, in one snapshot. */
 export interface OrderHistory {
   /** Oldest first: the fact that opened it, the one that ended it and the newest ones; empty where its history is pruned, or it was never open. */
@@ -85,9 +89,6 @@ export interface HistoryPage {
   readonly isUnsure: boolean;
 }
 
-/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none, and go on behind them. */
-const SCANNED_MAX = 5_000;
-
 /**
  * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker in
  * quarantine only those before it, so nothing comes later before a place that was given.
@@ -154,7 +155,6 @@ export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
   };
 }
 
-const OFFSET_MAX = 2n ** 63n - 1n;
 const readOrderHistorySql = `
   with own as (
     select *, row_number() over (order by log_offset desc, place desc, block_number desc, log_index desc) as age

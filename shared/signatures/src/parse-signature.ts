@@ -1,5 +1,9 @@
 import { decodeHex } from '@makerbook/contracts-evm';
 
+/** The curve's order n, and the largest low s. */
+const ORDER = word('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141');
+const HALF_ORDER = word('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0');
+
 /** A signature fit for recovery: r and s within the curve's order, s in its lower half. */
 export interface Signature {
   /** r ‖ s, 64 bytes. */
@@ -63,10 +67,6 @@ export function describeSignatureRefusal({ code }: SignatureRefusal): string {
       return 'its s is in the upper half: sign with low s';
   }
 }
-
-/** The curve's order n, and the largest low s. */
-const ORDER = word('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141');
-const HALF_ORDER = word('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0');
 
 function word(hex: string): Uint8Array {
   const bytes = new Uint8Array(32);

@@ -1,5 +1,7 @@
 import { type BlockAndHead, type Node, readBlockAndHead } from '@makerbook/chain';
 
+const COMPARE_MS_MIN = 1000;
+
 export interface CompareOptions {
   readonly node: Node;
   readonly nowMs: () => number;
@@ -52,5 +54,3 @@ async function findAhead(node: Node, number: number, lacking: string): Promise<B
   // The first that has it: another one may hang. A node of another chain is found when it is asked for values.
   return await Promise.any(asked).catch(() => undefined);
 }
-
-const COMPARE_MS_MIN = 1000;

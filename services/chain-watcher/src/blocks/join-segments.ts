@@ -1,3 +1,4 @@
+const SEGMENTS_MAX = 100_000;
 /** A record of a chaindatafetcher topic: headers as latin1 text, one character for each byte. */
 export interface SegmentRecord {
   readonly partition: number;
@@ -17,17 +18,18 @@ interface Parts {
  * together by partition, key and producer.
  */
 export class SegmentJoiner {
-  private readonly messages = new Map<string, Parts>();
-  private readonly incompleteMax: number;
+  readonly #messages = new Map<string, Parts>();
+  readonly #incompleteMax: number;
 
   /** @param incompleteMax bound on messages of which segments are missing; the oldest is given up first */
   constructor(incompleteMax = 256) {
-    this.incompleteMax = incompleteMax;
+    this.#incompleteMax = incompleteMax;
   }
 
   /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
   add({ partition, key, value, headers }: SegmentRecord): Buffer | { readonly unreadable: string } | undefined {
-    const { messages, incompleteMax } = this;
+    const messages = this.#messages;
+    const incompleteMax = this.#incompleteMax;
     const total = readCount(headers['totalSegments']);
     const index = readCount(headers['segmentIdx']);
     if (total === undefined || index === undefined || total < 1 || total > SEGMENTS_MAX || index >= total) {
@@ -62,5 +64,3 @@ function readCount(header: string | undefined): number | undefined {
   const count = Buffer.from(header, 'latin1').readBigUInt64BE();
   return count > BigInt(SEGMENTS_MAX) ? undefined : Number(count);
 }
-
-const SEGMENTS_MAX = 100_000;

@@ -9,6 +9,11 @@ import type { BlockSource } from './source.js';
 import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.js';
 import { type WatchHeadOptions, watchHead } from './watch-head.js';
 
+/** How long the topic's brokers may take to answer at the start, when JSON-RPC has the blocks. */
+const KAIA_ANSWER_MS_MAX = 3000;
+/** Blocks of the topic held while earlier ones are missing; those beyond are read by JSON-RPC when they are due. */
+const KAIA_BLOCKS_MAX = 500;
+
 export interface SourceOptions
   extends Pick<TakeOptions, 'node' | 'withLogs' | 'nowMs' | 'wait'>,
     Pick<WatchHeadOptions, 'signal' | 'onFatal'>,
@@ -75,8 +80,3 @@ async function openTopic({ settings, logger, nowMs, onGap }: SourceOptions) {
   };
   return { options, close };
 }
-
-/** Runs at the start, when nothing is published yet and JSON-RPC has the blocks. */
-const KAIA_ANSWER_MS_MAX = 3000;
-/** Held while earlier ones are missing; those beyond are asked of JSON-RPC when they are due. */
-const KAIA_BLOCKS_MAX = 500;

@@ -12,6 +12,12 @@ import { type CompareOptions, NodeComparison } from './compare-nodes.js';
 import type { HeldBlocks } from './held-blocks.js';
 import type { BlockSource, SourceBlock } from './source.js';
 
+/** How long a node may lack a block that was announced, and how often it is asked for it meanwhile. */
+const ANNOUNCED_MS_MAX = 1000;
+const ANNOUNCED_POLL_MS = 100;
+/** Some 15 minutes: a node that answers JSON-RPC may lag behind the one that writes the topic. */
+const AHEAD_BLOCKS_MAX = 900;
+
 export interface TakeOptions extends CompareOptions {
   readonly node: Node;
   /** False where nothing can be read from the chain: then only headers are asked for. */
@@ -245,9 +251,3 @@ function dueFrom(number: number, sinceMs: number): Due {
   const nothing = { announcedAtMs: undefined, askedAtMs: undefined, missingSinceMs: undefined };
   return { number, sinceMs, ...nothing, given: undefined, failure: undefined };
 }
-
-/** A block that is announced may be so long in coming to the node that is asked for it, and is asked for so often. */
-const ANNOUNCED_MS_MAX = 1000;
-const ANNOUNCED_POLL_MS = 100;
-/** A node that answers JSON-RPC may lag behind the one that writes the topic; some 15 minutes. */
-const AHEAD_BLOCKS_MAX = 900;

@@ -2,6 +2,9 @@ import { type Node, readBlock } from '@makerbook/chain';
 import { isRetryable } from '../retry.js';
 import type { BlockSource } from './source.js';
 
+/** The block loop asks for a block in each interval. */
+const QUIET_INTERVALS = 2;
+
 export interface WatchHeadOptions {
   readonly node: Node;
   readonly nowMs: () => number;
@@ -53,6 +56,3 @@ export function watchHead(
     },
   };
 }
-
-/** The block loop asks for a block in each interval. */
-const QUIET_INTERVALS = 2;

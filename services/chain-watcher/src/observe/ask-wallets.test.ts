@@ -4,7 +4,7 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { WatchedSet } from '../watch/watched-set.js';
 import { askWallets } from './ask-wallets.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import type { MakerReader } from './read-makers.js';
 
 const token: Address = `0x${'88'.repeat(20)}`;
@@ -70,7 +70,7 @@ async function ask({ orders, areNew = true, sweepPerSecond = 0, readAt, tookMs =
     wait,
     retryFor: () => (once: () => unknown) => once(),
   };
-  await askWallets(work as unknown as HolderWork, reader as unknown as MakerReader);
+  await askWallets(work as unknown as Holder, reader as unknown as MakerReader);
   return { asked, waited, watched };
 }
 

@@ -1,15 +1,24 @@
 import { isValidSignature, SIGNATURE_ACCEPTED, SINGLES_MAX } from '@makerbook/chain';
 import { within } from '../wait.js';
 import type { AskedOrder } from '../watch/watched-set.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import type { MakerReader } from './read-makers.js';
+
+const SWEEP_PAUSE_MS = 1000;
+/** The pause where nothing is to be asked. */
+const IDLE_MS = 500;
+
+type AskingWork = Holder<'watched' | 'position' | 'readingBlocks' | 'nowMs'>;
 
 /**
  * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one wallet
  * after the other, some orders of each; and all others over and over, so many in a second, for wallets that change their mind
  * without a log. What is answered is read as a new order is. After each request the node has as long for other work.
  */
-export async function askWallets(work: HolderWork, reader: MakerReader): Promise<void> {
+export async function askWallets(
+  work: AskingWork & Holder<'followed' | 'settings' | 'signal' | 'wait' | 'retryFor'>,
+  reader: MakerReader,
+): Promise<void> {
   const { watched, followed, settings, signal, nowMs, wait } = work;
   const retry = work.retryFor('wallets');
   let swept = watched.answeredOrders();
@@ -42,7 +51,7 @@ export async function askWallets(work: HolderWork, reader: MakerReader): Promise
 }
 
 /** Asks at the block that was matched last. @returns whether anything was asked */
-async function ask(orders: readonly AskedOrder[], work: HolderWork, reader: MakerReader): Promise<boolean> {
+async function ask(orders: readonly AskedOrder[], work: AskingWork, reader: MakerReader): Promise<boolean> {
   const { watched, position, readingBlocks, nowMs } = work;
   const { matched } = position;
   if (matched === undefined) return false;
@@ -58,7 +67,3 @@ async function ask(orders: readonly AskedOrder[], work: HolderWork, reader: Make
   }
   return true;
 }
-
-const SWEEP_PAUSE_MS = 1000;
-/** The pause where nothing is to be asked. */
-const IDLE_MS = 500;

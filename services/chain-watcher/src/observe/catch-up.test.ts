@@ -4,7 +4,7 @@ import { Mutex } from '../mutex.js';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { WatchedSet } from '../watch/watched-set.js';
 import { catchUpAtHead } from './catch-up.js';
-import type { HolderWork, Position } from './holder-work.js';
+import type { Holder, Position } from './holder.js';
 
 /** Catches up from block 5 to the head of this node. */
 async function catchUp(node: Node, head: BlockHeader, position: Position) {
@@ -23,7 +23,7 @@ async function catchUp(node: Node, head: BlockHeader, position: Position) {
     onBlock: () => undefined,
     onCatchUp: () => undefined,
   };
-  expect(await catchUpAtHead(work as unknown as HolderWork, nodeOfBlocks(9).header(5))).toEqual(head);
+  expect(await catchUpAtHead(work as unknown as Holder, nodeOfBlocks(9).header(5))).toEqual(head);
 }
 const begin = (): Position => {
   return { phase: 'CATCHING_UP', matched: undefined, processed: undefined, catchUp: undefined };

@@ -13,11 +13,37 @@ import type { MissedFills } from '../watch/follow-log.js';
 import { isFill, type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { addressIn } from '../watch/watched-set.js';
 import { readKnown } from './choose-block.js';
-import type { CatchUpProgress, HolderWork } from './holder-work.js';
+import type { CatchUpProgress, Holder } from './holder.js';
 import { onlyNews } from './only-news.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
 import { takeMakers } from './take-makers.js';
+
+/** The cause of readings after missed blocks. */
+export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
+const VALUES_MAX = 500;
+/** How many blocks back missed fills are looked for at least. */
+const MISSED_BLOCKS = 100;
+/** Blocks with fills that are read together. */
+const BLOCKS_AT_ONCE = 10;
+
+export type CatchUpWork = Holder<
+  | 'reader'
+  | 'position'
+  | 'signal'
+  | 'retryFor'
+  | 'node'
+  | 'followed'
+  | 'watched'
+  | 'mutex'
+  | 'publisher'
+  | 'readingBlocks'
+  | 'nowMs'
+  | 'partitions'
+  | 'wait'
+  | 'onCatchUp'
+  | 'onBlock'
+>;
 
 /**
  * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows the
@@ -25,7 +51,7 @@ import { takeMakers } from './take-makers.js';
  * @param before the last block that was processed
  * @returns the head; undefined where another watcher took over meanwhile
  */
-export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Promise<BlockHeader | undefined> {
+export async function catchUpAtHead(work: CatchUpWork, before: BlockHeader): Promise<BlockHeader | undefined> {
   const { reader, position, signal } = work;
   const retry = work.retryFor('blocks');
   // Of a chain that holds the block before: else a node of another chain could have its head published.
@@ -57,7 +83,7 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
 export async function publishMissedFills(
   { from, makers }: MissedFills,
   before: BlockHeader,
-  work: HolderWork,
+  work: Holder<'reader' | 'signal' | 'node' | 'followed' | 'watched' | 'retryFor' | 'mutex' | 'publisher'>,
 ): Promise<void> {
   const { reader, signal, node, followed } = work;
   if (reader === undefined || from === Number.POSITIVE_INFINITY) return;
@@ -71,7 +97,10 @@ export async function publishMissedFills(
 }
 
 /** Publishes a block without readings of its own to every partition. */
-export async function publishHead(head: BlockHeader, work: HolderWork): Promise<void> {
+export async function publishHead(
+  head: BlockHeader,
+  work: Holder<'publisher' | 'partitions' | 'position' | 'onBlock'>,
+): Promise<void> {
   const block = blockRefOf(head);
   await work.publisher.publishBlock([], block, [...Array(work.partitions).keys()]);
   work.position.processed = block;
@@ -79,7 +108,10 @@ export async function publishHead(head: BlockHeader, work: HolderWork): Promise<
 }
 
 /** Reports how far catching up has come. */
-export function reportProgress({ position, onCatchUp }: HolderWork, progress: CatchUpProgress): void {
+export function reportProgress(
+  { position, onCatchUp }: Holder<'position' | 'onCatchUp'>,
+  progress: CatchUpProgress,
+): void {
   position.catchUp = progress;
   onCatchUp(progress);
 }
@@ -88,7 +120,7 @@ async function publishMakers(
   changed: Touched,
   head: BlockHeader,
   reader: MakerReader,
-  work: HolderWork,
+  work: Omit<CatchUpWork, 'node' | 'reader' | 'onBlock'>,
 ): Promise<void> {
   const { watched, publisher, readingBlocks, mutex, signal } = work;
   const retry = work.retryFor('blocks');
@@ -125,7 +157,7 @@ async function publishFills(
   makers: readonly MakerToRead[],
   at: BlockHeader,
   reader: MakerReader,
-  { mutex, publisher, retryFor }: HolderWork,
+  { mutex, publisher, retryFor }: Holder<'mutex' | 'publisher' | 'retryFor'>,
 ): Promise<void> {
   const onlyFills = makers
     .filter(({ fills }) => fills.length > 0)
@@ -138,7 +170,7 @@ async function matchMissedLogs(
   from: number,
   head: BlockHeader,
   reader: MakerReader,
-  work: HolderWork,
+  work: Holder<'watched' | 'node' | 'signal' | 'retryFor'>,
   onBlocks: (done: number) => void,
   makers?: ReadonlySet<Address>,
 ): Promise<Touched> {
@@ -160,7 +192,10 @@ async function matchMissedLogs(
 }
 
 /** What the protocol's logs do not say of fills: which tokens their transactions moved, and the time of each block. */
-async function readFillBlocks(fills: readonly ChainLog[], { node, signal, retryFor }: HolderWork) {
+async function readFillBlocks(
+  fills: readonly ChainLog[],
+  { node, signal, retryFor }: Holder<'node' | 'signal' | 'retryFor'>,
+) {
   const transactions = new Set(fills.map(({ transactionHash }) => transactionHash));
   const numbers = [...new Set(fills.map(({ blockNumber }) => blockNumber))];
   const moves: ChainLog[] = [];
@@ -189,7 +224,7 @@ async function readRange(
   last: number,
   span: RangeSpan,
   reader: MakerReader,
-  work: HolderWork,
+  work: Holder<'node'>,
 ): Promise<{ readonly logs: readonly ChainLog[]; readonly blocks: number }> {
   const blocks = Math.min(span.blocks, last - start + 1);
   try {
@@ -204,11 +239,3 @@ async function readRange(
     return readRange(start, last, span, reader, work);
   }
 }
-
-/** The cause of readings after missed blocks. */
-export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
-const VALUES_MAX = 500;
-/** How many blocks back missed fills are looked for at least. */
-const MISSED_BLOCKS = 100;
-/** Blocks with fills that are read together. */
-const BLOCKS_AT_ONCE = 10;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ChainContradiction, RpcUnavailable } from '@makerbook/chain';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { ReadingBlocks } from './choose-block.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 
 function setUp() {
   const chain = nodeOfBlocks(500);
@@ -11,7 +11,7 @@ function setUp() {
   const followed = { newestRead: -1 };
   const source = { headNumber: () => world.known };
   const work = { node, source, followed, settings: { STATE_BLOCKS_MAX: 100 } };
-  const blocks = new ReadingBlocks(work as unknown as HolderWork);
+  const blocks = new ReadingBlocks(work as unknown as Holder);
   return { chain, world, followed, header, choose: (number: number) => blocks.choose(header(number)) };
 }
 

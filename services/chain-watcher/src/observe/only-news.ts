@@ -1,7 +1,9 @@
 import { partitionOf } from '@makerbook/kafka';
 import type { Observed } from '../publish/publish-observed.js';
 import { within } from '../wait.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
+
+const READ_BACK_MS = 1_000;
 
 /**
  * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value that
@@ -9,7 +11,13 @@ import type { HolderWork } from './holder-work.js';
  */
 export async function onlyNews(
   observed: readonly Observed[],
-  { watched, followed, publisher, partitions, wait }: HolderWork,
+  {
+    watched,
+    followed,
+    publisher,
+    partitions,
+    wait,
+  }: Holder<'watched' | 'followed' | 'publisher' | 'partitions' | 'wait'>,
 ): Promise<readonly Observed[]> {
   const concerned = new Set(observed.map(({ fact }) => partitionOf(fact.maker, partitions)));
   const isReadBack = (one: number) => publisher.isBefore(one, followed.partitions[one]?.position ?? 0n);
@@ -22,8 +30,10 @@ export async function onlyNews(
  * Leaves out funds of which the log holds already that they were put off: of a maker with many tokens that burn gas a record
  * would be large. Where it is not known whether that is the newest, nothing is left out.
  */
-export function withoutPutOff(observed: readonly Observed[], work: HolderWork): readonly Observed[] {
-  const { watched, followed, publisher, partitions } = work;
+export function withoutPutOff(
+  observed: readonly Observed[],
+  { watched, followed, publisher, partitions }: Holder<'watched' | 'followed' | 'publisher' | 'partitions'>,
+): readonly Observed[] {
   return observed.flatMap((each) => {
     const { maker, nonce, funds, orders, fills, signaturesUnread } = each.fact;
     const partition = partitionOf(maker, partitions);
@@ -35,5 +45,3 @@ export function withoutPutOff(observed: readonly Observed[], work: HolderWork): 
     return hasMore ? { ...each, fact: { ...each.fact, funds: news } } : [];
   });
 }
-
-const READ_BACK_MS = 1_000;

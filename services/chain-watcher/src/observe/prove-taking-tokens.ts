@@ -1,13 +1,16 @@
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { type MakerReader, readCodes } from './read-makers.js';
+
+const TOKENS_MAX = 40;
 
 /**
  * Asks taking tokens for their code that have none yet, those first that were asked longest ago. Where one has code now, or has
  * none though orders that take it may be ACTIVE by an older log, its orders are read anew.
  */
-export async function proveTakingTokens(work: HolderWork, reader: MakerReader): Promise<void> {
-  const { watched, position, readingBlocks, nowMs } = work;
-  const { matched } = position;
+export async function proveTakingTokens(
+  { watched, position: { matched }, readingBlocks, nowMs }: Holder<'watched' | 'position' | 'readingBlocks' | 'nowMs'>,
+  reader: MakerReader,
+): Promise<void> {
   if (matched === undefined) return;
   const tokens = [...watched.takingTokens()]
     .filter(({ hasCode, sweptAt }) => hasCode !== true && sweptAt < matched.number)
@@ -25,5 +28,3 @@ export async function proveTakingTokens(work: HolderWork, reader: MakerReader): 
     if (isNews) watched.markTaking(token, { sinceMs: nowMs(), trace: undefined });
   }
 }
-
-const TOKENS_MAX = 40;

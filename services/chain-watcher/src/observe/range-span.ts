@@ -1,3 +1,4 @@
+const BLOCKS_MAX = 5000;
 /**
  * How many blocks one request for logs covers. A range that fails is halved. A node that has no time for a range looks like one
  * that is away: after several failures in a row it may have been away, and the span doubles with each success. After one that
@@ -5,12 +6,12 @@
  */
 export class RangeSpan {
   blocks = BLOCKS_MAX;
-  private hasGiven = false;
-  private isTooLarge = false;
+  #hasGiven = false;
+  #isTooLarge = false;
 
   gave(): void {
-    this.hasGiven = true;
-    this.blocks = Math.min(BLOCKS_MAX, Math.ceil(this.blocks * (this.isTooLarge ? 17 / 16 : 2)));
+    this.#hasGiven = true;
+    this.blocks = Math.min(BLOCKS_MAX, Math.ceil(this.blocks * (this.#isTooLarge ? 17 / 16 : 2)));
   }
 
   /**
@@ -18,10 +19,8 @@ export class RangeSpan {
    * @param isRefused the node answered that they are too many
    */
   failed(blocks: number, isRefused: boolean): void {
-    this.isTooLarge = isRefused || this.hasGiven;
-    this.hasGiven = false;
+    this.#isTooLarge = isRefused || this.#hasGiven;
+    this.#hasGiven = false;
     this.blocks = Math.ceil(blocks / 2);
   }
 }
-
-const BLOCKS_MAX = 5000;

@@ -4,7 +4,7 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { Touched } from '../watch/match-logs.js';
 import { WatchedSet } from '../watch/watched-set.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { withoutPutOff } from './only-news.js';
 import { proveTakingTokens } from './prove-taking-tokens.js';
 import { type MakerReader, readMakers } from './read-makers.js';
@@ -90,7 +90,7 @@ test('the sweep asks again for code that was missing, and has orders read anew w
     position.matched = header(number);
     watched.unread.clear();
     asked.codes.length = 0;
-    await proveTakingTokens({ watched, position, readingBlocks, nowMs: () => 3 } as unknown as HolderWork, reader);
+    await proveTakingTokens({ watched, position, readingBlocks, nowMs: () => 3 } as unknown as Holder, reader);
     return [asked.codes, [...watched.unread.keys()].map((order) => watched.orderHash(order))];
   };
   // Both orders came as ones that were read, by a log that knew nothing of codes.
@@ -112,7 +112,7 @@ test('what the log holds already as put off is left out of a block, where it is 
     partitions: 1,
     followed: { partitions: [{ position: 1n }] },
     publisher: { isBefore: () => isReadBack },
-  } as unknown as HolderWork;
+  } as unknown as Holder;
   const told = () => withoutPutOff([{ fact, trace: undefined }], work).map((each) => each.fact.funds.length);
   expect(told()).toEqual([2]);
   watched.noteObserved({ ...fact, funds: fact.funds.slice(0, 1) }, 0);

@@ -17,6 +17,10 @@ import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
 import type { TakingToken } from '../watch/watched-set.js';
 
+/** An order takes some 130 bytes, funds 200, a fill 400: with as many pairs a record has under 900 kB. */
+const ORDERS_PER_RECORD_MAX = 2000;
+const FILLS_PER_RECORD_MAX = 500;
+
 /** The parts that read a maker's state on the chain. */
 export interface MakerReader {
   readonly state: StateReader;
@@ -63,10 +67,6 @@ export async function readCodes(
 export function blockRefOf({ number, hash, timestamp }: BlockHeader): BlockRef {
   return { number, hash, timestamp };
 }
-
-/** An order takes some 130 bytes, funds 200, a fill 400: with as many pairs a record has under 900 kB. */
-const ORDERS_PER_RECORD_MAX = 2000;
-const FILLS_PER_RECORD_MAX = 500;
 
 function partsOf(toRead: MakerToRead): MakerToRead[] {
   const orders = [...toRead.orders];

@@ -4,8 +4,26 @@ import { partitionOf } from '@makerbook/kafka';
 import { type Batch, inBatchSpan } from '@makerbook/telemetry';
 import { within } from '../wait.js';
 import { Touched } from '../watch/match-logs.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { readMakers } from './read-makers.js';
+
+const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
+const ORDERS_MAX = 500;
+/** The pause between two searches for orders whose reading does not count in the log. */
+const IDLE_MS = 500;
+
+type OrderWork = Holder<
+  | 'watched'
+  | 'followed'
+  | 'signal'
+  | 'reader'
+  | 'publisher'
+  | 'position'
+  | 'partitions'
+  | 'readingBlocks'
+  | 'nowMs'
+  | 'topics'
+>;
 
 /**
  * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have been
@@ -13,7 +31,9 @@ import { readMakers } from './read-makers.js';
  * Every later block is matched with the order in the watched set, so together they leave no gap. An order whose record does
  * not count in the log is still unread, and is read anew.
  */
-export async function readNewOrders(work: HolderWork): Promise<void> {
+export async function readNewOrders(
+  work: OrderWork & Holder<'wait' | 'settings' | 'retryFor' | 'mutex'>,
+): Promise<void> {
   const { signal, wait, settings, retryFor, followed, nowMs } = work;
   const retry = retryFor('orders');
   /** The place of each order's reading in the log. By slot: the order is not read again until the log is read up to there. */
@@ -35,7 +55,7 @@ export async function readNewOrders(work: HolderWork): Promise<void> {
 
 type Appended = Map<number, { readonly partition: number; readonly offset: bigint }>;
 
-async function readAndPublish(work: HolderWork, appended: Appended): Promise<void> {
+async function readAndPublish(work: OrderWork, appended: Appended): Promise<void> {
   const { watched, signal, reader, publisher, position, partitions } = work;
   if (signal.aborted || reader === undefined || position.matched === undefined) return;
   const at = await work.readingBlocks.choose(position.matched);
@@ -57,7 +77,11 @@ async function readAndPublish(work: HolderWork, appended: Appended): Promise<voi
 }
 
 /** Links the span of a reading to the traces of the requests that submitted the orders. */
-function describeReading({ watched, topics }: HolderWork, orders: readonly number[], at: BlockHeader): Batch<number> {
+function describeReading(
+  { watched, topics }: Holder<'watched' | 'topics'>,
+  orders: readonly number[],
+  at: BlockHeader,
+): Batch<number> {
   return {
     topic: topics.makerEvents,
     parts: orders,
@@ -71,7 +95,7 @@ function describeReading({ watched, topics }: HolderWork, orders: readonly numbe
 }
 
 /** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */
-function waitingOrders({ watched, followed }: HolderWork, appended: Appended): number[] {
+function waitingOrders({ watched, followed }: Holder<'watched' | 'followed'>, appended: Appended): number[] {
   for (const [order, { partition, offset }] of appended) {
     if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);
   }
@@ -82,8 +106,3 @@ function waitingOrders({ watched, followed }: HolderWork, appended: Appended): n
   }
   return waiting;
 }
-
-const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
-const ORDERS_MAX = 500;
-/** The pause between two searches for orders whose reading does not count in the log. */
-const IDLE_MS = 500;

@@ -4,7 +4,7 @@ import type { Address } from '@makerbook/contracts-primitives';
 import { Mutex } from '../mutex.js';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { WatchedSet } from '../watch/watched-set.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import type { MakerReader } from './read-makers.js';
 import { sweepPairs } from './sweep-pairs.js';
 
@@ -68,7 +68,7 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     },
     retryFor: () => (once: () => unknown) => once(),
   };
-  await sweepPairs(work as unknown as HolderWork, reader as unknown as MakerReader);
+  await sweepPairs(work as unknown as Holder, reader as unknown as MakerReader);
   return { read: read.map((some) => some.map((maker) => makers.indexOf(maker) + 1)), sweep: work.sweep };
 }
 

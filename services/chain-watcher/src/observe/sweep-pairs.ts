@@ -3,10 +3,25 @@ import type { Cause } from '@makerbook/contracts-events';
 import type { Observed } from '../publish/publish-observed.js';
 import { Touched } from '../watch/match-logs.js';
 import type { WatchedMaker, WatchedPair } from '../watch/watched-set.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { onlyNews } from './only-news.js';
 import { proveTakingTokens } from './prove-taking-tokens.js';
 import { type MakerReader, readMakers } from './read-makers.js';
+
+const CAUSE: Cause = { kind: 'read', occasion: 'SWEEP' };
+const PAUSE_MS = 1000;
+/** Pairs of one maker that fit into one reading, whatever they burn. */
+const STEP_PAIRS_MAX = 50;
+/** Pairs that were put off and are read in a second, of one maker and of all. */
+const PUT_OFF_OF_MAKER_MAX = 5;
+const PUT_OFF_PAIRS_MAX = 20;
+/** After so many blocks a pair that could not be read is tried again, so many pairs at a time. */
+const UNREADABLE_BLOCKS = 10;
+const UNREADABLE_PAIRS_MAX = 20;
+
+type PairWork = Holder<
+  'position' | 'readingBlocks' | 'publisher' | 'sweep' | 'watched' | 'followed' | 'partitions' | 'wait'
+>;
 
 /**
  * Reads pairs anew that no log touches, with their makers' nonces: all of them over and over, so many in a second, for tokens that
@@ -14,7 +29,10 @@ import { type MakerReader, readMakers } from './read-makers.js';
  * not be read, some blocks later. They are read at the block that was processed last. Only what the log does not hold
  * already is published.
  */
-export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise<void> {
+export async function sweepPairs(
+  work: PairWork & Holder<'settings' | 'signal' | 'nowMs' | 'retryFor' | 'mutex'>,
+  reader: MakerReader,
+): Promise<void> {
   const { settings, sweep, signal, watched, nowMs, wait } = work;
   const retry = work.retryFor('sweep');
   const read = (choose: () => readonly WatchedPair[]) =>
@@ -49,7 +67,7 @@ export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise
 }
 
 /** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
-async function readAndPublish(pairs: readonly WatchedPair[], work: HolderWork, reader: MakerReader): Promise<boolean> {
+async function readAndPublish(pairs: readonly WatchedPair[], work: PairWork, reader: MakerReader): Promise<boolean> {
   const { position, readingBlocks, publisher, sweep, watched } = work;
   const { matched, processed } = position;
   if (matched === undefined || processed?.number !== matched.number) return false;
@@ -75,7 +93,7 @@ function withoutUnread({ fact, trace }: Observed): Observed {
 }
 
 /** Pairs whose reading was put off: those that have waited longest, some of each maker. */
-function putOffPairs({ watched }: HolderWork): WatchedPair[] {
+function putOffPairs({ watched }: Holder<'watched'>): WatchedPair[] {
   const counts = new Map<WatchedMaker, number>();
   const chosen: WatchedPair[] = [];
   for (const pair of watched.putOff.keys()) {
@@ -88,7 +106,7 @@ function putOffPairs({ watched }: HolderWork): WatchedPair[] {
 }
 
 /** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
-function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): WatchedPair[] {
+function unreadablePairs({ watched }: Holder<'watched'>, { state }: MakerReader): WatchedPair[] {
   const pairs = new Set<WatchedPair>();
   for (const call of state.suspects().values()) {
     const maker = accountIn(call);
@@ -97,14 +115,3 @@ function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): Watch
   }
   return [...pairs];
 }
-
-const CAUSE: Cause = { kind: 'read', occasion: 'SWEEP' };
-const PAUSE_MS = 1000;
-/** Pairs of one maker that fit into one reading, whatever they burn. */
-const STEP_PAIRS_MAX = 50;
-/** Pairs in a second, of one maker and of all. */
-const PUT_OFF_OF_MAKER_MAX = 5;
-const PUT_OFF_PAIRS_MAX = 20;
-/** How many blocks later, and how many at a time. */
-const UNREADABLE_BLOCKS = 10;
-const UNREADABLE_PAIRS_MAX = 20;

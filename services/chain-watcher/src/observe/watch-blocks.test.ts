@@ -7,7 +7,7 @@ import { Mutex } from '../mutex.js';
 import type { Observed } from '../publish/publish-observed.js';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { WatchedSet } from '../watch/watched-set.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { watchBlocks } from './watch-blocks.js';
 
 const partitions = 2;
@@ -82,7 +82,7 @@ async function watch(
     retryFor: () => (once: () => unknown) => once(),
     onBlock: () => undefined,
   };
-  await watchBlocks(work as unknown as HolderWork).catch((error: Error) => published.push(error));
+  await watchBlocks(work as unknown as Holder).catch((error: Error) => published.push(error));
   return published;
 }
 

@@ -13,18 +13,27 @@ import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedMaker } from '../watch/watched-set.js';
-import { CATCH_UP, catchUpAtHead, publishHead, publishMissedFills, reportProgress } from './catch-up.js';
+import {
+  CATCH_UP,
+  type CatchUpWork,
+  catchUpAtHead,
+  publishHead,
+  publishMissedFills,
+  reportProgress,
+} from './catch-up.js';
 import { readKnown } from './choose-block.js';
-import type { HolderWork } from './holder-work.js';
+import type { Holder } from './holder.js';
 import { withoutPutOff } from './only-news.js';
 import { blockRefOf, readMakers } from './read-makers.js';
+
+type BlockWork = Omit<CatchUpWork, 'wait' | 'onCatchUp'>;
 
 /**
  * Publishes every block, from the last one that all partitions have, until the signal is aborted.
  * @throws ChainContradiction when the chain is not the one of the log: a block's parent is another block than the one
  * before it. Nothing of such a block is published.
  */
-export async function watchBlocks(work: HolderWork): Promise<void> {
+export async function watchBlocks(work: CatchUpWork & Holder<'source' | 'settings'>): Promise<void> {
   const { source, signal, position, settings, followed } = work;
   const retry = work.retryFor('blocks');
   position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
@@ -67,7 +76,7 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
 }
 
 /** The block to go on from: the oldest of the newest ones of the partitions. Undefined where none has one. */
-async function resume(work: HolderWork): Promise<BlockHeader | undefined> {
+async function resume(work: Holder<'followed' | 'node' | 'position'>): Promise<BlockHeader | undefined> {
   const oldest = work.followed.oldestBlock();
   const newest = work.followed.newestBlock();
   if (oldest === undefined || newest === undefined) return undefined;
@@ -81,7 +90,9 @@ async function resume(work: HolderWork): Promise<BlockHeader | undefined> {
  * The very first block of the log. No order was read before it: all of them are read as new orders. A retry publishes the same
  * block: the log may have it already.
  */
-async function startAtHead(work: HolderWork): Promise<BlockHeader> {
+async function startAtHead(
+  work: Holder<'node' | 'retryFor' | 'publisher' | 'partitions' | 'position' | 'onBlock'>,
+): Promise<BlockHeader> {
   const retry = work.retryFor('blocks');
   const head = await retry(async () => {
     const newest = await readBlock(work.node, 'latest');
@@ -93,13 +104,13 @@ async function startAtHead(work: HolderWork): Promise<BlockHeader> {
 }
 
 /** Works in a new trace, which goes on in the facts of the block and in their consequences. */
-function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
+function processBlock(block: SourceBlock, work: BlockWork): Promise<void> {
   const { number, hash } = block.header;
   const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash };
   return inSpan('process block', { root: true, attributes }, () => publishBlock(block, work));
 }
 
-async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: HolderWork): Promise<void> {
+async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: BlockWork): Promise<void> {
   const { reader, watched, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
@@ -134,7 +145,7 @@ async function touchWallets(
   touched: Touched,
   wallets: readonly WatchedMaker[],
   { number }: BlockHeader,
-  { node, nowMs }: HolderWork,
+  { node, nowMs }: Holder<'node' | 'nowMs'>,
 ): Promise<void> {
   if (wallets.length === 0) return;
   const firstLogs = new Map<string, ChainLog>();
@@ -159,7 +170,7 @@ async function readTouched(
   touched: Touched,
   header: BlockHeader,
   lacking: readonly number[],
-  work: HolderWork,
+  work: Holder<'reader' | 'readingBlocks' | 'watched' | 'followed' | 'publisher' | 'partitions' | 'nowMs'>,
 ): Promise<readonly Observed[]> {
   const { reader, readingBlocks, partitions, nowMs } = work;
   if (reader === undefined || touched.makers.size === 0) return [];
@@ -170,7 +181,7 @@ async function readTouched(
 }
 
 /** Partitions that do not have the block: after a crash between them, some do. */
-function partitionsWithout({ number, hash }: BlockHeader, { followed }: HolderWork): number[] {
+function partitionsWithout({ number, hash }: BlockHeader, { followed }: Holder<'followed'>): number[] {
   const lacking: number[] = [];
   for (const [partition, { block }] of followed.partitions.entries()) {
     if (block?.number === number && block.hash !== undefined && block.hash !== hash) {
@@ -190,7 +201,7 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: HolderWo
 function touchUnprocessed(
   touched: Touched,
   { number }: BlockHeader,
-  { watched, followed, partitions, nowMs }: HolderWork,
+  { watched, followed, partitions, nowMs }: Holder<'watched' | 'followed' | 'partitions' | 'nowMs'>,
 ): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
   for (const maker of watched.makers()) {

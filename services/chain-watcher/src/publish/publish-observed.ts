@@ -36,26 +36,26 @@ const SOURCE = '/makerbook/chain-watcher';
  * LogUnavailable, after which a repeat is harmless.
  */
 export class FactPublisher {
-  private readonly options: PublisherOptions;
+  readonly #options: PublisherOptions;
   /** The last record of each partition, -1 before the first; undefined while an append is under way, and after one that failed. */
-  private readonly appendedTo: (bigint | undefined)[];
+  readonly #appendedTo: (bigint | undefined)[];
 
   constructor(options: PublisherOptions) {
-    this.options = options;
-    this.appendedTo = new Array<bigint | undefined>(options.partitions).fill(-1n);
+    this.#options = options;
+    this.#appendedTo = new Array<bigint | undefined>(options.partitions).fill(-1n);
   }
 
   /** True if everything that this holder appended to the partition is before the offset; false if that is unknown. */
   isBefore(partition: number, offset: bigint): boolean {
-    return (this.appendedTo[partition] ?? offset) < offset;
+    return (this.#appendedTo[partition] ?? offset) < offset;
   }
 
   /** Appends readings without a block. */
   async publish(observed: readonly Observed[]): Promise<AppendedTo> {
     const [first] = observed;
     if (first === undefined) return new Map();
-    await this.options.assertTimely(first.fact.block);
-    return inSendSpan(this.options.topic, observed.length, {}, () => this.append(this.recordsOf(observed)));
+    await this.#options.assertTimely(first.fact.block);
+    return inSendSpan(this.#options.topic, observed.length, {}, () => this.#append(this.#recordsOf(observed)));
   }
 
   /**
@@ -63,44 +63,44 @@ export class FactPublisher {
    * partition has all of it or nothing. Readings that do not fit go before it, in whole records.
    */
   async publishBlock(observed: readonly Observed[], block: BlockRef, to: readonly number[]): Promise<void> {
-    await this.options.assertTimely(block);
+    await this.#options.assertTimely(block);
     const attributes = { 'makerbook.block': block.number };
-    await inSendSpan(this.options.topic, observed.length + to.length, attributes, () => {
+    await inSendSpan(this.#options.topic, observed.length + to.length, attributes, () => {
       const processed = to.map((partition) => {
         const id = `${block.number}:BlockProcessed:${partition}`;
-        return this.recordOf(partition, { type: 'BlockProcessed', block }, id, block.timestamp * 1000);
+        return this.#recordOf(partition, { type: 'BlockProcessed', block }, id, block.timestamp * 1000);
       });
-      return this.append([...this.recordsOf(observed), ...processed]);
+      return this.#append([...this.#recordsOf(observed), ...processed]);
     });
   }
 
   /** Says that another watcher may take over at once. One that cannot be told finds out by itself. */
   async resign(): Promise<void> {
-    const timeMs = this.options.unixMs();
-    const record = this.recordOf(servicePartition, { type: 'WatcherResigned' }, `WatcherResigned:${timeMs}`, timeMs);
-    await this.append([record]).catch(() => undefined);
+    const timeMs = this.#options.unixMs();
+    const record = this.#recordOf(servicePartition, { type: 'WatcherResigned' }, `WatcherResigned:${timeMs}`, timeMs);
+    await this.#append([record]).catch(() => undefined);
   }
 
-  private async append(records: readonly LogRecord[]): Promise<AppendedTo> {
-    for (const { partition } of records) this.appendedTo[partition] = undefined;
-    const appended = await this.options.publisher.append(records);
+  async #append(records: readonly LogRecord[]): Promise<AppendedTo> {
+    for (const { partition } of records) this.#appendedTo[partition] = undefined;
+    const appended = await this.#options.publisher.append(records);
     const last = new Map(appended.map(({ partition, offset }) => [partition, offset]));
-    for (const [partition, offset] of last) this.appendedTo[partition] = offset;
+    for (const [partition, offset] of last) this.#appendedTo[partition] = offset;
     return last;
   }
 
-  private recordsOf(observed: readonly Observed[]): LogRecord[] {
+  #recordsOf(observed: readonly Observed[]): LogRecord[] {
     return observed.map(({ fact, trace }) => {
       // A repeat has the same id, whoever reads it.
       const digest = createHash('sha256').update(JSON.stringify(fact)).digest('base64url');
       const id = `${fact.block.number}:${digest.slice(0, 22)}`;
-      const partition = partitionOf(fact.maker, this.options.partitions);
-      return this.recordOf(partition, fact, id, fact.block.timestamp * 1000, trace);
+      const partition = partitionOf(fact.maker, this.#options.partitions);
+      return this.#recordOf(partition, fact, id, fact.block.timestamp * 1000, trace);
     });
   }
 
-  private recordOf(partition: number, event: MakerEvent, id: string, timeMs: number, origin?: TraceHeaders): LogRecord {
+  #recordOf(partition: number, event: MakerEvent, id: string, timeMs: number, origin?: TraceHeaders): LogRecord {
     const { key, value, headers } = encodeMakerEvent(event, { id, source: SOURCE, timeMs, trace: carryOn(origin) });
-    return { topic: this.options.topic, partition, key: key ?? '', value, headers };
+    return { topic: this.#options.topic, partition, key: key ?? '', value, headers };
   }
 }

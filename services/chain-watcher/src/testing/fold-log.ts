@@ -37,78 +37,78 @@ interface MissedFact {
 export class PartitionFold {
   clock: LogClock = startOfLog;
   /** Makers in quarantine, and what was not folded for them, from the fact that could not be. */
-  private readonly quarantined = new Map<Address, MissedFact[]>();
-  private readonly makers = new Map<Address, MakerDraft>();
-  private readonly makerOf = new Map<Hex, Address>();
-  private readonly hashes = rememberHashes();
-  private readonly rules: Rules;
+  readonly #quarantined = new Map<Address, MissedFact[]>();
+  readonly #makers = new Map<Address, MakerDraft>();
+  readonly #makerOf = new Map<Hex, Address>();
+  readonly #hashes = rememberHashes();
+  readonly #rules: Rules;
 
   constructor({ routingGraceSeconds }: Pick<Rules, 'routingGraceSeconds'>) {
-    this.rules = { routingGraceSeconds, ...this.hashes };
+    this.#rules = { routingGraceSeconds, ...this.#hashes };
   }
 
   apply(fact: MakerEvent, offset: bigint): readonly Transition[] {
-    const transitions = this.change(fact, offset);
-    this.hashes.note(transitions);
+    const transitions = this.#change(fact, offset);
+    this.#hashes.note(transitions);
     return transitions;
   }
 
   find(orderHash: Hex): KnownOrder | undefined {
-    const maker = this.makers.get(this.makerOf.get(orderHash) ?? '0x');
+    const maker = this.#makers.get(this.#makerOf.get(orderHash) ?? '0x');
     const order = maker?.orders.get(orderHash);
     if (maker === undefined || order === undefined) return undefined;
     return { order, funding: maker.funding.get(order.order.making.token), nonce: maker.nonce };
   }
 
   isQuarantined(maker: Address): boolean {
-    return this.quarantined.has(maker);
+    return this.#quarantined.has(maker);
   }
 
   openOrders(): readonly OpenOrder[] {
-    return [...this.makers.values()].flatMap(({ orders }) => [...orders.values()]);
+    return [...this.#makers.values()].flatMap(({ orders }) => [...orders.values()]);
   }
 
-  private change(fact: MakerEvent, offset: bigint): readonly Transition[] {
+  #change(fact: MakerEvent, offset: bigint): readonly Transition[] {
     if (fact.type === 'ServiceModeSet' || fact.type === 'WatcherResigned') return [];
-    if (fact.type === 'QuarantineLifted') return this.release(fact.maker, offset);
+    if (fact.type === 'QuarantineLifted') return this.#release(fact.maker, offset);
     const { clock } = this;
     if (fact.type !== 'BlockProcessed') {
-      if (fact.type === 'OrderSubmitted') this.makerOf.set(fact.orderHash, fact.maker);
-      const maker = this.makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), this.rules);
-      this.makers.set(fact.maker, maker);
-      const missed = this.quarantined.get(fact.maker);
-      if (missed === undefined && isUnfoldable(fact)) return this.quarantine(maker, { fact, offset, clock });
+      if (fact.type === 'OrderSubmitted') this.#makerOf.set(fact.orderHash, fact.maker);
+      const maker = this.#makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), this.#rules);
+      this.#makers.set(fact.maker, maker);
+      const missed = this.#quarantined.get(fact.maker);
+      if (missed === undefined && isUnfoldable(fact)) return this.#quarantine(maker, { fact, offset, clock });
       missed?.push({ fact, offset, clock });
       return missed === undefined ? maker.apply(fact, { offset, clock }) : [];
     }
-    for (const missed of this.quarantined.values()) missed.push({ fact, offset, clock });
+    for (const missed of this.#quarantined.values()) missed.push({ fact, offset, clock });
     this.clock = advanceLog(clock, fact);
     if (this.clock.block === clock.block) return [];
-    const folded = [...this.makers.values()].filter(({ maker }) => !this.quarantined.has(maker));
+    const folded = [...this.#makers.values()].filter(({ maker }) => !this.#quarantined.has(maker));
     return folded.flatMap((maker) => maker.advance(this.clock, offset));
   }
 
   /** Its orders leave the book, and nothing more is folded for it. */
-  private quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
+  #quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
     const { maker } = draft;
-    this.quarantined.set(maker, [missed]);
+    this.#quarantined.set(maker, [missed]);
     return draft.quarantine(missed.offset);
   }
 
   /**
    * Folds the missed facts, of which readers of the book see only the removals. All open orders come back and are read again.
    */
-  private release(maker: Address, offset: bigint): readonly Transition[] {
-    const draft = this.makers.get(maker);
-    const missed = this.quarantined.get(maker);
+  #release(maker: Address, offset: bigint): readonly Transition[] {
+    const draft = this.#makers.get(maker);
+    const missed = this.#quarantined.get(maker);
     if (draft === undefined || missed === undefined) return [];
-    this.quarantined.delete(maker);
+    this.#quarantined.delete(maker);
     const gone = missed.flatMap(({ fact, offset: at, clock }) => {
       if (isUnfoldable(fact)) return [];
       draft.dueAtSeconds = 0;
       const isBlock = fact.type === 'BlockProcessed';
       const happened = isBlock ? draft.advance(advanceLog(clock, fact), at) : draft.apply(fact, { offset: at, clock });
-      this.hashes.note(happened);
+      this.#hashes.note(happened);
       return happened.flatMap((each) =>
         each.kind === 'OrderRemoved' ? [{ ...each, order: { ...each.order, inBook: false } }] : [],
       );

@@ -68,15 +68,15 @@ export class Stage {
   readonly databaseUrl: string;
   /** Everything that the topic holds, in the order of each partition. */
   readonly facts: StoredFact[] = [];
-  private readonly chain: Chain;
-  private readonly ownsChain: boolean;
-  private readonly appender: Appender;
-  private readonly following: Following;
-  private readonly folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
-  private readonly removed = new Map<Hex, string>();
-  private salt = 0n;
+  readonly #chain: Chain;
+  readonly #ownsChain: boolean;
+  readonly #appender: Appender;
+  readonly #following: Following;
+  readonly #folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
+  readonly #removed = new Map<Hex, string>();
+  #salt = 0n;
   /** Why the log is not read any more. */
-  private failure: Error | undefined;
+  #failure: Error | undefined;
 
   static async open(): Promise<Stage> {
     const part = await startAnvil();
@@ -93,15 +93,15 @@ export class Stage {
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
-    return Stage.withLog({ anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
+    return Stage.#withLog({ anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
   }
 
   /** Another log for the same chain. */
   beside(): Promise<Stage> {
-    return Stage.withLog(this.chain, false);
+    return Stage.#withLog(this.#chain, false);
   }
 
-  private static async withLog(chain: Chain, ownsChain: boolean): Promise<Stage> {
+  static async #withLog(chain: Chain, ownsChain: boolean): Promise<Stage> {
     const prefix = `watcher-${randomBytes(4).toString('hex')}.`;
     const brokers = testParts().kafkaBrokers.split(',');
     const log = connectLog({ brokers, clientId: 'stage', logger: silentLogger });
@@ -113,22 +113,22 @@ export class Stage {
     return new Stage(chain, ownsChain, prefix, log, databaseUrl);
   }
 
-  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log, databaseUrl: string) {
+  constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log, databaseUrl: string) {
     this.databaseUrl = databaseUrl;
-    this.chain = chain;
-    this.ownsChain = ownsChain;
+    this.#chain = chain;
+    this.#ownsChain = ownsChain;
     this.anvil = chain.anvil;
     this.provider = chain.provider;
     this.protocolAddress = chain.protocol;
     this.taker = chain.taker;
     this.prefix = prefix;
     this.log = log;
-    this.appender = log.createAppender({ timeoutMs: 30_000 });
-    this.following = log.followTopic({
+    this.#appender = log.createAppender({ timeoutMs: 30_000 });
+    this.#following = log.followTopic({
       topic: topicNames(prefix).makerEvents,
       from: 'beginning',
       onFatal: (error) => {
-        this.failure = error;
+        this.#failure = error;
       },
       onRecords: (partition, records) => {
         for (const record of records) {
@@ -136,7 +136,7 @@ export class Stage {
           if ('unreadable' in fact) throw new Error(fact.unreadable);
           const bytes = `${JSON.stringify(record.headers)} ${record.key} ${record.value}`;
           this.facts.push({ partition, fact, bytes });
-          this.fold(partition, fact, record.offset);
+          this.#fold(partition, fact, record.offset);
         }
       },
     });
@@ -150,7 +150,7 @@ export class Stage {
   }
 
   deploy(artifact: Artifact, ...args: unknown[]): Promise<Address> {
-    return deployWith(this.chain.deployer, artifact, ...args);
+    return deployWith(this.#chain.deployer, artifact, ...args);
   }
 
   /** Sends a transaction and waits until it is mined. */
@@ -162,9 +162,9 @@ export class Stage {
   /** An order of the maker, signed. */
   async sign(signer: NonceManager, terms: Partial<Order> & Pick<Order, 'making'>): Promise<SignedOrder> {
     const wallet = signer.signer as Wallet;
-    this.salt += 1n;
+    this.#salt += 1n;
     const order: Order = {
-      salt: this.salt,
+      salt: this.#salt,
       nonce: 0n,
       expiresAt: 4_000_000_000n,
       taking: { token: TAKING, amount: 1n },
@@ -195,7 +195,7 @@ export class Stage {
     const { maker } = fact;
     const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
     const partition = partitionOf(maker, PARTITIONS);
-    await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: maker }]);
+    await this.#appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: maker }]);
   }
 
   /** Settings of a watcher on this stage. */
@@ -208,7 +208,7 @@ export class Stage {
       OPS_PORT: '0',
       RPC_URL: this.anvil.rpcUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: this.protocolAddress,
-      MULTICALL_ADDRESS: this.chain.multicall,
+      MULTICALL_ADDRESS: this.#chain.multicall,
       POLL_INTERVAL_MS: '20',
       SWEEP_PAIRS_PER_SECOND: '0',
       TAKEOVER_MS: '500',
@@ -232,24 +232,24 @@ export class Stage {
 
   /** The order's current state in the fold. */
   state(orderHash: Hex): FoldedOrder {
-    const order = this.find(orderHash)?.order;
+    const order = this.#find(orderHash)?.order;
     if (order !== undefined) return order.state;
-    const reason = this.removed.get(orderHash);
+    const reason = this.#removed.get(orderHash);
     return reason === undefined ? undefined : { status: 'REMOVED', reason };
   }
 
   /** The funds of an open order in the fold; undefined if unknown. */
   funding(orderHash: Hex): KnownFunds | undefined {
-    return this.find(orderHash)?.funding?.known;
+    return this.#find(orderHash)?.funding?.known;
   }
 
-  private find(orderHash: Hex): ReturnType<PartitionFold['find']> {
-    return this.folds.map((fold) => fold.find(orderHash)).find((known) => known !== undefined);
+  #find(orderHash: Hex): ReturnType<PartitionFold['find']> {
+    return this.#folds.map((fold) => fold.find(orderHash)).find((known) => known !== undefined);
   }
 
   /** Number of the newest block that stands in every partition; -1 for none. */
   processedBlock(): number {
-    if (this.failure !== undefined) throw this.failure;
+    if (this.#failure !== undefined) throw this.#failure;
     const newest = new Array<number>(PARTITIONS).fill(-1);
     for (const { partition, fact } of this.facts) {
       if (fact.type === 'BlockProcessed') newest[partition] = Math.max(newest[partition] ?? -1, fact.block.number);
@@ -268,17 +268,17 @@ export class Stage {
   }
 
   async close(): Promise<void> {
-    await this.following.stop();
+    await this.#following.stop();
     await this.log.close();
-    if (!this.ownsChain) return;
+    if (!this.#ownsChain) return;
     this.provider.destroy();
-    await this.chain.gate.close();
+    await this.#chain.gate.close();
     await this.anvil.stop();
   }
 
-  private fold(partition: number, fact: MakerEvent, offset: bigint): void {
-    for (const transition of this.folds[partition]?.apply(fact, offset) ?? []) {
-      if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
+  #fold(partition: number, fact: MakerEvent, offset: bigint): void {
+    for (const transition of this.#folds[partition]?.apply(fact, offset) ?? []) {
+      if (transition.kind === 'OrderRemoved') this.#removed.set(transition.order.orderHash, transition.reason);
     }
   }
 }

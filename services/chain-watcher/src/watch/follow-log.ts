@@ -14,6 +14,10 @@ import { FatalError, type Following, type Log, type Logger, partitionOf, type St
 import type { ProjectedPartition } from '@makerbook/postgres';
 import type { WatchedSet } from './watched-set.js';
 
+/** Records before the snapshot that are read for their blocks. */
+const TAIL_RECORDS = 500n;
+const EXPIRY_MARGIN_SECONDS = 10;
+
 /** A block of the log. The hash is not known where the block comes from the snapshot and is not in the log's tail. */
 export interface LogBlock {
   readonly number: number;
@@ -62,17 +66,17 @@ export class FollowedLog {
   /** The watcher that published has stopped, and none has published since. */
   isResigned = false;
   readonly counts = { records: 0, unreadable: 0 };
-  private readonly options: FollowLogOptions;
+  readonly #options: FollowLogOptions;
   /** Makers whose fills are not told yet. */
-  private newcomers = new Set<Address>();
-  private missedFrom = Number.POSITIVE_INFINITY;
-  private readonly waiters = new Set<() => void>();
+  #newcomers = new Set<Address>();
+  #missedFrom = Number.POSITIVE_INFINITY;
+  readonly #waiters = new Set<() => void>();
   /** The position of each partition in the snapshot; a missing partition was not folded. */
-  private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
-  private following: Following | undefined;
+  #starts: ReadonlyMap<number, ProjectedPartition> = new Map();
+  #following: Following | undefined;
 
   constructor(options: FollowLogOptions) {
-    this.options = options;
+    this.#options = options;
     this.partitions = Array.from({ length: options.partitions }, () => ({
       block: undefined,
       blockReadAtMs: options.nowMs(),
@@ -87,36 +91,36 @@ export class FollowedLog {
    * @throws LogContradiction where the snapshot is of another log
    */
   async start(starts: readonly ProjectedPartition[]): Promise<void> {
-    const { log, topics, watched, onFatal } = this.options;
-    this.starts = new Map(starts.map((each) => [each.partition, each]));
+    const { log, topics, watched, onFatal } = this.#options;
+    this.#starts = new Map(starts.map((each) => [each.partition, each]));
     for (const { partition, block, newestRead, makers } of starts) {
       watched.know(makers);
-      this.view(partition).block = block;
+      this.#view(partition).block = block;
       this.newestRead = Math.max(this.newestRead, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
-      const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
+      const { nextOffset = 0n, quarantined } = this.#starts.get(partition) ?? {};
       const tail = nextOffset > TAIL_RECORDS ? nextOffset - TAIL_RECORDS : 0n;
       return [...(quarantined?.values() ?? [])].reduce((first, offset) => (offset < first ? offset : first), tail);
     });
-    this.following = log.followTopic({
+    this.#following = log.followTopic({
       topic: topics.makerEvents,
       from,
       isGapless: true,
-      onRecords: (partition, records) => this.read(partition, records),
+      onRecords: (partition, records) => this.#read(partition, records),
       onPosition: (partition, position) => {
-        this.view(partition).position = position;
-        this.wake();
+        this.#view(partition).position = position;
+        this.#wake();
       },
       onFatal: (error) =>
         onFatal(error instanceof FatalError ? new LogContradiction(error.message, { cause: error }) : error),
     });
-    await this.following.caughtUp;
+    await this.#following.caughtUp;
   }
 
   /** The newest block of any partition. */
   newestBlock(): LogBlock | undefined {
-    return this.blocks().at(-1);
+    return this.#blocks().at(-1);
   }
 
   /** Its number; -1 before the first. */
@@ -126,7 +130,7 @@ export class FollowedLog {
 
   /** The oldest of the newest blocks of the partitions; those without a block do not count. */
   oldestBlock(): LogBlock | undefined {
-    return this.blocks()[0];
+    return this.#blocks()[0];
   }
 
   /**
@@ -135,10 +139,11 @@ export class FollowedLog {
    * @returns what may have been matched without them
    */
   takeMissed(): MissedFills {
-    const { missedFrom: from, newcomers } = this;
-    this.options.watched.know(newcomers);
-    this.newcomers = new Set();
-    this.missedFrom = Number.POSITIVE_INFINITY;
+    const from = this.#missedFrom;
+    const newcomers = this.#newcomers;
+    this.#options.watched.know(newcomers);
+    this.#newcomers = new Set();
+    this.#missedFrom = Number.POSITIVE_INFINITY;
     return { from, makers: newcomers };
   }
 
@@ -147,44 +152,44 @@ export class FollowedLog {
     if (isSo() || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const done = () => {
-        this.waiters.delete(look);
+        this.#waiters.delete(look);
         signal.removeEventListener('abort', done);
         resolve();
       };
       const look = () => {
         if (isSo()) done();
       };
-      this.waiters.add(look);
+      this.#waiters.add(look);
       signal.addEventListener('abort', done, { once: true });
     });
   }
 
   /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
   lastPollAtMs(): number {
-    return this.following?.lastPollAtMs() ?? 0;
+    return this.#following?.lastPollAtMs() ?? 0;
   }
 
   async stop(): Promise<void> {
-    await this.following?.stop();
+    await this.#following?.stop();
   }
 
-  private blocks(): LogBlock[] {
+  #blocks(): LogBlock[] {
     return this.partitions.flatMap(({ block }) => block ?? []).sort((a, b) => a.number - b.number);
   }
 
-  private view(partition: number): PartitionView {
+  #view(partition: number): PartitionView {
     const view = this.partitions[partition];
     if (view === undefined) throw new Error(`there is no partition ${partition}`);
     return view;
   }
 
-  private wake(): void {
-    for (const look of this.waiters) look();
+  #wake(): void {
+    for (const look of this.#waiters) look();
   }
 
-  private read(partition: number, records: readonly StoredRecord[]): void {
-    const { logger, topics, partitions } = this.options;
-    const view = this.view(partition);
+  #read(partition: number, records: readonly StoredRecord[]): void {
+    const { logger, topics, partitions } = this.#options;
+    const view = this.#view(partition);
     for (const record of records) {
       const { offset } = record;
       view.position = offset + 1n;
@@ -195,28 +200,28 @@ export class FollowedLog {
         this.counts.unreadable += 1;
         const reason = fact.unreadable;
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
-      } else this.apply(partition, fact, record, offset < this.knownTo(partition, fact));
+      } else this.apply(partition, fact, record, offset < this.#knownTo(partition, fact));
     }
-    this.wake();
+    this.#wake();
   }
 
   /** The position up to which facts about the maker are in the snapshot. */
-  private knownTo(partition: number, fact: MakerEvent): bigint {
-    const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
+  #knownTo(partition: number, fact: MakerEvent): bigint {
+    const { nextOffset = 0n, quarantined } = this.#starts.get(partition) ?? {};
     return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
   /** @param isKnown it is in the snapshot */
-  private apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
-    const { watched, nowMs } = this.options;
-    const view = this.view(partition);
+  apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
+    const { watched, nowMs } = this.#options;
+    const view = this.#view(partition);
     const unread = { sinceMs: nowMs(), trace: traceOf(record.headers) };
     const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
     // A resignation is in partition 0: what is published behind it there is another watcher's.
     if (isPublished && partition === servicePartition) this.isResigned = false;
     switch (fact.type) {
       case 'MakerAdmitted':
-        if (!isKnown) this.noteMaker(fact.maker, view);
+        if (!isKnown) this.#noteMaker(fact.maker, view);
         return;
       case 'OrderSubmitted': {
         if (isKnown) return;
@@ -224,7 +229,7 @@ export class FollowedLog {
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
         const tokens = { makingToken: order.making.token, takingToken: order.taking.token };
-        this.noteMaker(maker, view);
+        this.#noteMaker(maker, view);
         watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
         return;
       }
@@ -238,7 +243,7 @@ export class FollowedLog {
         if (!isKnown) watched.markUnread(fact.maker, unread);
         return;
       case 'BlockProcessed':
-        this.noteBlock(partition, fact);
+        this.#noteBlock(partition, fact);
         return;
       case 'WatcherResigned':
         this.isResigned = true;
@@ -248,15 +253,15 @@ export class FollowedLog {
     }
   }
 
-  private noteMaker(maker: Address, { block }: PartitionView): void {
-    if (this.options.watched.knows(maker)) return;
-    this.newcomers.add(maker);
-    this.missedFrom = Math.min(this.missedFrom, (block?.number ?? -1) + 1);
+  #noteMaker(maker: Address, { block }: PartitionView): void {
+    if (this.#options.watched.knows(maker)) return;
+    this.#newcomers.add(maker);
+    this.#missedFrom = Math.min(this.#missedFrom, (block?.number ?? -1) + 1);
   }
 
-  private noteBlock(partition: number, { block }: BlockProcessed): void {
-    const { nowMs, watched } = this.options;
-    const view = this.view(partition);
+  #noteBlock(partition: number, { block }: BlockProcessed): void {
+    const { nowMs, watched } = this.#options;
+    const view = this.#view(partition);
     const known = view.block;
     if (known?.number === block.number && known.hash !== undefined && known.hash !== block.hash) {
       throw new ChainContradiction(
@@ -277,10 +282,6 @@ export class FollowedLog {
     }
   }
 }
-
-/** Records before the snapshot that are read for their blocks. */
-const TAIL_RECORDS = 500n;
-const EXPIRY_MARGIN_SECONDS = 10;
 
 /** A fact of the partition that it belongs to. */
 function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeMakerEvent> {

@@ -40,10 +40,10 @@ export class Touched {
   readonly makers = new Map<Address, MakerToRead>();
   /** Wallets with a touched order that the log may hold as accepted, and of which this watcher has no answer yet. */
   readonly unanswered = new Set<WatchedMaker>();
-  private readonly watched: WatchedSet;
+  readonly #watched: WatchedSet;
 
   constructor(watched: WatchedSet) {
-    this.watched = watched;
+    this.#watched = watched;
   }
 
   /** The first cause is kept. */
@@ -66,7 +66,7 @@ export class Touched {
     if (pair === undefined) return;
     const toRead = this.maker(pair.maker, cause, trace);
     toRead.tokens.add(pair.token);
-    if (!this.watched.isShared(pair.token)) toRead.ownTokens.add(pair.token);
+    if (!this.#watched.isShared(pair.token)) toRead.ownTokens.add(pair.token);
   }
 
   /**
@@ -76,7 +76,7 @@ export class Touched {
    */
   order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
-    const pair = this.watched.pairOf(slot);
+    const pair = this.#watched.pairOf(slot);
     this.pair(pair, cause, trace);
     const toRead = this.maker(pair.maker, cause, trace);
     toRead.nonce = true;
@@ -85,10 +85,10 @@ export class Touched {
       if (wallet.told !== false) this.unanswered.add(pair.maker);
       return;
     }
-    const orderHash = this.watched.orderHash(slot);
+    const orderHash = this.#watched.orderHash(slot);
     toRead.orders.add(orderHash);
     if (wallet?.isAccepted !== undefined) toRead.wallets.set(orderHash, wallet.isAccepted);
-    const taking = this.watched.takingOf(slot);
+    const taking = this.#watched.takingOf(slot);
     if (taking.hasCode !== true) toRead.taking.set(orderHash, taking);
   }
 
@@ -99,7 +99,7 @@ export class Touched {
     toRead.signaturesUnread = true;
     for (const orderHash of toRead.wallets.keys()) toRead.orders.delete(orderHash);
     toRead.wallets.clear();
-    this.watched.forgetAnswers(maker, block, nowMs);
+    this.#watched.forgetAnswers(maker, block, nowMs);
   }
 
   /** Nonce and all pairs of the maker, and all orders where they are wanted. */
@@ -113,7 +113,7 @@ export class Touched {
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
   widen(block: number, nowMs: number): void {
     for (const { maker: address, cause } of this.makers.values()) {
-      const maker = this.watched.findMaker(address);
+      const maker = this.#watched.findMaker(address);
       if (maker === undefined) continue;
       this.signatures(maker, cause, block, nowMs);
       this.whole(maker, cause, true);

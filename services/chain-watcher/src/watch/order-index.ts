@@ -1,55 +1,55 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 
+const HASH_BYTES = 32;
+const FIRST_SLOTS = 16;
+
 /**
  * Finds orders, as small integers (slots), by their hashes. A million hashes cost some 60 MB, and the garbage collector has
  * nothing to visit. Slots of orders that were deleted are given out again, so columns beside the index are arrays by slot.
  */
 export class OrderIndex {
-  private hashes = Buffer.alloc(HASH_BYTES * FIRST_SLOTS);
-  private used = 0;
-  private readonly free: number[] = [];
+  #hashes = Buffer.alloc(HASH_BYTES * FIRST_SLOTS);
+  #used = 0;
+  readonly #free: number[] = [];
   /** By the first 32 bits of the hash. */
-  private readonly slots = new Map<number, number>();
+  readonly #slots = new Map<number, number>();
   /** The few others whose hashes begin as one in `slots` did. */
-  private readonly others = new Map<Hex, number>();
+  readonly #others = new Map<Hex, number>();
 
   get size(): number {
-    return this.used - this.free.length;
+    return this.#used - this.#free.length;
   }
 
   /** The slot of the order, or -1. */
   find(hash: Hex): number {
-    const slot = this.slots.get(startOf(hash));
-    return slot !== undefined && this.hashAt(slot) === hash ? slot : (this.others.get(hash) ?? -1);
+    const slot = this.#slots.get(startOf(hash));
+    return slot !== undefined && this.hashAt(slot) === hash ? slot : (this.#others.get(hash) ?? -1);
   }
 
   /** Gives a slot to an order that has none. */
   insert(hash: Hex): number {
-    const slot = this.free.pop() ?? this.used++;
+    const slot = this.#free.pop() ?? this.#used++;
     const at = slot * HASH_BYTES;
-    if (at === this.hashes.length) this.hashes = Buffer.concat([this.hashes], 2 * at);
-    this.hashes.write(hash.slice(2), at, 'hex');
-    if (this.slots.has(startOf(hash))) this.others.set(hash, slot);
-    else this.slots.set(startOf(hash), slot);
+    if (at === this.#hashes.length) this.#hashes = Buffer.concat([this.#hashes], 2 * at);
+    this.#hashes.write(hash.slice(2), at, 'hex');
+    if (this.#slots.has(startOf(hash))) this.#others.set(hash, slot);
+    else this.#slots.set(startOf(hash), slot);
     return slot;
   }
 
   /** Forgets the order of a slot that is in use. */
   delete(slot: number): void {
     const hash = this.hashAt(slot);
-    if (!this.others.delete(hash)) this.slots.delete(startOf(hash));
-    this.free.push(slot);
+    if (!this.#others.delete(hash)) this.#slots.delete(startOf(hash));
+    this.#free.push(slot);
   }
 
   /** The hash of a slot in use. */
   hashAt(slot: number): Hex {
-    return `0x${this.hashes.toString('hex', slot * HASH_BYTES, (slot + 1) * HASH_BYTES)}`;
+    return `0x${this.#hashes.toString('hex', slot * HASH_BYTES, (slot + 1) * HASH_BYTES)}`;
   }
 }
 
 function startOf(hash: Hex): number {
   return Number.parseInt(hash.slice(2, 10), 16) | 0;
 }
-
-const HASH_BYTES = 32;
-const FIRST_SLOTS = 16;

@@ -90,89 +90,89 @@ export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
   readonly unread = new Map<number, UnreadOrder>();
   /** Makers whose fills are told, of orders that are not watched too. */
-  private readonly known = new Set<Address>();
-  private readonly orders = new OrderIndex();
-  private readonly pairByOrder: WatchedPair[] = [];
-  private readonly takingByOrder: TakingToken[] = [];
-  private readonly taking = new Map<Address, TakingToken>();
+  readonly #known = new Set<Address>();
+  readonly #orders = new OrderIndex();
+  readonly #pairByOrder: WatchedPair[] = [];
+  readonly #takingByOrder: TakingToken[] = [];
+  readonly #taking = new Map<Address, TakingToken>();
   /** How many makers sell each token. */
-  private readonly sellers = new Map<Address, number>();
+  readonly #sellers = new Map<Address, number>();
   /** Pairs whose reading was put off by the log, and since when; the one that is to be read next comes first. */
   readonly putOff = new Map<WatchedPair, number>();
   /** Makers with orders that their wallet is to be asked about, the one that has waited longest first. */
-  private readonly unaskedMakers = new Set<WatchedMaker>();
-  private readonly expiresAt: number[] = [];
-  private readonly makersByAddress = new Map<Address, WatchedMaker>();
+  readonly #unaskedMakers = new Set<WatchedMaker>();
+  readonly #expiresAt: number[] = [];
+  readonly #makersByAddress = new Map<Address, WatchedMaker>();
   /** Makers with an order that no key has signed. */
-  private readonly wallets = new Set<WatchedMaker>();
-  private pairs = 0;
-  private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
+  readonly #wallets = new Set<WatchedMaker>();
+  #pairs = 0;
+  #expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
 
   /** Adds the order unless it is there. */
   add(added: WatchedOrder, unread?: UnreadOrder): void {
     const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
-    const maker = this.makersByAddress.get(address) ?? newMaker(address);
+    const maker = this.#makersByAddress.get(address) ?? newMaker(address);
     const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
-    const order = this.orders.insert(orderHash);
-    this.pairByOrder[order] = pair;
-    this.expiresAt[order] = expiresAtSeconds;
-    const taking = this.taking.get(takingToken) ?? { address: takingToken, ...unproven };
+    const order = this.#orders.insert(orderHash);
+    this.#pairByOrder[order] = pair;
+    this.#expiresAt[order] = expiresAtSeconds;
+    const taking = this.#taking.get(takingToken) ?? { address: takingToken, ...unproven };
     taking.orders += 1;
-    this.taking.set(takingToken, taking);
-    this.takingByOrder[order] = taking;
-    if (pair.orders === 0) this.countPair(makingToken, 1);
+    this.#taking.set(takingToken, taking);
+    this.#takingByOrder[order] = taking;
+    if (pair.orders === 0) this.#countPair(makingToken, 1);
     pair.orders += 1;
     maker.pairs.set(makingToken, pair);
     maker.orders.add(order);
-    this.makersByAddress.set(address, maker);
+    this.#makersByAddress.set(address, maker);
     if (walletSignature === null) {
       if (unread !== undefined) this.unread.set(order, unread);
       return;
     }
     const isAccepted = unread === undefined ? true : undefined;
     maker.walletOrders.set(order, { signature: walletSignature, isAccepted, told: isAccepted });
-    this.wallets.add(maker);
-    if (unread !== undefined) this.ask(maker, order, unread);
+    this.#wallets.add(maker);
+    if (unread !== undefined) this.#ask(maker, order, unread);
   }
 
   /** Has the fills of these makers told. */
   know(makers: Iterable<Address>): void {
-    for (const maker of makers) this.known.add(maker);
+    for (const maker of makers) this.#known.add(maker);
   }
 
   /** @param account an address, or a topic of a log that holds one */
   knows(account: Hex): boolean {
-    return this.known.has(addressIn(account));
+    return this.#known.has(addressIn(account));
   }
 
   /** Has all orders of a maker read again. */
   markUnread(address: Address, unread: UnreadOrder): void {
-    for (const order of this.findMaker(address)?.orders ?? []) this.markOrder(order, unread);
+    for (const order of this.findMaker(address)?.orders ?? []) this.#markOrder(order, unread);
   }
 
   /** Has the orders read again that take a token. */
   markTaking(token: TakingToken, unread: UnreadOrder): void {
-    for (const [order, taking] of this.takingByOrder.entries()) {
-      if (taking === token && this.expiresAt[order] !== Number.POSITIVE_INFINITY) this.markOrder(order, unread);
+    for (const [order, taking] of this.#takingByOrder.entries()) {
+      if (taking === token && this.#expiresAt[order] !== Number.POSITIVE_INFINITY) this.#markOrder(order, unread);
     }
   }
 
   /** One that its wallet is to be asked about is read once that has answered. */
-  private markOrder(order: number, unread: UnreadOrder): void {
+  #markOrder(order: number, unread: UnreadOrder): void {
     if (!this.pairOf(order).maker.unasked.has(order)) this.unread.set(order, unread);
   }
 
   remove(orderHash: Hex): void {
     const order = this.findOrder(orderHash);
-    if (order >= 0) this.drop(order);
+    if (order >= 0) this.#drop(order);
   }
 
   /** Removes what has expired. All orders are looked at, so it does nothing within a minute of the last time. */
   expire(nowSeconds: number): void {
-    if (nowSeconds < this.expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
-    this.expiryLookedAtSeconds = nowSeconds;
-    for (const [order, seconds] of this.expiresAt.entries()) if (seconds <= nowSeconds) this.drop(order);
+    if (nowSeconds < this.#expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
+    this.#expiryLookedAtSeconds = nowSeconds;
+    for (const [order, seconds] of this.#expiresAt.entries()) if (seconds <= nowSeconds) this.#drop(order);
   }
 
   /**
@@ -195,7 +195,7 @@ export class WatchedSet {
       if (block.number < maker.walletChangedAt && own !== undefined) continue;
       if (own?.told !== undefined && own.isAccepted === undefined) {
         own.isAccepted = own.told;
-        this.endAsking(maker, order);
+        this.#endAsking(maker, order);
       }
       const taking = this.takingOf(order);
       if (noCode && taking.hasCode) continue;
@@ -214,13 +214,13 @@ export class WatchedSet {
 
   /** What this watcher knew of wallets and has not published does not count: another one may have published since. */
   takeAnswersFromLog(sinceMs: number): void {
-    for (const maker of this.wallets) {
+    for (const maker of this.#wallets) {
       maker.walletChangedAt = -1;
       for (const [order, own] of maker.walletOrders) {
         own.isAccepted = own.told;
-        if (own.told !== undefined) this.endAsking(maker, order);
+        if (own.told !== undefined) this.#endAsking(maker, order);
         else if (!maker.unasked.has(order))
-          this.ask(maker, order, this.unread.get(order) ?? { sinceMs, trace: undefined });
+          this.#ask(maker, order, this.unread.get(order) ?? { sinceMs, trace: undefined });
       }
     }
   }
@@ -253,7 +253,7 @@ export class WatchedSet {
 
   /** True if so many makers sell the token that its reading is no cost of one of them. */
   isShared(token: Address): boolean {
-    return (this.sellers.get(token) ?? 0) >= SHARING_MAKERS;
+    return (this.#sellers.get(token) ?? 0) >= SHARING_MAKERS;
   }
 
   /** A wallet may judge signatures otherwise from this block on: it is to be asked about all of its orders. */
@@ -261,7 +261,7 @@ export class WatchedSet {
     maker.walletChangedAt = Math.max(block, maker.walletChangedAt);
     for (const [order, own] of maker.walletOrders) {
       own.isAccepted = undefined;
-      this.ask(maker, order, this.unread.get(order) ?? maker.unasked.get(order) ?? { sinceMs, trace: undefined });
+      this.#ask(maker, order, this.unread.get(order) ?? maker.unasked.get(order) ?? { sinceMs, trace: undefined });
     }
   }
 
@@ -271,43 +271,43 @@ export class WatchedSet {
     const isNews = own.told === !isAccepted && !this.unread.has(order);
     const unread = maker.unasked.get(order) ?? (isNews ? { sinceMs: nowMs, trace: undefined } : undefined);
     own.isAccepted = isAccepted;
-    this.endAsking(maker, order);
+    this.#endAsking(maker, order);
     if (unread !== undefined) this.unread.set(order, unread);
   }
 
-  private endAsking(maker: WatchedMaker, order: number): void {
+  #endAsking(maker: WatchedMaker, order: number): void {
     maker.unasked.delete(order);
-    if (maker.unasked.size === 0) this.unaskedMakers.delete(maker);
+    if (maker.unasked.size === 0) this.#unaskedMakers.delete(maker);
   }
 
-  private ask(maker: WatchedMaker, order: number, unread: UnreadOrder): void {
+  #ask(maker: WatchedMaker, order: number, unread: UnreadOrder): void {
     this.unread.delete(order);
     maker.unasked.set(order, unread);
-    this.unaskedMakers.add(maker);
+    this.#unaskedMakers.add(maker);
   }
 
   /** Makers with an order that no key has signed, that may have a log of their own in a block. */
   walletsIn(logsBloom: Hex | undefined): WatchedMaker[] {
-    return [...this.wallets].filter(({ address }) => logsBloom === undefined || bloomHolds(logsBloom, address));
+    return [...this.#wallets].filter(({ address }) => logsBloom === undefined || bloomHolds(logsBloom, address));
   }
 
   /** Orders whose wallet has answered. */
   *answeredOrders(): Generator<AskedOrder> {
-    for (const maker of this.wallets) {
+    for (const maker of this.#wallets) {
       for (const [order, own] of maker.walletOrders) if (own.isAccepted !== undefined) yield { maker, order, own };
     }
   }
 
   hasUnasked(): boolean {
-    return this.unaskedMakers.size > 0;
+    return this.#unaskedMakers.size > 0;
   }
 
   /** Some of the orders that a wallet is to be asked about, and not the wallet that was asked before the others. */
   takeUnasked(countMax: number): AskedOrder[] {
-    const [maker] = this.unaskedMakers;
+    const [maker] = this.#unaskedMakers;
     if (maker === undefined) return [];
-    this.unaskedMakers.delete(maker);
-    this.unaskedMakers.add(maker);
+    this.#unaskedMakers.delete(maker);
+    this.#unaskedMakers.add(maker);
     const orders = [...maker.unasked.keys()].slice(0, countMax);
     return orders.flatMap((order) => {
       const own = maker.walletOrders.get(order);
@@ -316,37 +316,37 @@ export class WatchedSet {
   }
 
   takingTokens(): IterableIterator<TakingToken> {
-    return this.taking.values();
+    return this.#taking.values();
   }
 
   takingOf(order: number): TakingToken {
-    const taking = this.takingByOrder[order];
+    const taking = this.#takingByOrder[order];
     if (taking === undefined) throw new Error(`no slot ${order}`);
     return taking;
   }
 
   makers(): IterableIterator<WatchedMaker> {
-    return this.makersByAddress.values();
+    return this.#makersByAddress.values();
   }
 
   /** The slot of a watched order, or -1. */
   findOrder(orderHash: Hex): number {
-    return this.orders.find(orderHash);
+    return this.#orders.find(orderHash);
   }
 
   orderHash(order: number): Hex {
-    return this.orders.hashAt(order);
+    return this.#orders.hashAt(order);
   }
 
   pairOf(order: number): WatchedPair {
-    const pair = this.pairByOrder[order];
+    const pair = this.#pairByOrder[order];
     if (pair === undefined) throw new Error(`no slot ${order}`);
     return pair;
   }
 
   /** @param account an address, or a topic of a log that holds one */
   findMaker(account: Hex): WatchedMaker | undefined {
-    return this.makersByAddress.get(addressIn(account));
+    return this.#makersByAddress.get(addressIn(account));
   }
 
   /** @param account an address, or a topic of a log that holds one */
@@ -358,7 +358,7 @@ export class WatchedSet {
   unasked(): { readonly orders: number; readonly sinceMs: number | undefined } {
     let orders = 0;
     let sinceMs: number | undefined;
-    for (const { unasked } of this.unaskedMakers) {
+    for (const { unasked } of this.#unaskedMakers) {
       orders += unasked.size;
       for (const each of unasked.values()) sinceMs = Math.min(each.sinceMs, sinceMs ?? each.sinceMs);
     }
@@ -366,37 +366,37 @@ export class WatchedSet {
   }
 
   sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {
-    return { orders: this.orders.size, pairs: this.pairs, makers: this.makersByAddress.size };
+    return { orders: this.#orders.size, pairs: this.#pairs, makers: this.#makersByAddress.size };
   }
 
   /** Forgets an order, and what no other order needs. */
-  private drop(order: number): void {
+  #drop(order: number): void {
     const pair = this.pairOf(order);
     const { maker } = pair;
     this.unread.delete(order);
-    this.orders.delete(order);
-    this.expiresAt[order] = Number.POSITIVE_INFINITY;
+    this.#orders.delete(order);
+    this.#expiresAt[order] = Number.POSITIVE_INFINITY;
     maker.orders.delete(order);
     maker.walletOrders.delete(order);
-    this.endAsking(maker, order);
-    if (maker.walletOrders.size === 0) this.wallets.delete(maker);
+    this.#endAsking(maker, order);
+    if (maker.walletOrders.size === 0) this.#wallets.delete(maker);
     const taking = this.takingOf(order);
     taking.orders -= 1;
-    if (taking.orders === 0) this.taking.delete(taking.address);
+    if (taking.orders === 0) this.#taking.delete(taking.address);
     pair.orders -= 1;
     if (pair.orders === 0) {
       maker.pairs.delete(pair.token);
       this.putOff.delete(pair);
-      this.countPair(pair.token, -1);
+      this.#countPair(pair.token, -1);
     }
-    if (maker.orders.size === 0) this.makersByAddress.delete(maker.address);
+    if (maker.orders.size === 0) this.#makersByAddress.delete(maker.address);
   }
 
-  private countPair(token: Address, change: 1 | -1): void {
-    this.pairs += change;
-    const sellers = (this.sellers.get(token) ?? 0) + change;
-    if (sellers > 0) this.sellers.set(token, sellers);
-    else this.sellers.delete(token);
+  #countPair(token: Address, change: 1 | -1): void {
+    this.#pairs += change;
+    const sellers = (this.#sellers.get(token) ?? 0) + change;
+    if (sellers > 0) this.#sellers.set(token, sellers);
+    else this.#sellers.delete(token);
   }
 }
 

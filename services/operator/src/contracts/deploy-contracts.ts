@@ -8,6 +8,12 @@ import {
 } from 'ethers';
 import { type Addresses, type Creation, contractAt, isCodeOf } from './plan-contracts.js';
 
+/** So many of the account's newest transactions are looked at for what they made. */
+const NONCES_MAX = 500;
+const RECEIPT_MS_MAX = 120_000;
+/** The share of an estimate that is paid: the next block may need more than the newest one. */
+const GAS_PERCENT = 120n;
+
 /** Why nothing, or not all, was deployed. The message says what was done and what was not. */
 export class DeploymentError extends Error {}
 
@@ -25,11 +31,6 @@ export interface Deployment {
 
 /** Multicall3 is at this address on most chains, Kaia among them. */
 export const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
-/** So many of the account's newest transactions are looked at for what they made. */
-const NONCES_MAX = 500;
-const RECEIPT_MS_MAX = 120_000;
-/** Estimates are of the newest block. */
-const GAS_PERCENT = 120n;
 
 /**
  * Finds what the account has made already, and what the rest will cost. Sends nothing.

@@ -3,6 +3,8 @@ import { type Log, pause } from '@makerbook/kafka';
 import { type Postgres, type Pruned, pruneHashes, pruneHistory } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 
+const OFFSET_MAX = 2n ** 63n - 1n;
+
 export interface PruneParts {
   readonly log: Pick<Log, 'offsetsAt'>;
   readonly postgres: Pick<Postgres, 'query'>;
@@ -63,5 +65,3 @@ export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise
     await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
   }
 }
-
-const OFFSET_MAX = 2n ** 63n - 1n;

@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
 import { readHex, readToken, readUint256, UNIX_SECONDS } from '@makerbook/contracts-primitives';
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+
 /** Words of a command line that cannot be meant: nothing was sent. The message names them, but no word that may be a key. */
 export class WrongWords extends Error {
   override readonly name = 'WrongWords';
@@ -58,8 +61,6 @@ export function readAmount(name: OptionName, { values }: Words) {
   return { token: readToken(`the token of --${name}`, token), amount: readUint256(`the amount of --${name}`, amount) };
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
 /** A length of time in seconds. @throws WrongWords where it has no unit */
 export function readSeconds(name: string, text: string): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(text) ?? [];
@@ -67,8 +68,6 @@ export function readSeconds(name: string, text: string): number {
     throw new WrongWords(`${name} must be a length of time with its unit, such as 30s, 15m, 12h or 7d`);
   return Number(count) * (UNIT_SECONDS[unit] ?? 0);
 }
-
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * A time, or a length of time from now on. @returns the time in milliseconds since 1970, by the clock it is given

@@ -4,6 +4,7 @@ import { byteaOf, connectPostgres, type Postgres } from '../connect-postgres.js'
 import { migrate } from '../migrate.js';
 
 const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
+const BYTES = ['order_hash', 'maker', 'making_token'];
 
 /** Opens a database for one live test file, with the tables of the read model and with generous time limits. */
 export async function openTestDatabase(): Promise<Postgres> {
@@ -39,8 +40,6 @@ const usual = {
   in_flight: { partition: 3, salt: '0x1', expires_at_seconds: 9, until_ms: 5 },
   cancelling: { partition: 3, until_ms: 5 },
 };
-
-const BYTES = ['order_hash', 'maker', 'making_token'];
 
 /** Inserts a row. Hashes and addresses are hex. */
 export async function insertRow(

@@ -16,52 +16,52 @@ export interface Block extends JudgedBlock {
 
 /** A chain in memory: what its contracts would say after each block, and the logs. */
 export class Chain {
-  private readonly blocks: Block[] = [];
-  private readonly values = new Map<string, bigint>();
-  private logs: (Pick<ChainLog, 'address' | 'topics' | 'data'> & { readonly transaction: number })[] = [];
-  private transaction = 0;
-  private readonly listeners: ((block: Block) => void)[] = [];
+  readonly #blocks: Block[] = [];
+  readonly #values = new Map<string, bigint>();
+  #logs: (Pick<ChainLog, 'address' | 'topics' | 'data'> & { readonly transaction: number })[] = [];
+  #transaction = 0;
+  readonly #listeners: ((block: Block) => void)[] = [];
 
   /** Throws before the first block. */
   get head(): Block {
-    return this.at(this.blocks.length - 1);
+    return this.at(this.#blocks.length - 1);
   }
 
   /** Throws where there is no such block. */
   at(number: number): Block {
-    const block = this.blocks[number];
+    const block = this.#blocks[number];
     if (block === undefined) throw new Error(`the chain has no block ${number}`);
     return block;
   }
 
   find(hash: Hex): Block | undefined {
-    return this.blocks[Number.parseInt(hash.slice(-8), 16)];
+    return this.#blocks[Number.parseInt(hash.slice(-8), 16)];
   }
 
   /** What the call returns by what the next block did so far. */
   value(call: StateCall): bigint {
-    return this.values.get(keyOf(call)) ?? 0n;
+    return this.#values.get(keyOf(call)) ?? 0n;
   }
 
   set(call: StateCall, value: bigint): void {
-    this.values.set(keyOf(call), value);
+    this.#values.set(keyOf(call), value);
   }
 
   /** Has it called with each new block. */
   onBlock(listen: (block: Block) => void): void {
-    this.listeners.push(listen);
+    this.#listeners.push(listen);
   }
 
   /** @param isNext it is of the same transaction as the log before */
   emit(address: Address, topics: readonly Hex[], data: Hex = '0x', isNext = false): void {
-    this.transaction += isNext ? 0 : 1;
-    this.logs.push({ address, topics, data, transaction: this.transaction });
+    this.#transaction += isNext ? 0 : 1;
+    this.#logs.push({ address, topics, data, transaction: this.#transaction });
   }
 
   mine(timestamp: number): Block {
-    const number = this.blocks.length;
+    const number = this.#blocks.length;
     const header = { number, hash: hashOf(number), parentHash: hashOf(Math.max(0, number - 1)), timestamp };
-    const logs = this.logs.map(
+    const logs = this.#logs.map(
       ({ address, topics, data, transaction }, logIndex): ChainLog => ({
         address,
         topics,
@@ -72,10 +72,10 @@ export class Chain {
         logIndex,
       }),
     );
-    const block: Block = { header, logs, values: new Map(this.values) };
-    this.logs = [];
-    this.blocks.push(block);
-    for (const listen of this.listeners) listen(block);
+    const block: Block = { header, logs, values: new Map(this.#values) };
+    this.#logs = [];
+    this.#blocks.push(block);
+    for (const listen of this.#listeners) listen(block);
     return block;
   }
 }

@@ -2,7 +2,7 @@
 export class VirtualTime {
   nowMs: number;
   /** The next one stands last. */
-  private readonly due: { readonly atMs: number; readonly work: () => void }[] = [];
+  readonly #due: { readonly atMs: number; readonly work: () => void }[] = [];
 
   constructor(startMs: number) {
     this.nowMs = startMs;
@@ -11,9 +11,9 @@ export class VirtualTime {
   /** Works that are due at one moment are done in the order in which they were put off. */
   after(ms: number, work: () => void): void {
     const atMs = this.nowMs + ms;
-    let place = this.due.length;
-    while (place > 0 && (this.due[place - 1]?.atMs ?? 0) <= atMs) place -= 1;
-    this.due.splice(place, 0, { atMs, work });
+    let place = this.#due.length;
+    while (place > 0 && (this.#due[place - 1]?.atMs ?? 0) <= atMs) place -= 1;
+    this.#due.splice(place, 0, { atMs, work });
   }
 
   wait(ms: number): Promise<void> {
@@ -30,7 +30,7 @@ export class VirtualTime {
     for (;;) {
       await drained();
       if (isOver) return end;
-      const next = this.due.pop();
+      const next = this.#due.pop();
       if (next === undefined) throw new Error('nothing is to come, and the end has not come');
       this.nowMs = next.atMs;
       next.work();
@@ -47,34 +47,34 @@ function drained(): Promise<void> {
 export class Life {
   readonly name: string;
   isOver = false;
-  private frozenUntilMs = 0;
-  private readonly time: VirtualTime;
-  private readonly stopping = new AbortController();
+  #frozenUntilMs = 0;
+  readonly #time: VirtualTime;
+  readonly #stopping = new AbortController();
 
   constructor(name: string, time: VirtualTime) {
     this.name = name;
-    this.time = time;
+    this.#time = time;
   }
 
   get signal(): AbortSignal {
-    return this.stopping.signal;
+    return this.#stopping.signal;
   }
 
   nowMs(): number {
-    return this.time.nowMs;
+    return this.#time.nowMs;
   }
 
   after(ms: number, work: () => void): void {
-    this.time.after(ms, () => {
+    this.#time.after(ms, () => {
       if (this.isOver) return;
-      if (this.time.nowMs < this.frozenUntilMs) this.after(this.frozenUntilMs - this.time.nowMs, work);
+      if (this.#time.nowMs < this.#frozenUntilMs) this.after(this.#frozenUntilMs - this.#time.nowMs, work);
       else work();
     });
   }
 
   /** Nothing of it goes on for so long; what it has sent is served meanwhile. */
   freeze(forMs: number): void {
-    this.frozenUntilMs = Math.max(this.frozenUntilMs, this.time.nowMs + forMs);
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#time.nowMs + forMs);
   }
 
   delay(ms: number): Promise<void> {
@@ -100,7 +100,7 @@ export class Life {
 
   /** Asks it to stop, and ends it some time later. */
   stop(withinMs: number): void {
-    this.stopping.abort();
+    this.#stopping.abort();
     this.after(withinMs, () => this.kill());
   }
 }

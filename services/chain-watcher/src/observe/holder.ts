@@ -54,8 +54,10 @@ export type WorkSettings = Pick<
   | 'BLOCK_AHEAD_SECONDS_MAX'
 >;
 
-/** All that the holder works with. */
-export interface HolderWork {
+/** What the holder works with: all of it, or what a function names. */
+export type Holder<K extends keyof HolderParts = keyof HolderParts> = Pick<HolderParts, K>;
+
+interface HolderParts {
   /** Aborted when another watcher has taken over, or the process ends. */
   readonly signal: AbortSignal;
   readonly node: Node;
