@@ -235,6 +235,7 @@ export const opsSettings = {
 
 /** Variables of OpenTelemetry. Those of its specification that are not here are read by its SDK too. */
 export const telemetrySettings = {
+  BUILD_REVISION: text('Revision of the build in `makerbook_build_info`; an image has it', 'unknown'),
   OTEL_SERVICE_NAME: text('Name of the service in traces and metrics; empty: its own', ''),
   OTEL_RESOURCE_ATTRIBUTES: text('Attributes of the process in traces and metrics: `name=value`, comma-separated', ''),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Address of the collector for spans; empty: none', ''),

@@ -15,6 +15,8 @@ export class MetricsPage extends PrometheusExporter {
 
   override async collect(): Promise<CollectionResult> {
     const { resourceMetrics, errors } = await super.collect();
+    // The machine's id comes later than the rest, and the exporter does not wait for it.
+    await resourceMetrics.resource.waitForAsyncAttributes?.();
     const scopeMetrics = resourceMetrics.scopeMetrics.map(({ metrics, ...scope }) => ({
       ...scope,
       metrics: metrics.map(withUnit),

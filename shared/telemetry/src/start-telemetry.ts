@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { DiagLogLevel, diag, metrics } from '@opentelemetry/api';
 import { OTLPMetricExporter as OtlpGrpc } from '@opentelemetry/exporter-metrics-otlp-grpc';
 import { OTLPMetricExporter as OtlpJson } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPMetricExporter as OtlpProtobuf } from '@opentelemetry/exporter-metrics-otlp-proto';
@@ -23,6 +24,7 @@ import { MetricsPage } from './metrics-page.js';
  */
 export interface TelemetrySettings {
   readonly LOG_LEVEL: LogLevel;
+  readonly BUILD_REVISION?: string;
   readonly OTEL_TRACES_EXPORTER?: string;
   readonly OTEL_TRACES_SAMPLER?: string;
   readonly OTEL_TRACES_SAMPLER_ARG?: string;
@@ -64,6 +66,7 @@ export function startTelemetry(service: string, settings: TelemetrySettings): Te
     ...tracing(settings),
   });
   sdk.start();
+  showBuild(settings.BUILD_REVISION ?? 'unknown');
   return {
     logger,
     serveMetrics: (request, response) => page.getMetricsRequestHandler(request, response),
@@ -100,6 +103,17 @@ function metricReaders(settings: TelemetrySettings): PeriodicExportingMetricRead
   const exportTimeoutMillis = Math.min(exportIntervalMillis, EXPORT_MS_MAX);
   const exporter = new metricExporters[protocol]();
   return [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })];
+}
+
+/** All packages of a release have one version. */
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+function showBuild(revision: string): void {
+  const description = '1, with the version and revision of the release that the process is of';
+  const build = metrics.getMeter('build').createObservableGauge('makerbook_build_info', { description });
+  build.addCallback((result) => result.observe(1, { version, revision }));
 }
 
 /** Has the SDK's errors written as log lines; of those that follow soon on another one nothing is written. */

@@ -10,6 +10,7 @@ const sharedMakers = [
   'shared/http/src/serve-ops.ts',
   'shared/telemetry/src/create-instruments.ts',
   'shared/telemetry/src/measure-clients.ts',
+  'shared/telemetry/src/start-telemetry.ts',
 ];
 
 function sourcesUnder(folder: string): string[] {

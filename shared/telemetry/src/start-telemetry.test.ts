@@ -1,0 +1,30 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { diag } from '@opentelemetry/api';
+import { startTelemetry, type Telemetry } from './start-telemetry.js';
+
+const errors: string[] = [];
+const nothing = () => undefined;
+let telemetry: Telemetry;
+beforeAll(() => {
+  telemetry = startTelemetry('test', { LOG_LEVEL: 'error', BUILD_REVISION: 'abc' });
+  const error = (reason: string) => void errors.push(reason);
+  diag.setLogger({ error, warn: nothing, info: nothing, debug: nothing, verbose: nothing });
+});
+afterAll(() => telemetry.stop());
+
+const scrape = () =>
+  new Promise<string>((resolve) => {
+    const response = { setHeader: nothing, end: resolve } as unknown as ServerResponse;
+    telemetry.serveMetrics({} as IncomingMessage, response);
+  });
+
+test('a scrape without a collector is no error, and names the machine', async () => {
+  const page = await scrape();
+  expect(page).toMatch(/^target_info\{.*host_name="/m);
+  expect(errors).toEqual([]);
+});
+
+test('a scrape names the version and the revision of the build', async () => {
+  expect(await scrape()).toMatch(/^makerbook_build_info\{version="\d+\.\d+\.\d+[^"]*",revision="abc"\} 1$/m);
+});
