@@ -1,4 +1,4 @@
--- A role for each service, with its password of now. The Job migrate gives them their rights (shared/postgres/README.md).
+-- A role for each service, with its password of now, and the connections of two of its processes. The Job migrate gives them their rights (shared/postgres/README.md).
 \set ON_ERROR_STOP on
 \getenv ingress INGRESS_PASSWORD
 \getenv query QUERY_PASSWORD
@@ -7,7 +7,7 @@
 select format('create role makerbook_%s login', name)
   from unnest(array['ingress', 'query', 'projector', 'chain_watcher']) as name
   where not exists (select from pg_roles where rolname = 'makerbook_' || name) \gexec
-alter role makerbook_ingress password :'ingress';
-alter role makerbook_query password :'query';
-alter role makerbook_projector password :'projector';
-alter role makerbook_chain_watcher password :'chain_watcher';
+alter role makerbook_ingress connection limit 20 password :'ingress';
+alter role makerbook_query connection limit 20 password :'query';
+alter role makerbook_projector connection limit 22 password :'projector';
+alter role makerbook_chain_watcher connection limit 2 password :'chain_watcher';

@@ -90,7 +90,7 @@ describe('the Compose file', () => {
         expect([url, password]).toEqual([`postgres://${role}@postgres:5432/makerbook`, `secret of ${name}`]);
         const variable = role.replace('makerbook_', '');
         expect(roles).toContain(`\\getenv ${variable} ${variable.toUpperCase()}_PASSWORD`);
-        expect(roles).toContain(`alter role ${role} password :'${variable}';`);
+        expect(roles).toMatch(new RegExp(`alter role ${role} connection limit \\d+ password :'${variable}';`));
         expect(file.services['roles']?.environment).toHaveProperty(`${variable.toUpperCase()}_PASSWORD`);
       } else expect([name, url, password]).toEqual([name, undefined, '']);
     }

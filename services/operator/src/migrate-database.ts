@@ -1,4 +1,4 @@
-import { migrate } from '@makerbook/postgres';
+import { type Granted, migrate, NO_LARGE_OBJECTS } from '@makerbook/postgres';
 import type { ServerConnection } from '@makerbook/settings';
 import type { Outcome } from './outcome.js';
 
@@ -8,13 +8,15 @@ import type { Outcome } from './outcome.js';
  * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable
  */
 export async function migrateDatabase(connection: ServerConnection): Promise<Outcome> {
-  let granted: readonly string[] = [];
+  let granted: Granted = { roles: [], mayMakeLargeObjects: false };
   const taken = await migrate({
     ...connection,
-    onGranted: (roles) => {
-      granted = roles;
+    onGranted: (all) => {
+      granted = all;
     },
   });
   const steps = taken.length === 0 ? ['nothing to do'] : taken.map((name) => `${name}: applied`);
-  return { lines: [...steps, `roles with rights of their own: ${granted.join(', ') || 'none'}`], exitCode: 0 };
+  const roles = `roles with rights of their own: ${granted.roles.join(', ') || 'none'}`;
+  const remedy = `they may make large objects, until a superuser runs in this database: ${NO_LARGE_OBJECTS}`;
+  return { lines: [...steps, roles, ...(granted.mayMakeLargeObjects ? [remedy] : [])], exitCode: 0 };
 }

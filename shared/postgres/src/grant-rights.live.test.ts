@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRoles, testParts } from '@makerbook/parts';
+import pg from 'pg';
 import {
   claimWork,
   connectPostgres,
+  type Granted,
   migrate,
+  NO_LARGE_OBJECTS,
   openPlacementStore,
   openProjectionStore,
   openReadModel,
@@ -27,6 +30,7 @@ const maker = addressOf(1);
 
 let databaseUrl: string;
 let owner: Postgres;
+let ownerName: string;
 const connections = new Map<string, Postgres>();
 const as = (service: Service): Postgres => connections.get(roleOf(service)) as Postgres;
 
@@ -35,6 +39,7 @@ beforeAll(async () => {
   const urls = await createRoles(databaseUrl, Object.keys(rights));
   await migrate({ url: databaseUrl, ...SLOW });
   owner = connectPostgres({ url: databaseUrl, ...SLOW });
+  ownerName = new URL(databaseUrl).username;
   for (const [role, own] of Object.entries(urls)) connections.set(role, connectPostgres({ url: own, ...SLOW }));
   await insertRow(owner, 'makers', { maker });
   await owner.query('insert into projections (partition) values (3)');
@@ -149,14 +154,62 @@ describe('and is refused the rest', () => {
     expect(rows).toEqual(wanted);
   });
 
-  test.each<[Service, string]>([
-    ['query', 'update orders set remaining = 1'],
-    ['projector', 'drop table orders'],
-    ['projector', 'alter table orders disable trigger all'],
-    ['ingress', 'create table mine ()'],
-    ['query', 'create role other'],
-  ])('%s: %s', async (service, sql) => {
-    await expect(as(service).query(sql)).rejects.toThrow(/permission denied|must be owner/);
+  test.each(services)('%s may state none of what no service needs', async (service) => {
+    const role = roleOf(service);
+    const forbidden = [
+      // Storage beside the tables.
+      'create temporary table mine (a int)',
+      'select * into temporary mine from projections',
+      'select lo_creat(-1)',
+      'select lo_create(0)',
+      "select lo_from_bytea(0, 'a')",
+      'create table mine ()',
+      'create sequence mine',
+      'create schema mine',
+      'create database mine',
+      // The tables themselves.
+      'drop table orders',
+      'alter table orders add column mine int',
+      'alter table orders disable trigger all',
+      'create index on orders (remaining)',
+      'truncate orders',
+      'update migrations set checksum = checksum',
+      // Code and settings that others run by.
+      'create function mine() returns int return 1',
+      'create extension dblink',
+      'alter system set fsync = off',
+      'alter database postgres set fsync = off',
+      'set session_replication_role = replica',
+      // Other roles, and its own bounds.
+      'create role other',
+      `alter role ${role} superuser`,
+      `alter role ${role} connection limit -1`,
+      `set role ${pg.escapeIdentifier(ownerName)}`,
+      'select rolpassword from pg_authid',
+      // The machine.
+      "copy projections to program 'true'",
+      "select pg_read_file('/etc/hostname')",
+    ];
+    expect(forbidden).toHaveLength(27);
+    for (const sql of forbidden) {
+      const outcome = await as(service)
+        .query(sql)
+        .then(
+          () => 'done',
+          (error: Error) => error.message,
+        );
+      expect([sql, outcome]).toEqual([sql, expect.stringMatching(/permission denied|must be owner/)]);
+    }
+  });
+
+  test.each(services)('%s is no superuser, and is not of another role', async (service) => {
+    const attributes = ['rolsuper', 'rolcreaterole', 'rolcreatedb', 'rolreplication', 'rolbypassrls'];
+    const [role] = await owner.query<Record<string, boolean>>(
+      `select ${attributes.join(', ')}, exists (select from pg_auth_members where member = oid) as is_member
+       from pg_roles where rolname = $1`,
+      [roleOf(service)],
+    );
+    expect(role).toEqual(Object.fromEntries([...attributes, 'is_member'].map((name) => [name, false])));
   });
 });
 
@@ -165,4 +218,20 @@ test('a migration takes back what a role was given beside its rights', async () 
   await as('query').query('delete from orders where false');
   await migrate({ url: databaseUrl, ...SLOW });
   await expect(as('query').query('delete from orders where false')).rejects.toThrow('permission denied');
+});
+
+test('an owner that is no superuser cannot take large objects away, and is told', async () => {
+  const url = await testParts().databaseUrl();
+  const { plain_owner: ownUrl } = await createRoles(url, ['plain_owner']);
+  const superuser = connectPostgres({ url, ...SLOW });
+  const database = pg.escapeIdentifier(new URL(url).pathname.slice(1));
+  await superuser.query(`alter database ${database} owner to plain_owner`);
+  await superuser.query('grant create on schema public to plain_owner');
+  const said: Granted[] = [];
+  const migrateAsOwner = () => migrate({ url: ownUrl, ...SLOW, onGranted: (granted) => said.push(granted) });
+  await migrateAsOwner();
+  await superuser.query(NO_LARGE_OBJECTS);
+  await migrateAsOwner();
+  await superuser.close();
+  expect(said.map(({ mayMakeLargeObjects }) => mayMakeLargeObjects)).toEqual([true, false]);
 });

@@ -47,12 +47,24 @@ export const rights: Readonly<Record<string, Rights>> = {
 /** The role that a service connects as, where the roles are divided: `chain-watcher` is `makerbook_chain_watcher`. */
 export const roleOf = (service: string): string => `makerbook_${service.replaceAll('-', '_')}`;
 
+/** What grantRights has done. */
+export interface Granted {
+  /** The roles that exist; none where all services connect as the owner. */
+  readonly roles: readonly string[];
+  /** Whether they may make large objects: the owner of a database cannot take that away, a superuser can. */
+  readonly mayMakeLargeObjects: boolean;
+}
+
+/** What a superuser runs in the database, so that no role fills the disk with large objects. */
+export const NO_LARGE_OBJECTS =
+  'revoke execute on function lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea) from public';
+
 /**
- * Gives the roles of the services that the server has their rights on the tables of a schema, and takes away all others.
- * @param client of the owner of the tables
- * @returns the roles that exist; none where all services connect as the owner
+ * Gives the roles of the services that the server has their rights on the tables of a schema, and takes away all others: on
+ * these tables, and to make temporary tables and large objects.
+ * @param client of the owner of the tables and of the database
  */
-export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: string): Promise<string[]> {
+export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: string): Promise<Granted> {
   const sql = 'select rolname from pg_roles where rolname = any($1) order by rolname';
   const { rows } = await client.query<{ rolname: string }>(sql, [Object.keys(rights)]);
   const tables = [...new Set(Object.values(rights).flatMap(({ reads }) => reads))];
@@ -67,5 +79,24 @@ export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: 
     ];
     for (const statement of statements) await client.query(statement);
   }
-  return rows.map(({ rolname }) => rolname);
+  const roles = rows.map(({ rolname }) => rolname);
+  return { roles, mayMakeLargeObjects: await denyStorage(client, roles) };
+}
+
+/** Takes away what every role has to begin with. @returns whether one of the roles still may make large objects */
+async function denyStorage(client: Pick<pg.ClientBase, 'query'>, roles: readonly string[]): Promise<boolean> {
+  const readAny = async () => {
+    const sql = `select current_database() as name, bool_or(has_database_privilege(role, current_database(), 'temporary')) as tables,
+        bool_or(has_function_privilege(role, 'lo_create(oid)', 'execute')) as objects
+      from unnest($1::text[]) as role`;
+    const { rows } = await client.query<{ name: string; tables: boolean | null; objects: boolean | null }>(sql, [
+      roles,
+    ]);
+    return rows[0];
+  };
+  const { name = '', tables, objects } = (await readAny()) ?? {};
+  const from = ['public', ...roles].join(', ');
+  if (tables) await client.query(`revoke temporary on database ${pg.escapeIdentifier(name)} from ${from}`);
+  if (objects) await client.query(NO_LARGE_OBJECTS);
+  return (await readAny())?.objects === true;
 }

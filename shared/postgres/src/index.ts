@@ -11,7 +11,7 @@ export {
 export * from './decide-requests.js';
 export * from './failures.js';
 export * from './follow-partitions.js';
-export { rights, roleOf } from './grant-rights.js';
+export { type Granted, NO_LARGE_OBJECTS, rights, roleOf } from './grant-rights.js';
 export { type Happening, type HistoryEntry, happenings, type OrderChange } from './history-rows.js';
 export * from './migrate.js';
 export * from './project-partition.js';

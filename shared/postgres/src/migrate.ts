@@ -4,7 +4,7 @@ import type { ServerConnection } from '@makerbook/settings';
 import pg from 'pg';
 import { connectionOf, type Postgres, type PostgresOptions } from './connect-postgres.js';
 import { classify } from './failures.js';
-import { grantRights } from './grant-rights.js';
+import { type Granted, grantRights } from './grant-rights.js';
 
 /** One numbered step of the schema: `0001-read-model.sql`. */
 export interface Migration {
@@ -30,13 +30,13 @@ export function readMigrations(): Migration[] {
  * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn.
  * A database that is ahead of this build is left as it is: steps only ever add, so that an old process can go on.
  * The roles of the services that exist have their rights afterwards: see `grantRights`.
- * @param options.onGranted takes the names of these roles
+ * @param options.onGranted takes these roles
  * @returns the names of the steps that were taken
  * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable, PostgresRefused
  */
 export async function migrate(
   options: ServerConnection &
-    Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'> & { readonly onGranted?: (roles: readonly string[]) => void },
+    Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'> & { readonly onGranted?: (granted: Granted) => void },
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
   const { schema = 'public', connectTimeoutMs = 3_000 } = options;
@@ -58,9 +58,9 @@ export async function migrate(
       const values = [migration.name, checksumOf(migration)];
       await client.query('insert into migrations (name, checksum) values ($1, $2)', values);
     }
-    const roles = await grantRights(client, schema);
+    const granted = await grantRights(client, schema);
     await client.query('commit');
-    options.onGranted?.(roles);
+    options.onGranted?.(granted);
     return missing.map(({ name }) => name);
   } catch (error) {
     throw error instanceof SchemaMismatch ? error : classify(error);
