@@ -99,6 +99,17 @@ describeChart('the chart', () => {
     expect(JSON.stringify(podOf('query'))).not.toMatch(/9Gi|fast|spot|debug|"ca"/);
   });
 
+  test.each([
+    ['small', 'gateway', 'Deployment gateway'],
+    ['production', 'redis', 'StatefulSet redis'],
+  ] as const)('what a user sets of the part of %s that is not ours: %s', (profile, part, wanted) => {
+    const own = { resources: { limits: { memory: '9Gi' } }, nodeSelector: { disk: 'fast' } };
+    const made = render(profile, { services: { [part]: { ...own, podAnnotations: { team: 'orders' } } } });
+    const pod = readPods(made).find(({ owner }) => owner === wanted)?.spec;
+    expect(pod).toMatchObject({ nodeSelector: own.nodeSelector, containers: [{ resources: own.resources }] });
+    expect(JSON.stringify(made).match(/"team":"orders"/g)).toHaveLength(1);
+  });
+
   test('names of Secrets, namespaces, images, accounts and the host are those of the values', () => {
     const made = render('production', {
       images: { registry: 'hub.example.com', digests: { ingress: `sha256:${'a'.repeat(64)}` }, tag: '9' },
@@ -143,11 +154,13 @@ describeChart('the chart', () => {
   });
 
   test.each([
-    ['a name that the chart does not have', { services: { ingress: { ressources: {} } } }],
-    ['a value of another type', { services: { ingress: { replicas: 'two' } } }],
-    ['a digest that is none', { images: { digests: { ingress: 'latest' } } }],
-    ['a profile that is none', { profile: 'large' }],
-  ])('%s is refused', (_, values) => {
+    ['a name that the chart does not have', { services: { ingress: { ressources: {} } } }, 'ressources'],
+    ['a service that there is not', { services: { 'chain-watcher': { replicas: 3 } } }, 'chain-watcher'],
+    ['a value of another type', { services: { ingress: { replicas: 'two' } } }, 'replicas'],
+    ['a digest that is none', { images: { digests: { ingress: 'latest' } } }, 'digests'],
+    ['a profile that is none', { profile: 'large' }, 'profile'],
+  ])('%s is refused by its name', (_, values, name) => {
     expect(() => render('production', values)).toThrow(/values don't meet the specifications of the schema/);
+    expect(() => render('production', values)).toThrow(name);
   });
 });

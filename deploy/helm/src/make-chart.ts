@@ -103,17 +103,20 @@ function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValu
     /^(.+)\/([a-z-]+)(?:@(sha256:.+)|:(.+))$/.exec(spec.containers[0]?.image ?? ''),
   );
   const digests = images.flatMap((image) => (image?.[3] === undefined ? [] : [[image[2], image[3]]]));
-  const everywhere = (accounts: string) => ({
-    serviceAccount: accounts,
-    nodeSelector: {},
-    tolerations: [],
-    affinity: {},
-  });
+  const placement = { nodeSelector: {}, tolerations: [], affinity: {} };
+  const everywhere = (accounts: string) => ({ serviceAccount: accounts, ...placement });
   const find = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
   const scaled = ['HorizontalPodAutoscaler', 'ScaledObject'].flatMap(find).map(({ metadata, spec = {} }) => {
     const { minReplicas, minReplicaCount, maxReplicas, maxReplicaCount } = spec;
     return [keyOf(metadata.name), { min: minReplicas ?? minReplicaCount, max: maxReplicas ?? maxReplicaCount }];
   });
+  const others = readPods(manifests)
+    .filter((pod) => !isOurs(pod))
+    .map(({ service, spec }) => {
+      const { replicas } = find('Deployment').find(({ metadata }) => metadata.name === service)?.spec ?? {};
+      const own = { ...placement, resources: spec.containers[0]?.resources, podAnnotations: {} };
+      return [service, replicas === undefined ? own : { ...own, replicas }];
+    });
   const services = pods
     .filter(({ owner }) => owner.startsWith('Deployment '))
     .map(({ service, spec }) => {
@@ -147,7 +150,7 @@ function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValu
     }),
     ...(scaled.length > 0 && { autoscaling: { enabled: true, services: Object.fromEntries(scaled) } }),
     operator: everywhere('operator'),
-    services: Object.fromEntries(services),
+    services: Object.fromEntries([...services, ...others]),
   });
 }
 

@@ -69,15 +69,14 @@ function templatePod(object: Fields, manifest: Manifest, values: ChartValues, wr
   const { metadata, spec: pod } = (job?.spec ?? spec)['template'] as PodTemplate;
   const [container] = pod.containers;
   const [, image] = /\/makerbook\/([a-z-]+)[:@]/.exec(`/${String(container?.['image'])}`) ?? [];
-  if (container === undefined || image === undefined) return;
+  if (container === undefined) return;
+  if (image === undefined) return templateOther(manifest, { metadata, pod, container }, writer);
   const path = pathOf(String(pod['serviceAccountName']), values);
   container['image'] = writer.inline(`include "makerbook.image" (list . "${image}")`);
   Object.assign(pod, {
     serviceAccountName: writer.inline(`${path}.serviceAccount`),
     imagePullSecrets: writer.optional('.Values.images.pullSecrets'),
-    nodeSelector: writer.optional(`${path}.nodeSelector`),
-    tolerations: writer.optional(`${path}.tolerations`),
-    affinity: writer.optional(`${path}.affinity`),
+    ...templatePlacement(path, writer),
   });
   for (const source of (container['envFrom'] ?? []) as { configMapRef: { name: string } }[])
     source.configMapRef.name = 'settings';
@@ -93,6 +92,24 @@ function templatePod(object: Fields, manifest: Manifest, values: ChartValues, wr
   const sum = 'checksum/settings: {{ toJson .Values.settings | sha256sum }}';
   metadata['annotations'] = writer.withEntries([sum], `${path}.podAnnotations`);
 }
+
+/** The pod of nginx or Redis, whose image and volumes are the chart's. */
+function templateOther(
+  { metadata: { name } }: Manifest,
+  { metadata, pod, container }: { metadata: Fields; pod: Fields; container: Fields },
+  writer: TemplateWriter,
+): void {
+  const path = `.Values.services.${name}`;
+  Object.assign(pod, templatePlacement(path, writer));
+  container['resources'] = writer.block(`${path}.resources`);
+  metadata['annotations'] = writer.optional(`${path}.podAnnotations`);
+}
+
+const templatePlacement = (path: string, writer: TemplateWriter): Fields => ({
+  nodeSelector: writer.optional(`${path}.nodeSelector`),
+  tolerations: writer.optional(`${path}.tolerations`),
+  affinity: writer.optional(`${path}.affinity`),
+});
 
 /** Where the values of a service are, or of the operator's Jobs. */
 function pathOf(account: string, { services }: ChartValues): string {

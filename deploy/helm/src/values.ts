@@ -5,16 +5,15 @@ const texts = z.record(z.string(), z.string());
 const anything = z.record(z.string(), z.unknown());
 const some = z.array(anything);
 
-const pods = z.strictObject({
-  serviceAccount: text,
-  nodeSelector: texts,
-  tolerations: some,
-  affinity: anything,
-});
+const placement = z.strictObject({ nodeSelector: texts, tolerations: some, affinity: anything });
+const pods = placement.extend({ serviceAccount: text });
+
+/** What a user sets of nginx or Redis. */
+const otherValues = placement.extend({ resources: anything, podAnnotations: texts });
 
 /** What a user sets of a service. */
-export const serviceValues = pods.extend({
-  /** Not where it is scaled by an autoscaler. */
+const serviceValues = pods.extend({
+  /** Not where an HPA of the chart has them. */
   replicas: z.int().min(0),
   resources: anything,
   podAnnotations: texts,
@@ -55,7 +54,17 @@ export const chartValues = z.strictObject({
   monitoring: z.strictObject({ enabled: z.boolean(), labels: texts }).optional(),
   autoscaling: z.strictObject({ enabled: z.boolean(), services: z.record(z.string(), scaled) }).optional(),
   operator: pods,
-  services: z.record(z.string(), serviceValues),
+  services: z.strictObject({
+    ingress: serviceValues,
+    query: serviceValues,
+    feed: serviceValues,
+    chainWatcher: serviceValues,
+    projector: serviceValues,
+    /** In `small`. */
+    gateway: otherValues.extend({ replicas: z.int().min(0) }).optional(),
+    /** In `production`. */
+    redis: otherValues.optional(),
+  }),
 });
 
 export type ChartValues = z.infer<typeof chartValues>;
