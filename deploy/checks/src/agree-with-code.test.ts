@@ -75,6 +75,7 @@ describe('Kafka', () => {
     ['chain-watcher', [names.makerEvents, names.book]],
     ['projector', [names.makerEvents, names.book, names.makers, names.parked]],
     ['operator', Object.values(names)],
+    ['reader', [names.makerEvents, names.book, names.makers, names.parked]],
   ])('%s may describe every topic that it verifies', (service, verified) => {
     const user = ofKind('KafkaUser').find(({ metadata }) => metadata.name === `kafka-${service}`);
     if (user === undefined) throw new Error(`there is no user kafka-${service}`);
@@ -91,6 +92,14 @@ describe('Kafka', () => {
     expect(trigger?.metadata).toMatchObject({ topic: names.makerEvents, consumerGroup: 'makerbook-projector' });
     expect(fieldOf<number>(scaled, 'maxReplicaCount')).toBeLessThanOrEqual(partitions);
   });
+});
+
+test('the archive and a replay of the log show a certificate that writes nothing', () => {
+  const reader = ofKind('KafkaUser').find(({ metadata }) => metadata.name === 'kafka-reader');
+  if (reader === undefined) throw new Error('there is no user kafka-reader');
+  const operations = aclsOf(reader).flatMap((acl) => acl.operations);
+  expect(new Set(operations)).toEqual(new Set(['Read', 'Describe', 'DescribeConfigs']));
+  expect(aclsOf(reader).map(({ resource }) => resource.type)).toEqual(Array(4).fill('topic'));
 });
 
 test('Postgres is backed up each day, by snapshots that are whole without an archive of the WAL', () => {

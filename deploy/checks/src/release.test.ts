@@ -21,6 +21,30 @@ describeOverlays((manifests) => {
     }
   });
 
+  test('`kubectl diff` of a release leaves its Jobs out, which cannot be changed, and nothing else', () => {
+    const label = /-l app\.kubernetes\.io\/component!=(\w+)/.exec(readText('deploy/k8s/README.md'))?.[1];
+    const left = manifests.filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === label);
+    expect(left).toEqual(jobs);
+  });
+
+  test('what the API server fills in of a strategy is written down: else each apply says that it changed', () => {
+    for (const { kind, metadata, spec } of manifests.filter((manifest) => manifest.kind === 'Deployment'))
+      expect([kind, metadata.name, spec]).toEqual([
+        kind,
+        metadata.name,
+        expect.objectContaining({ strategy: expect.objectContaining({ type: 'RollingUpdate' }) }),
+      ]);
+  });
+
+  // An HPA brings a Deployment to its least number before it has read a metric; that of KEDA is only there with KEDA.
+  test('a Deployment says how many replicas it has, unless an HPA does', () => {
+    for (const { metadata, spec } of manifests.filter(({ kind }) => kind === 'Deployment')) {
+      const { name } = metadata;
+      const isScaled = manifests.some((one) => one.kind === 'HorizontalPodAutoscaler' && one.metadata.name === name);
+      expect([name, spec?.['replicas'] !== undefined]).toEqual([name, !isScaled]);
+    }
+  });
+
   test('the program of `operator verify` and `rebuild` is in the image that its Job runs', () => {
     const { spec } = readPods(manifests).find(({ owner }) => owner === 'CronJob replay') ?? {};
     const [container] = spec?.containers ?? [];

@@ -7,7 +7,7 @@ import { makeSecrets } from './testing/make-secrets.js';
 
 /** Secrets that the operators of Strimzi and CloudNativePG make. */
 const madeByOperators =
-  /^(kafka-(cluster-ca-cert|ingress|query|feed|chain-watcher|projector|operator|keda)|postgres-(ca|app))$/;
+  /^(kafka-(cluster-ca-cert|ingress|query|feed|chain-watcher|projector|operator|reader|keda)|postgres-(ca|app))$/;
 
 describeOverlays((manifests, overlay) => {
   const made = new Set([...makeSecrets(overlay).keys()].map((file) => file.split('/')[0]));
@@ -25,6 +25,12 @@ describeOverlays((manifests, overlay) => {
       }
     },
   );
+
+  test('whoever applies a pod that the namespace would refuse is told', () => {
+    const [namespace] = manifests.filter(({ kind }) => kind === 'Namespace');
+    for (const mode of ['enforce', 'warn'])
+      expect(namespace?.metadata.labels).toHaveProperty([`pod-security.kubernetes.io/${mode}`], 'restricted');
+  });
 
   const services = pods.filter((pod) => isOurs(pod) && pod.owner.startsWith('Deployment'));
   test.each(services)('$owner has probes, and time to stop', ({ spec }) => {

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Stands in for kubectl and its cluster: the pod has no log at first, with WAITS never, and the Job ends as SUCCEEDED says. */
 const kubectl = `#!/bin/sh
 case "$*" in
-*' create job '*) printf '{"kind":"Job","from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}]}}}}' "$6" ;;
+*' create job '*) printf '{"kind":"Job","metadata":{"name":"a","ownerReferences":[{}]},"from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}]}}}}' "$6" ;;
 'apply -f -') cat >job.json ;;
 *' logs -f job/'*) [ -n "$WAITS" ] && exit 1; [ -e asked ] && echo 'what the command says' || { touch asked; exit 1; } ;;
 *' get pods -l job-name=operator-'*) echo ImagePullBackOff ;;
@@ -25,7 +25,7 @@ esac
 `;
 writeFileSync(join(folder, 'kubectl'), kubectl, { mode: 0o755 });
 writeFileSync(join(folder, 'sleep'), '#!/bin/sh\n', { mode: 0o755 });
-const [, functions = ''] = /```\n(release\(\).+?)```/s.exec(readText('deploy/runbooks/README.md')) ?? [];
+const [, functions = ''] = /```sh .+\n(release\(\).+?)```/s.exec(readText('deploy/runbooks/README.md')) ?? [];
 
 function run(command: string, variables: Record<string, string> = {}) {
   const env = { PATH: `${folder}:${process.env['PATH']}`, ...variables };
@@ -40,10 +40,11 @@ function operator(words: string, succeeded: string, { image, waits }: { image?: 
     ...(image !== undefined && { IMAGE: image }),
   });
   const job = JSON.parse(readFileSync(join(folder, 'job.json'), 'utf8')) as {
+    metadata: object;
     from: string;
     spec: { template: { spec: { containers: { args: string[]; image: string }[] } } };
   };
-  return { status, stdout, from: job.from, ...job.spec.template.spec.containers[0] };
+  return { status, stdout, from: job.from, metadata: job.metadata, ...job.spec.template.spec.containers[0] };
 }
 
 const hasJq = spawnSync('jq', ['--version']).error === undefined;
@@ -60,8 +61,11 @@ describeFunction('the shell functions of the runbooks', () => {
     ['verify', 'replay', ['verify']],
     ['rebuild', 'replay', ['rebuild']],
     ['log verify /archive', 'log-archive', ['log', 'verify', '/archive']],
+    ['log restore /archive', 'log-restore', ['log', 'restore', '/archive']],
   ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
-    const { from, image, ...ran } = operator(words, '1');
+    const { from, image, metadata, ...ran } = operator(words, '1');
+    // A Job of the CronJob's own would be deleted with its log by the CronJob's limits.
+    expect(metadata).toEqual({ name: 'a' });
     expect(image).toBe('as released');
     expect(ran).toEqual({ status: 0, stdout: expect.stringContaining('what the command says'), args });
     expect(from).toBe(`--from=cronjob/${cronJob}`);

@@ -1,0 +1,109 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { parseManifests, readText, root } from './read-manifests.js';
+import { validateManifest } from './validate-manifest.js';
+
+/** Commands between fences in a document, and what stands behind the language of their first fence. */
+interface Fence {
+  readonly document: string;
+  readonly line: number;
+  readonly marking: string;
+  readonly commands: string;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-commands-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const documents = readdirSync(`${root}deploy`, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.md') && !/node_modules|\/target\//.test(path))
+  .map((path) => `deploy/${path}`);
+const fences = documents.flatMap((document) => {
+  const text = readText(document);
+  return [...text.matchAll(/^( *)```(\w*) ?(.*)\n((?:.*\n)*?)\1```$/gm)].map(
+    ([, , , marking = '', commands = '', ...rest]): Fence => {
+      const line = text.slice(0, Number(rest[0])).split('\n').length;
+      return { document, line, marking, commands };
+    },
+  );
+});
+const unmarked = fences.filter(({ document, marking }) => {
+  const [, test] = /^tried by (\S+)$/.exec(marking) ?? [];
+  // What tries the commands reads them out of the document.
+  if (test !== undefined) return !existsSync(root + test) || !readText(test).includes(document);
+  return !/^not run: \S+/.test(marking);
+});
+
+test('fenced commands are tried by a test that reads them, or say why they are not', () => {
+  expect(fences.length).toBeGreaterThan(10);
+  expect(unmarked.map(({ document, line }) => `${document}:${line}`)).toEqual([]);
+});
+
+/** The commands of a document that this file tries. */
+const triedIn = (document: 'deploy/k8s/README.md' | 'deploy/runbooks/operations.md'): string =>
+  fences
+    .filter((fence) => fence.document === document && fence.marking === 'tried by deploy/checks/src/commands.test.ts')
+    .map(({ commands }) => commands)
+    .join('');
+
+function run(script: string, variables: Record<string, string> = {}) {
+  const env = { PATH: `${folder}:${process.env['PATH']}`, ...variables };
+  return spawnSync('sh', ['-ec', script], { cwd: root, env, encoding: 'utf8' });
+}
+
+test("the operator's commands in the documents are ones that it has", async () => {
+  const { parseCommand } = (await import(`${root}services/operator/dist/parse-command.js`)) as {
+    parseCommand: (words: readonly string[]) => object;
+  };
+  const inline = documents.flatMap((document) =>
+    [...readText(document).matchAll(/`operator ((?:makers|parked|log|topics|migrate)[^`…]*)`/g)].map(
+      ([, words]) => `operator ${words}`,
+    ),
+  );
+  const script = [triedIn('deploy/runbooks/operations.md').replaceAll('0x…', `0x${'1'.repeat(40)}`), ...inline];
+  const { stdout } = run(`operator() { printf '%s\\n' "$@"; echo; }\n${script.join('\n')}`);
+  const commands = stdout.trim().split('\n\n');
+  expect(commands.length).toBeGreaterThan(8);
+  const wrong = commands.map((words) => [words, parseCommand(words.split('\n'))] as const);
+  expect(wrong.filter(([, command]) => 'wrong' in command)).toEqual([]);
+});
+
+describe('the first install, on a stand-in for a cluster that knows its namespaces', () => {
+  /** As an API server: nothing is made in a namespace that is not there. */
+  const requireNamespaces = `for name in $needed; do
+  [ -e "$CLUSTER/$name" ] || { echo "namespaces \\"$name\\" not found" >&2; exit 1; }
+done`;
+  const programs = {
+    helm: `case "$*" in *watchNamespaces=*) needed=$(printf %s "$*" | sed 's/.*watchNamespaces={\\([^}]*\\)}.*/\\1/; s/,/ /g') ;; esac
+${requireNamespaces}
+while [ $# -gt 0 ]; do [ "$1" = -n ] && touch "$CLUSTER/$2"; shift; done`,
+    kubectl: `[ "$1" = -n ] && needed=$2 && shift 2
+${requireNamespaces}
+case "$*" in
+'apply -f -') cat >>"$CLUSTER/.applied" ;;
+'apply -f deploy/k8s/base/namespace.yaml') touch "$CLUSTER/$(sed -n 's/^  name: //p' "$3")" ;;
+'apply -k deploy/k8s/overlays/production') [ -e "$CLUSTER/makerbook" ]; touch "$CLUSTER/.released" ;;
+'get secret '*) exit 1 ;;
+'create secret '* | 'label --overwrite secret '* | 'delete job migrate topics --ignore-not-found') ;;
+'rollout status deploy -l app.kubernetes.io/part-of=makerbook --timeout=900s') [ -e "$CLUSTER/.released" ] ;;
+*) echo "what is $*?" >&2; exit 9 ;;
+esac`,
+  };
+  for (const [name, program] of Object.entries(programs))
+    writeFileSync(join(folder, name), `#!/bin/sh\nset -e\n${program}\n`, { mode: 0o755 });
+  const cluster = join(folder, 'cluster');
+  mkdirSync(cluster);
+  writeFileSync(join(folder, 'file'), `0x${'1'.repeat(64)}`);
+  const commands = triedIn('deploy/k8s/README.md').replaceAll('FILE=…', `FILE=${folder}/file`);
+
+  test('ends with every Deployment rolled out, and each object that is piped in is a valid one', async () => {
+    const { status, stderr } = run(commands, { CLUSTER: cluster });
+    expect([status, stderr]).toEqual([0, '']);
+    const applied = readFileSync(join(cluster, '.applied'), 'utf8');
+    // kubectl takes a document that begins so for JSON.
+    expect(applied).not.toMatch(/^\s*\{/);
+    for (const manifest of parseManifests(applied)) expect(await validateManifest(manifest)).toEqual([]);
+  });
+});
