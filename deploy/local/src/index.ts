@@ -1,10 +1,10 @@
 export {
   type DeployedContracts,
   type DeployedPool,
-  type DeployedToken,
   type DeployOptions,
   deployContracts,
 } from './deploy-contracts.js';
+export type { DeployedToken } from './fund-makers.js';
 export { readGatewayEnvironment } from './gateway-env.js';
 export { readRoutes, routeOf } from './route-requests.js';
 export { runGateway } from './run-gateway.js';

@@ -1,6 +1,6 @@
 import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
-import { fundMaker } from './deploy-contracts.js';
+import { fundMaker, impersonate } from './fund-makers.js';
 import { serveConsole } from './serve-console.js';
 import { admitMaker } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
@@ -45,7 +45,7 @@ function prepareMakers(folder: string, environment: Readonly<Record<string, stri
     if (stack === undefined || !/^0x[0-9a-f]{40}$/.test(maker)) return next();
     const provider = new JsonRpcProvider(stack.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
     try {
-      await fundMaker(provider, maker, stack.tokens, stack.limitOrderProtocol);
+      await fundMaker(await impersonate(provider, maker), stack.tokens, stack.limitOrderProtocol);
     } finally {
       provider.destroy();
     }

@@ -16,7 +16,7 @@ afterAll(() => Promise.all([chain.stop(), other.stop()]));
 const provide = (environment: Record<string, string>, rpcUrl = chain.rpcUrl) =>
   provideContracts(readStackEnvironment(environment), rpcUrl, ownSigner);
 const deploy = (rpcUrl: string, serviceName = 'Makerbook') =>
-  deployContracts({ rpcUrl, serviceName, quoteSigners: [ownSigner, TEST_QUOTE_SIGNER] });
+  deployContracts({ rpcUrl, serviceName, quoteSigners: [ownSigner, TEST_QUOTE_SIGNER], chainId: 8217 });
 
 describe('the contracts of the services', () => {
   test('are at the same addresses on every chain, and are found instead of deployed again', async () => {

@@ -1,7 +1,6 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { WELL_KNOWN_MULTICALL } from '@makerbook/operator';
 import { PartError } from '@makerbook/parts';
-import { deployByKey } from './deploy-by-key.js';
 import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
@@ -42,10 +41,10 @@ export async function provideContracts(
       rpcUrl: firstUrl,
       serviceName: settings.SERVICE_NAME,
       quoteSigners: [...new Set([...quoteSigners, ownSigner])],
+      chainId: settings.CHAIN_ID,
+      key: isByKey ? settings.DEPLOYER_KEY : undefined,
     };
-    const deployed = await (isByKey
-      ? deployByKey({ ...options, chainId: settings.CHAIN_ID, key: settings.DEPLOYER_KEY })
-      : deployContracts(options));
+    const deployed = await deployContracts(options);
     return {
       ...deployed,
       limitOrderProtocol: limitOrderProtocol ?? deployed.limitOrderProtocol,

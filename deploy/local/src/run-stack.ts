@@ -1,8 +1,7 @@
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import { makeFolder } from '@makerbook/settings';
-import { accountOf } from './deploy-by-key.js';
-import { type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
+import { accountOf, type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
 import { keepSigner, type Signer } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';

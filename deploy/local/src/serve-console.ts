@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
 import { z } from 'zod';
-import { fillFrom } from './deploy-contracts.js';
+import { fillFrom } from './fund-makers.js';
 import { readDecisions } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
 

@@ -2,7 +2,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startTimeOf } from '@makerbook/parts';
-import type { DeployedPool, DeployedToken } from './deploy-contracts.js';
+import type { DeployedPool } from './deploy-contracts.js';
+import type { DeployedToken } from './fund-makers.js';
 
 const LEFTOVER_WAIT_MS = 15_000;
 

@@ -1,4 +1,4 @@
-export { createRoles } from './create-database.js';
+export { createDatabase, createRoles } from './create-database.js';
 export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
 export { POSTGRES_VERSION_VARIABLE } from './fetch-postgres.js';

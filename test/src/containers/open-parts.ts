@@ -35,7 +35,7 @@ export async function describeParts(
 ) {
   const signer = Wallet.createRandom();
   const quoteSigners = [signer.address.toLowerCase()];
-  const contracts = await deployContracts({ rpcUrl, serviceName: SERVICE_NAME, quoteSigners });
+  const contracts = await deployContracts({ rpcUrl, serviceName: SERVICE_NAME, quoteSigners, chainId: CHAIN_ID });
   return {
     /** As a file of addresses has them, but for the base URL. */
     addresses: { ...parts, rpcUrl, chainId: CHAIN_ID, serviceName: SERVICE_NAME, ...contracts },

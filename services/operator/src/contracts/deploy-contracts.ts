@@ -102,7 +102,7 @@ export async function deployMissing(
       });
       sent.push({ name: creation.name, transaction });
     }
-    await onSent();
+    if (sent.length > 0) await onSent();
     for (const { name, transaction } of sent) {
       const receipt = await transaction.wait(1, RECEIPT_MS_MAX);
       if (receipt?.status !== 1) throw new Error(`${name} was reverted (${transaction.hash})`);
