@@ -9,6 +9,7 @@ import { testExamples } from '../examples/test-examples.js';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { followOrders } from '../kit/follow-orders.js';
+import { isDevelopmentChain } from '../kit/give-coins.js';
 import { canOpenBrowser } from '../kit/open-browser.js';
 import { openMakers, type TestMaker } from '../kit/open-maker.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
@@ -48,6 +49,8 @@ afterAll(() => whole?.stop());
 
 const ofWhole = () => whole as WholeStack;
 const describeOwn = isOwnStack ? describe : describe.skip;
+/** They move the clock of the chain. */
+const withOwnTime = isDevelopmentChain ? test : test.skip;
 
 // One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
 describeOwn('examples', () => testExamples(ofWhole));
@@ -305,64 +308,71 @@ describe('an order, from POST to the router', () => {
     expect(timeline.map(({ happened }) => happened).slice(0, 2)).toEqual(['OPENED', 'WITHHELD']);
   });
 
-  test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {
-    const maker = await funded();
-    const orders = await maker.place({ expiresIn: 600 }, { expiresIn: 600, amount: 2000n });
-    const inGrace = ['gone GRACE_PERIOD', 'gone GRACE_PERIOD'];
-    await check.both(maker, orders, ['ACTIVE', noAllowance]);
-    await chain.warp(550);
-    await check.both(maker, orders, ['ACTIVE', noAllowance], inGrace);
-    // The list follows the funds until the end, and the router hears no more of it.
-    await maker.approve(2000n);
-    await check.both(maker, orders, ['ACTIVE', noBalance], inGrace);
-    await check.remembered(orders, ['open', 'open']);
-    // The router still has these when a block jumps over all of their last minute.
-    orders.push(...(await maker.place({ expiresIn: 300 }, { expiresIn: 300, amount: 2000n })));
-    await check.both(maker, orders, ['ACTIVE', noBalance, 'ACTIVE', noBalance], [...inGrace, 'ACTIVE', noBalance]);
-    await chain.warp(400);
-    await check.both(maker, orders, Array(4).fill('gone'), [...inGrace, 'gone EXPIRED', 'gone EXPIRED']);
-    await check.remembered(orders, Array(4).fill('EXPIRED'));
-    const [good, poor, late, latePoor] = orders;
-    await check.story(good, submitted, found('ACTIVE'), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
-    await check.story(poor, submitted, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
-    await check.story(late, submitted, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
-    await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
-  });
+  withOwnTime(
+    'leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry',
+    async () => {
+      const maker = await funded();
+      const orders = await maker.place({ expiresIn: 600 }, { expiresIn: 600, amount: 2000n });
+      const inGrace = ['gone GRACE_PERIOD', 'gone GRACE_PERIOD'];
+      await check.both(maker, orders, ['ACTIVE', noAllowance]);
+      await chain.warp(550);
+      await check.both(maker, orders, ['ACTIVE', noAllowance], inGrace);
+      // The list follows the funds until the end, and the router hears no more of it.
+      await maker.approve(2000n);
+      await check.both(maker, orders, ['ACTIVE', noBalance], inGrace);
+      await check.remembered(orders, ['open', 'open']);
+      // The router still has these when a block jumps over all of their last minute.
+      orders.push(...(await maker.place({ expiresIn: 300 }, { expiresIn: 300, amount: 2000n })));
+      await check.both(maker, orders, ['ACTIVE', noBalance, 'ACTIVE', noBalance], [...inGrace, 'ACTIVE', noBalance]);
+      await chain.warp(400);
+      await check.both(maker, orders, Array(4).fill('gone'), [...inGrace, 'gone EXPIRED', 'gone EXPIRED']);
+      await check.remembered(orders, Array(4).fill('EXPIRED'));
+      const [good, poor, late, latePoor] = orders;
+      await check.story(good, submitted, found('ACTIVE'), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+      await check.story(poor, submitted, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+      await check.story(late, submitted, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
+      await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
+    },
+  );
 
-  test('leaves the feed when more of its token is filled than a cap allows, says so, and comes back by the clock or a new cap', async () => {
-    const maker = await funded();
-    const cap = { token: stack.addresses.tokens[0]?.address ?? '', amount: 50n, windowSeconds: 600 };
-    const orders = await maker.place({}, {});
-    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
-    await maker.client.setFillCap(cap);
-    const [filled, other] = orders as [SignedOrder, SignedOrder];
-    const filling = await maker.fill(filled, 51n);
-    await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone CAPPED', 'gone CAPPED']);
-    orders.push(...(await maker.place({})));
-    await check.both(maker, orders, Array(3).fill('ACTIVE'), ['gone CAPPED', 'gone CAPPED', 'nothing']);
-    const block = (await chain.provider.getTransactionReceipt(filling))?.blockNumber ?? 0;
-    const cappedUntil = ((await chain.provider.getBlock(block))?.timestamp ?? 0) + cap.windowSeconds;
-    const ofList = async () => (await maker.client.listOrders()).records.map((record) => record.cappedUntil);
-    await eventually(ofList, [cappedUntil, cappedUntil, cappedUntil]);
-    expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
-    const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
-    const byFill = { cappedUntil, cause: { kind: 'log', transactionHash: filling } };
-    expect(entries).toMatchObject([byFill, byFill, { cappedUntil, cause: { kind: 'request' } }]);
-    await chain.warp(cap.windowSeconds);
-    await check.both(maker, orders, Array(3).fill('ACTIVE'));
-    await eventually(ofList, [undefined, undefined, undefined]);
-    const again = await maker.fill(other, 51n);
-    await check.both(maker, orders, Array(3).fill('ACTIVE'), Array(3).fill('gone CAPPED'));
-    await maker.client.setFillCap(cap);
-    await check.both(maker, orders, Array(3).fill('ACTIVE'));
-    const told = async () => (await maker.client.findOrder(filled.orderHash)).timeline.map(({ happened }) => happened);
-    // The rows are behind the feed.
-    await eventually(told, ['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
-    const back = ['ACTIVE', 'CAP_CHANGED'] as const;
-    const withheld = ['gone CAPPED', 'MakerObserved'] as const;
-    const steps: ExpectedStep[] = [submitted, found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
-    await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
-  });
+  withOwnTime(
+    'leaves the feed when more of its token is filled than a cap allows, says so, and comes back by the clock or a new cap',
+    async () => {
+      const maker = await funded();
+      const cap = { token: stack.addresses.tokens[0]?.address ?? '', amount: 50n, windowSeconds: 600 };
+      const orders = await maker.place({}, {});
+      await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+      await maker.client.setFillCap(cap);
+      const [filled, other] = orders as [SignedOrder, SignedOrder];
+      const filling = await maker.fill(filled, 51n);
+      await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone CAPPED', 'gone CAPPED']);
+      orders.push(...(await maker.place({})));
+      await check.both(maker, orders, Array(3).fill('ACTIVE'), ['gone CAPPED', 'gone CAPPED', 'nothing']);
+      const block = (await chain.provider.getTransactionReceipt(filling))?.blockNumber ?? 0;
+      const cappedUntil = ((await chain.provider.getBlock(block))?.timestamp ?? 0) + cap.windowSeconds;
+      const ofList = async () => (await maker.client.listOrders()).records.map((record) => record.cappedUntil);
+      await eventually(ofList, [cappedUntil, cappedUntil, cappedUntil]);
+      expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
+      const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
+      const byFill = { cappedUntil, cause: { kind: 'log', transactionHash: filling } };
+      expect(entries).toMatchObject([byFill, byFill, { cappedUntil, cause: { kind: 'request' } }]);
+      await chain.warp(cap.windowSeconds);
+      await check.both(maker, orders, Array(3).fill('ACTIVE'));
+      await eventually(ofList, [undefined, undefined, undefined]);
+      const again = await maker.fill(other, 51n);
+      await check.both(maker, orders, Array(3).fill('ACTIVE'), Array(3).fill('gone CAPPED'));
+      await maker.client.setFillCap(cap);
+      await check.both(maker, orders, Array(3).fill('ACTIVE'));
+      const told = async () =>
+        (await maker.client.findOrder(filled.orderHash)).timeline.map(({ happened }) => happened);
+      // The rows are behind the feed.
+      await eventually(told, ['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
+      const back = ['ACTIVE', 'CAP_CHANGED'] as const;
+      const withheld = ['gone CAPPED', 'MakerObserved'] as const;
+      const steps: ExpectedStep[] = [submitted, found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
+      await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
+    },
+  );
 
   test('of a maker who is suspended leaves the feed, is listed and can be cancelled, and comes back as it is on the chain', async () => {
     const maker = await funded();

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient } from '@makerbook/client';
 import type { BookQuote, Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { Contract, parseEther, toBeHex, Wallet } from 'ethers';
+import { Contract, Wallet } from 'ethers';
 import { eventually } from '../kit/eventually.js';
+import { giveCoins } from '../kit/give-coins.js';
 import { openMakers } from '../kit/open-maker.js';
 import { createQuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { type Market, openMarket } from '../quotes/open-market.js';
@@ -66,7 +67,7 @@ export function testQuotes(whole: () => WholeStack): void {
     expect(tokens).toContainEqual(stack.addresses.tokens[0]);
     const path = `/v0alpha/book/quote?${query(`tokenIn=${tokenIn}&tokenOut=${tokenOut}`)}`;
     const taker = Wallet.createRandom(chain.provider);
-    await chain.provider.send('anvil_setBalance', [taker.address, toBeHex(parseEther('10'))]);
+    await giveCoins(chain.provider, taker.address);
     const [paid, got] = [tokenIn, tokenOut].map((token) => new Contract(token, TOKEN, taker)) as [Contract, Contract];
     const send = async (call: { to: string; data: string; gasLimit?: number }) => {
       const { hash } = await taker.sendTransaction(call);

@@ -1,9 +1,10 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
 import { deployArtifacts, erc20Fragments } from '@makerbook/contracts-evm';
-import { Contract, ContractFactory, Interface, parseEther, toBeHex, Wallet } from 'ethers';
+import { Contract, ContractFactory, Interface, Wallet } from 'ethers';
 import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
+import { giveCoins } from '../kit/give-coins.js';
 import type { WholeStack } from './open-whole.js';
 
 const { abi, bytecode } = deployArtifacts.TestWallet;
@@ -27,7 +28,7 @@ export function testWallets(whole: () => WholeStack): void {
   beforeAll(async () => {
     const { stack, chain } = whole();
     [account, owner] = [Wallet.createRandom(chain.provider), Wallet.createRandom()];
-    await chain.provider.send('anvil_setBalance', [account.address, toBeHex(parseEther('10'))]);
+    await giveCoins(chain.provider, account.address);
     const deployed = await new ContractFactory(abi, bytecode, account).deploy(owner.address);
     await chain.mine();
     const maker = await deployed.getAddress();

@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
-import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
+import { Contract, type HDNodeWallet, JsonRpcProvider, toBeHex, Wallet } from 'ethers';
 import { admitMaker } from './admit-maker.js';
 import { eventually } from './eventually.js';
+import { giveCoins, isDevelopmentChain } from './give-coins.js';
 import type { OpenStack } from './open-stack.js';
 
 const MINED_MS_MAX = 90_000;
@@ -40,7 +41,7 @@ export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
     },
     /** Mines a block now, unless transactions wait for the next one. */
     async mine(): Promise<void> {
-      if (minesAtOnce) await provider.send('evm_mine', []);
+      if (minesAtOnce && isDevelopmentChain) await provider.send('evm_mine', []);
     },
     stop: () => provider.destroy(),
   };
@@ -78,9 +79,7 @@ export async function openMakers(stack: MakersStack, chain: TestChain, count: nu
 /** A maker that is on the whitelist, with coins for gas. */
 async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: HDNodeWallet) {
   const taker = Wallet.createRandom(chain.provider);
-  for (const { address } of [wallet, taker]) {
-    await chain.provider.send('anvil_setBalance', [address, toBeHex(parseEther('10'))]);
-  }
+  await Promise.all([wallet, taker].map(({ address }) => giveCoins(chain.provider, address)));
   const client = createClient({ ...addresses, signer: wallet, timeoutMs: 60_000 });
   const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
   const erc20 = (index: number, holder: HDNodeWallet) =>

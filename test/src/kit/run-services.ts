@@ -100,7 +100,7 @@ export function runServices(folder: string, environment: Environment) {
     processOf(name: string) {
       const service = services.get(name);
       if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
-      return { pid: service.child.pid ?? 0, port: service.port };
+      return { pid: service.child.pid ?? 0, port: service.port, opsPort: service.opsPort };
     },
     async stop(): Promise<void> {
       await Promise.all([...services.keys()].map(end));

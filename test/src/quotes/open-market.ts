@@ -2,16 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deployArtifacts, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { StackFile } from '@makerbook/local-stack';
-import {
-  Contract,
-  Interface,
-  JsonRpcProvider,
-  MaxUint256,
-  parseEther,
-  type TransactionResponse,
-  toBeHex,
-  Wallet,
-} from 'ethers';
+import { Contract, Interface, JsonRpcProvider, MaxUint256, type TransactionResponse, toBeHex, Wallet } from 'ethers';
+import { giveCoins } from '../kit/give-coins.js';
 
 /** What the Navigator made of a call: the output, or the named error with its arguments. */
 export type Swapped = { readonly output: bigint } | { readonly error: string; readonly args: readonly unknown[] };
@@ -33,7 +25,7 @@ export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
     batchMaxCount: 200,
   });
   const trader = Wallet.createRandom(provider);
-  await provider.send('anvil_setBalance', [trader.address, toBeHex(parseEther('100'))]);
+  await giveCoins(provider, trader.address, '100');
   const [first, second] = pools;
   const [middle, tokenIn] = first?.tokens ?? [];
   if (first === undefined || second === undefined || tokenIn === undefined || middle === undefined) {
