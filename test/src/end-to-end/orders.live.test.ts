@@ -49,11 +49,12 @@ afterAll(() => whole?.stop());
 
 const ofWhole = () => whole as WholeStack;
 const describeOwn = isOwnStack ? describe : describe.skip;
-/** They move the clock of the chain. */
-const withOwnTime = isDevelopmentChain ? test : test.skip;
+/** They freeze the chain, move its clock, or need its accounts with coins. */
+const describeOwnChain = isOwnStack && isDevelopmentChain ? describe : describe.skip;
+const testOwnChain = isDevelopmentChain ? test : test.skip;
 
 // One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
-describeOwn('examples', () => testExamples(ofWhole));
+describeOwnChain('examples', () => testExamples(ofWhole));
 describeOwn('routers that acknowledge', () => testAcks(ofWhole));
 describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
@@ -308,7 +309,7 @@ describe('an order, from POST to the router', () => {
     expect(timeline.map(({ happened }) => happened).slice(0, 2)).toEqual(['OPENED', 'WITHHELD']);
   });
 
-  withOwnTime(
+  testOwnChain(
     'leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry',
     async () => {
       const maker = await funded();
@@ -335,7 +336,7 @@ describe('an order, from POST to the router', () => {
     },
   );
 
-  withOwnTime(
+  testOwnChain(
     'leaves the feed when more of its token is filled than a cap allows, says so, and comes back by the clock or a new cap',
     async () => {
       const maker = await funded();
@@ -489,5 +490,5 @@ describe('the documents at the base URL', () => {
   });
 });
 
-(isOwnStack && canOpenBrowser ? describe : describe.skip)('the pages', () => testPages(ofWhole));
-describeOwn('restored rows', () => testRestores(ofWhole));
+(canOpenBrowser ? describeOwnChain : describe.skip)('the pages', () => testPages(ofWhole));
+describeOwnChain('restored rows', () => testRestores(ofWhole));
