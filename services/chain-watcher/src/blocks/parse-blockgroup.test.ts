@@ -6,8 +6,7 @@ import { SegmentJoiner, type SegmentRecord } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
 import type { SourceBlock } from './source.js';
 
-/** Messages of a Kaia node's own publishing code, as they were in Kafka: see the README. */
-const stored = JSON.parse(readFileSync(new URL('../../golden/blockgroups.json', import.meta.url), 'utf8')) as readonly {
+interface StoredMessage {
   readonly name: string;
   /** In the order in which they were written: header values in hex, values in base64. */
   readonly records: readonly {
@@ -20,7 +19,12 @@ const stored = JSON.parse(readFileSync(new URL('../../golden/blockgroups.json', 
   readonly expected: Omit<SourceBlock, 'logsBloom'>;
   /** What the node answers for the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
   readonly rpc: { readonly block: unknown; readonly logs: unknown };
-}[];
+}
+
+/** Messages of a Kaia node's own publishing code, and of a node that ran, as they were in Kafka: see KAIA.md. */
+const stored = ['blockgroups.json', 'blockgroups-kaia-2.2.1.json'].flatMap((file): readonly StoredMessage[] =>
+  JSON.parse(readFileSync(new URL(`../../golden/${file}`, import.meta.url), 'utf8')),
+);
 const golden = stored.map((message) => ({
   ...message,
   records: message.records.map(({ value, headers, ...record }): SegmentRecord => {
@@ -41,7 +45,7 @@ function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): 
   return messages;
 }
 
-describe('a message that a Kaia node’s own code has published', () => {
+describe('a message that a Kaia node has published', () => {
   test.each(golden)('($name) is read as the node’s block, and as its JSON-RPC has it', ({ records, expected, rpc }) => {
     const logs = logsOf(rpc.logs).filter(({ topics: [first] }) => first !== undefined && triggers.has(first));
     const { logsBloom } = rpc.block as { logsBloom: string };
