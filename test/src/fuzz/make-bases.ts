@@ -41,11 +41,11 @@ export function makeBases(
   const stranger = new Wallet(id(`fuzz ${seed} stranger`));
   const addresses = new Set(makers.map(({ address }) => address.toLowerCase()));
   const placed = new Map<string, SignedItem>();
-  const { lists, orders, quotes, cancels } = openPools(make, makers, stranger, placed);
+  const { lists, orders, quotes, cancels, replacements } = openPools(make, makers, stranger, placed);
   const pickMaker = (random: Chance) => random.pickAny(makers) ?? stranger;
   const exits = (kind: ExitKind) => (random: Chance) =>
     make.exit(kind, pickMaker(random), random.pick([{}, { more: 1 }]));
-  const reads = (what: 'history') => (random: Chance) => make[what](pickMaker(random));
+  const reads = (what: 'history' | 'stream') => (random: Chance) => make[what](pickMaker(random));
   const base = (name: string, makeOne: Base['make'], judge: FuzzedOperation['judge']): Base => ({
     name,
     codes: new Set(codesOf(name)),
@@ -91,6 +91,12 @@ export function makeBases(
         base(operationOf[kind], exits(kind), () => undefined),
       ),
       base('readHistory', reads('history'), () => undefined),
+      base('streamOrders', reads('stream'), () => undefined),
+      base(
+        'replaceOrders',
+        (random) => replacements(random),
+        () => undefined,
+      ),
       base(
         'findOrder',
         (random) => make.find(pickMaker(random), `0x${random.wide().toString(16).padStart(64, '0')}`),
@@ -125,13 +131,20 @@ function openPools(
       ...(random.oneIn(10) ? { key: stranger.privateKey as Hex } : {}),
     }),
   );
+  const pickPlaced = (random: Chance) => {
+    const item = random.oneIn(3) ? undefined : random.pickAny([...placed.values()]);
+    const signer = makers.find(({ address }) => address.toLowerCase() === item?.order.maker.toLowerCase()) ?? stranger;
+    return { item: item ?? make.order(stranger), signer };
+  };
   const cancels = createPool((random) => {
-    const open = [...placed.values()];
-    const item = random.oneIn(3) || open.length === 0 ? make.order(stranger) : open[random.below(open.length)];
-    const signer = makers.find(({ address }) => address.toLowerCase() === item?.order.maker) ?? stranger;
-    return make.cancel(item === undefined ? [] : [item], random.oneIn(5) ? stranger : signer);
+    const { item, signer } = pickPlaced(random);
+    return make.cancel([item], random.oneIn(5) ? stranger : signer);
   }, 5);
-  return { lists, orders, quotes, cancels };
+  const replacements = createPool((random) => {
+    const { item, signer } = pickPlaced(random);
+    return make.replace([item], [random.oneIn(5) ? orders(random) : make.order(signer)], signer);
+  }, 5);
+  return { lists, orders, quotes, cancels, replacements };
 }
 
 const operationOf = {
@@ -147,9 +160,10 @@ const documents = {
   readAsyncApi: '/asyncapi.json?a=b',
   readDocs: '/docs?a=b',
   readSnapshot: '/v0alpha/book/snapshot',
+  streamBook: `/v0alpha/book/stream?after=${'-,'.repeat(11)}-:-`,
   listPairs: '/v0alpha/book/pairs',
   showLadder: `/v0alpha/book/0x${'1a'.repeat(20)}-0x${'2b'.repeat(20)}?limit=7`,
-  quoteAmount: `/v0alpha/book/quote?tokenIn=0x${'2b'.repeat(20)}&tokenOut=0x${'1a'.repeat(20)}&amountIn=0x7&backups=30&limit=1`,
+  quoteAmount: `/v0alpha/book/quote?tokenIn=0x${'2b'.repeat(20)}&tokenOut=0x${'1a'.repeat(20)}&amountIn=0x7&backups=30&limit=1&amountOutPerMillionGas=0x1`,
 };
 
 const oddTerms: readonly [() => object, ...(() => object)[]] = [
@@ -159,6 +173,7 @@ const oddTerms: readonly [() => object, ...(() => object)[]] = [
   () => ({ nonce: `0x${'f'.repeat(64)}` }),
   () => ({ salt: '0x0' }),
   () => ({ permittedTaker: `0x${'1'.repeat(40)}` }),
+  ...['0', 'e', '3'].map((digit) => () => ({ taking: { token: `0x${digit.repeat(40)}`, amount: '0x1' } })),
   () => ({ making: { token: `0x${'2'.repeat(40)}`, amount: '0x0' } }),
   () => ({ making: { token: `0x${'2'.repeat(40)}`, amount: `0x${'f'.repeat(64)}` } }),
 ];

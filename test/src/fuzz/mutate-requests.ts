@@ -107,7 +107,11 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
   'a parameter more': inPair((_, random, pairs) =>
     pairs.push([random.pick(['salt', 'limit', 'cursor', 'signature', '__proto__']), textOf(random.pick(ODD_VALUES))]),
   ),
-  'a cursor': inPair((_, random, pairs) => pairs.push(['cursor', random.pick(CURSORS)])),
+  'a cursor': inPair((_, random, pairs) => {
+    const name = pairs.some(([known]) => known === 'after') ? 'after' : 'cursor';
+    const others = pairs.filter(([known]) => known !== name);
+    pairs.splice(0, pairs.length, ...others, [name, random.pick(CURSORS)]);
+  }),
   'a list longer or shorter': inPair((pair, random) => {
     const [, list] = pair;
     pair[1] = random.pick([`${list},${list}`, `${list},`, `,${list}`, Array(101).fill(list).join()]);

@@ -35,16 +35,23 @@ export const ODD_VALUES: readonly [Json, ...Json[]] = [
 ];
 export const ODD_KEYS = ['__proto__', 'constructor', '', '0', 'a/b~c', 'SALT', 'order ', 'ключ', '\u0000'] as const;
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
-/** Of another log, another partition, another form, or none. */
+const OF_TWELVE_PARTITIONS = '-,'.repeat(11);
+/** Of another log, another partition, another form, ahead, or none: of histories and streams of makers, and of the book. */
 export const CURSORS = [
   '',
   '0',
   '0:0',
-  '0:99999999999',
   '-1:1',
-  '99:1',
+  '0:-:0',
+  '7:-:9',
+  '3:0123abcd:5',
+  '11:0123abcd:999999999999999',
+  `5:0123abcd:5:0x${'1'.repeat(64)}:0:-1:-1`,
+  `${OF_TWELVE_PARTITIONS}-:-`,
+  `${OF_TWELVE_PARTITIONS}-:0123abcd`,
+  `${OF_TWELVE_PARTITIONS}999999999999999:0:-`,
+  '1:0:-',
   'x.0:5',
-  'MDow',
   '9'.repeat(300),
   '\u0000',
 ] as const;

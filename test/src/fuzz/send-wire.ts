@@ -1,4 +1,4 @@
-import { type Exchange, openRaw, type RawConnection } from '../kit/raw-http.js';
+import { type Exchange, isStream, openRaw, type RawConnection } from '../kit/raw-http.js';
 import type { WireRequest } from './mutate-requests.js';
 
 /** Longer than any answer takes: a request that is not whole has 10 s to become so. */
@@ -22,7 +22,8 @@ export function openWireSender(port: number) {
       }
       connection.socket.write(bytes);
       const exchange = await connection.read({ answers: 1, timeoutMs: HANG_MS, isHead });
-      const isOver = exchange.end !== 'answered' || exchange.answers[0]?.headers.get('connection') === 'close';
+      const [answer] = exchange.answers;
+      const isOver = exchange.end !== 'answered' || answer?.headers.get('connection') === 'close' || isStream(answer);
       if (isOver || exchange.rest.length > 0) connection.close();
       else idle.push(connection);
       return exchange;

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
+import { operations } from '@makerbook/contracts-http';
 import { type OpenStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import type { FuzzReport } from './fuzz-endpoints.js';
 
@@ -27,7 +28,15 @@ export function testEndpoints(stackOf: () => OpenStack): void {
       });
       const { failures, outcomes } = JSON.parse(stdout) as FuzzReport;
       expect(failures).toEqual([]);
-      for (const operation of ['cancelOrders', 'listOrders', 'patchQuote', 'placeOrders'])
+      expect(Object.keys(outcomes).sort()).toEqual(Object.keys(operations).sort());
+      for (const operation of [
+        'cancelOrders',
+        'listOrders',
+        'patchQuote',
+        'placeOrders',
+        'replaceOrders',
+        'streamOrders',
+      ])
         expect([operation, outcomes[operation]?.['200']]).toEqual([operation, expect.any(Number)]);
     },
   );

@@ -61,13 +61,14 @@ export function openRaw(host: string, port: number): Promise<RawConnection> {
             received = parsed.rest;
             continue;
           }
-          if (answers.length >= wanted || isClosed || isLate) break;
+          if (answers.length >= wanted || isClosed || isLate || isStream(answers.at(-1))) break;
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
         }
         clearTimeout(timer);
-        const end = answers.length >= wanted ? 'answered' : isClosed ? 'closed' : 'timeout';
+        const isAnswered = answers.length >= wanted || isStream(answers.at(-1));
+        const end = isAnswered ? 'answered' : isClosed ? 'closed' : 'timeout';
         return { answers, rest: withoutInterim(received), end };
       },
       close: () => socket.destroy(),
@@ -112,10 +113,18 @@ function parseAnswer(bytes: Buffer, isHead: boolean): { answer: RawAnswer; rest:
   const after = bytes.subarray(headEnd + 4);
   if (status < 200) return parseAnswer(after, isHead);
   const hasNone = isHead || status === 204 || status === 304;
+  // What has come of a stream is passed over.
+  if (isStream({ headers }) && !hasNone)
+    return { answer: { status, headers, body: Buffer.alloc(0) }, rest: Buffer.alloc(0) };
   const content = hasNone ? { body: Buffer.alloc(0), rest: after } : readContent(after, headers);
   return content === undefined
     ? undefined
     : { answer: { status, headers, body: content.body }, rest: Buffer.from(content.rest) };
+}
+
+/** Whether it has no end: it is the last answer of its connection. */
+export function isStream(answer: Pick<RawAnswer, 'headers'> | undefined): boolean {
+  return answer?.headers.get('content-type')?.startsWith('text/event-stream') === true;
 }
 
 function readContent(bytes: Buffer, headers: ReadonlyMap<string, string>): { body: Buffer; rest: Buffer } | undefined {
