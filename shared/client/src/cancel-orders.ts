@@ -35,9 +35,12 @@ export interface CancelParts {
 /** Signs cancellations, as items of a body. @param field names the list. @throws WrongValue */
 export function signCancellations(signing: RequestSigner, field: string, orders: readonly OrderToCancel[]) {
   return Promise.all(
-    readOrdersToCancel(field, orders).map(async ({ orderHash, salt }) => {
-      return { orderHash, signature: await signing.signCancellation({ orderHash, salt }), salt: quantity(salt) };
-    }),
+    readOrdersToCancel(field, orders).map(async ({ orderHash, salt, expiresAt }) => ({
+      orderHash,
+      signature: await signing.signCancellation({ orderHash, salt }),
+      salt: quantity(salt),
+      ...(expiresAt !== undefined && { expiresAt: quantity(expiresAt) }),
+    })),
   );
 }
 

@@ -61,7 +61,11 @@ export function createPlace({ signing, calling, again }: CancelParts) {
       const place = readSignedOrders(orders);
       const signed = await signCancellations(signing, 'gone', gone);
       const remaining = readRemaining('gone', gone);
-      const body = { cancel: signed.map((item, index) => ({ ...item, ...remaining[index] })), place };
+      // A replacement is of known orders alone.
+      const body = {
+        cancel: signed.map(({ expiresAt: _, ...item }, index) => ({ ...item, ...remaining[index] })),
+        place,
+      };
       return store(paths.replacements, body, options, readObject<Replacement>, () => ({
         cancelled: gone.map(({ orderHash }) => ({
           orderHash: readHex('orderHash', orderHash, 32),

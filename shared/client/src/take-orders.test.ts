@@ -75,6 +75,7 @@ test.each<[field: string, call: () => unknown]>([
   ['orders[0].orderHash', () => client.cancelOrders([{ orderHash: '0x12', salt: 1n }])],
   ['orders[0]', () => client.cancelOrders([HASH] as Given)],
   ['orders[0].salt', () => client.cancelOrders([{ orderHash: HASH } as Given])],
+  ['orders[0].expiresAt', () => client.cancelOrders([{ orderHash: HASH, salt: 1n, expiresAt: -1 }])],
   ['waitSeconds', () => client.cancelOrdersAndWait([signed], 2_000)],
   ['orders', () => client.replaceOrders([signed], signed as Given)],
   ['making', () => client.cancelAll({ making: `0x${'00'.repeat(20)}` })],
@@ -96,13 +97,17 @@ test.each<[field: string, call: () => unknown]>([
   expect(asked).toHaveLength(sent);
 });
 
-test('an order is cancelled by itself, by its record, or by its hash and salt', async () => {
+test('an order is cancelled by itself, by its record, or by its hash and salt, until its expiry where that is known', async () => {
   const record = { ...signed, status: 'ACTIVE' as const };
-  await client.cancelOrders([signed, record, { orderHash: HASH, salt: '7' }]);
-  expect(asked.at(-1)?.body).toMatchObject([
-    { orderHash: signed.orderHash, salt: '0x7' },
-    { orderHash: signed.orderHash, salt: '0x7' },
-    { orderHash: HASH, salt: '0x7' },
+  const named = { orderHash: HASH, salt: '7' };
+  await client.cancelOrders([signed, record, named, { ...named, expiresAt: 2_000_000_000 }]);
+  const { expiresAt } = signed.order;
+  const signature = expect.any(String);
+  expect(asked.at(-1)?.body).toEqual([
+    { orderHash: signed.orderHash, salt: '0x7', expiresAt, signature },
+    { orderHash: signed.orderHash, salt: '0x7', expiresAt, signature },
+    { orderHash: HASH, salt: '0x7', signature },
+    { orderHash: HASH, salt: '0x7', expiresAt: '0x77359400', signature },
   ]);
 });
 
@@ -112,6 +117,7 @@ test('an order is replaced with what is left of it by its record, and cancelled 
   const { cancel } = (asked.at(-1)?.body ?? {}) as { cancel?: object[] };
   expect(cancel).toMatchObject([{ orderHash: signed.orderHash, remainingMakingAmount: '0x7' }, { salt: '0x7' }]);
   expect(cancel?.[1]).not.toHaveProperty('remainingMakingAmount');
+  expect(cancel?.[0]).not.toHaveProperty('expiresAt');
   await client.cancelOrders([record]);
   expect(asked.at(-1)?.body[0]).not.toHaveProperty('remainingMakingAmount');
 });

@@ -47,10 +47,19 @@ export interface SignedOrder {
   readonly signature: Hex;
 }
 
-/** What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is signed. */
+/**
+ * What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is signed. Where the
+ * service does not know the order, it remembers the hash until the order expires, or for good if it is not told when.
+ */
 export type OrderToCancel =
-  | { readonly orderHash: string; readonly salt: Uint256 }
-  | { readonly orderHash: string; readonly order: { readonly salt: Uint256 } };
+  | ({ readonly orderHash: string } & CancelTerms)
+  | { readonly orderHash: string; readonly order: CancelTerms };
+
+interface CancelTerms {
+  readonly salt: Uint256;
+  /** Unix seconds. */
+  readonly expiresAt?: Whole;
+}
 
 /**
  * What is replaced: likewise, and what is left of the order as its maker knows it, which a record has. All of it unless given: where
@@ -111,9 +120,11 @@ export function readSignedOrders(given: readonly SignedOrder[]) {
 export function readOrdersToCancel(field: string, given: readonly OrderToCancel[]) {
   return readArray(field, given).map((item, index) => {
     const of = readFields(`${field}[${index}]`, item);
+    const { salt, expiresAt } = 'salt' in of ? of : { ...of.order };
     return {
       orderHash: readHex(`${field}[${index}].orderHash`, of.orderHash, 32),
-      salt: readUint256(`${field}[${index}].salt`, 'salt' in of ? of.salt : of.order?.salt),
+      salt: readUint256(`${field}[${index}].salt`, salt),
+      ...(expiresAt !== undefined && { expiresAt: readTime(`${field}[${index}].expiresAt`, expiresAt) }),
     };
   });
 }

@@ -1,5 +1,6 @@
+import type { OrderInHex } from '@makerbook/contracts-evm/typed-data';
 import type { Info, OrderHistory } from '@makerbook/contracts-http';
-import { type Hex, readAddress, readBytes, readHex, readUint256 } from '@makerbook/contracts-primitives';
+import { readAddress, readBytes, readHex, readUint256 } from '@makerbook/contracts-primitives';
 import type { FillCap } from '../cancel-all.js';
 import type { MakerbookClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
@@ -259,25 +260,25 @@ function readHistory({ values: { happened, from, to, cursor: begin } }: Words): 
   };
 }
 
-/** Orders with the salts by which their cancellations are signed: from the list, unless it lacks an order for now. */
+/** Orders with the terms by which their cancellations are signed: from the list, unless it lacks an order for now. */
 async function findSalts(client: MakerbookClient, orders: readonly NamedOrder[]) {
   const known: OrderToCancel[] = [];
   const unknown: string[] = [];
   const isListNeeded = orders.some(({ salt }) => salt === undefined);
   const { records } = isListNeeded ? await client.listOrders() : { records: [] };
-  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order.salt]));
-  for (const { orderHash, salt: given } of orders) {
-    const salt = given ?? open.get(orderHash) ?? (await findSalt(client, orderHash));
-    if (salt === undefined) unknown.push(orderHash);
-    else known.push({ orderHash, salt });
+  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order]));
+  for (const { orderHash, salt } of orders) {
+    const order = salt === undefined ? (open.get(orderHash) ?? (await findTerms(client, orderHash))) : { salt };
+    if (order === undefined) unknown.push(orderHash);
+    else known.push({ orderHash, order });
   }
   return { known, unknown };
 }
 
 /** Undefined where the service knows no such order of the maker. */
-async function findSalt(client: MakerbookClient, orderHash: string): Promise<Hex | undefined> {
+async function findTerms(client: MakerbookClient, orderHash: string): Promise<OrderInHex | undefined> {
   try {
-    return (await client.findOrder(orderHash)).order.salt;
+    return (await client.findOrder(orderHash)).order;
   } catch (error) {
     if (error instanceof MakerbookError && ['not_found', 'gone'].includes(error.code)) return undefined;
     throw error;

@@ -10,7 +10,7 @@ const MAKER = new Wallet(KEY).address.toLowerCase();
 const NOW_MS = 1_700_000_000_000;
 const [SELL, BUY, HASH] = [`0x${'ab'.repeat(20)}`, `0x${'cd'.repeat(20)}`, `0x${'4e'.repeat(32)}`];
 const TERMS = `--making ${SELL}:1000000 --taking ${BUY}:0xf4240`;
-const record = { orderHash: HASH, order: { salt: '0x7' }, signature: '0x', status: 'ACTIVE' };
+const record = { orderHash: HASH, order: { salt: '0x7', expiresAt: '0x6b0b1046' }, signature: '0x', status: 'ACTIVE' };
 
 type Handle = (request: AskedRequest) => Response;
 const handleAll: Handle = ({ method, path, body }) => {
@@ -105,6 +105,8 @@ describe('a command', () => {
     const cancelled = await run(`cancel ${HASH}:7`);
     expect(cancelled.sent.map(({ path }) => path)).toEqual([paths.cancellations]);
     expect(cancelled.sent[0]?.body).toMatchObject([{ orderHash: HASH, salt: '0x7' }]);
+    const listed = await run(`cancel ${HASH}`);
+    expect(listed.sent.at(-1)?.body).toMatchObject([{ orderHash: HASH, ...record.order }]);
   });
 
   test('says the version, and all commands', async () => {
