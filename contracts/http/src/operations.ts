@@ -252,6 +252,10 @@ const ofAnotherLog = {
   cause: 'The cursor is of another log: of another deployment, or of before the log was made anew.',
   remedy: 'Begin without one.',
 };
+const goneCursor = {
+  cause: 'The history behind the cursor is not kept any more, or the cursor is of another log.',
+  remedy: 'Begin without a cursor: with what is kept, or a snapshot. The operator has the log.',
+};
 /** Errors of the requests whose signer is the maker. */
 const signedReadErrors: ErrorCases = {
   request_expired: {
@@ -345,7 +349,7 @@ const findOrder: Operation = {
   errors: {
     invalid_request: {
       ...invalidParameter,
-      cause: `${invalidParameter.cause} Or \`at\` is in another partition than the maker, or the log has not reached it.`,
+      cause: `${invalidParameter.cause} Or \`at\` is in another partition than the maker.`,
     },
     ...signedReadErrors,
     not_found: {
@@ -358,7 +362,7 @@ const findOrder: Operation = {
     },
     rate_limited: makerLimited,
     unavailable: {
-      cause: `The store of orders or the log does not answer, the order is still on its way, the whitelist is still being read, ${unasked}, or ${stopped}.`,
+      cause: `The store of orders or the log does not answer, the order is still on its way, \`at\` is ahead of what the service knows, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -384,10 +388,7 @@ const readHistory: Operation = {
   errors: {
     invalid_request: invalidCursor,
     ...signedReadErrors,
-    gone: {
-      cause: 'The history behind the cursor is not kept any more, or the cursor is of another log.',
-      remedy: 'Ask without a cursor: it begins with what is kept. The operator has the log.',
-    },
+    gone: goneCursor,
     rate_limited: makerLimited,
     unavailable: {
       cause: `The store of orders or the log does not answer, the cursor is ahead of what the service knows, the whitelist is still being read, ${unasked}, or ${stopped}.`,
@@ -417,7 +418,7 @@ const stream: Operation = {
   errors: {
     invalid_request: invalidCursor,
     ...signedReadErrors,
-    gone: ofAnotherLog,
+    gone: goneCursor,
     rate_limited: {
       cause:
         'The client address has spent its limit of requests, the maker its budget, or it has too many streams open.',

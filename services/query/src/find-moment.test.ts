@@ -19,11 +19,13 @@ function logOf(blocks: readonly (number | null)[]) {
   }
   return log.connect();
 }
-const find = (blocks: readonly (number | null)[], at: string) => findMoment(logOf(blocks), place, momentOf(at));
+/** @param end how far the rows have come: as far as the log, unless given */
+const find = (blocks: readonly (number | null)[], at: string, end = blocks.length) =>
+  findMoment(logOf(blocks), place, momentOf(at), BigInt(end));
 
 describe('the offset behind a moment', () => {
   test('of a block is that behind its record, or behind the newest one before it, however far apart blocks are', async () => {
-    expect(await find([], '0')).toMatchObject({ code: 'invalid_request' });
+    expect(await find([], '0')).toMatchObject({ code: 'unavailable' });
     const gaps = fc.array(fc.record({ facts: fc.nat(30), skipped: fc.nat(2) }), { minLength: 1, maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(gaps, fc.nat(200), async (drawn, block) => {
@@ -33,7 +35,7 @@ describe('the offset behind a moment', () => {
           return [...Array<null>(facts).fill(null), number];
         });
         const behind = blocks.findLastIndex((each) => each !== null && each <= block) + 1;
-        const expected = block <= number ? BigInt(behind) : { code: 'invalid_request' };
+        const expected = block <= number ? BigInt(behind) : { code: 'unavailable' };
         const found = await find(blocks, String(block));
         expect(typeof found === 'object' ? { code: found.code } : found).toEqual(expected);
       }),
@@ -42,6 +44,13 @@ describe('the offset behind a moment', () => {
 
   test('of a position is that behind its fact, in the partition of the maker', async () => {
     expect(await find([null, null], '0:1')).toBe(2n);
-    for (const at of ['0:2', '1:0']) expect(await find([null, null], at)).toMatchObject({ code: 'invalid_request' });
+    expect(await find([null, null], '1:0')).toMatchObject({ code: 'invalid_request' });
+  });
+
+  test('is waited for where the rows have not come so far, whatever the log has', async () => {
+    expect(await find([null, null], '0:2')).toMatchObject({ code: 'unavailable' });
+    expect(await find([null, null], '0:1', 1)).toMatchObject({ code: 'unavailable' });
+    expect(await find([3, 4], '4', 1)).toMatchObject({ code: 'unavailable' });
+    expect(await find([3, 4], '3', 1)).toBe(1n);
   });
 });

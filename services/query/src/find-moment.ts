@@ -14,32 +14,37 @@ export function momentOf(text: string): Moment {
 
 export const logIsAway = unavailable('the log does not answer; try again');
 
-type MomentLog = Pick<Log, 'readRange' | 'endOffsets'>;
+type MomentLog = Pick<Log, 'readRange'>;
 
-/** The offset before which the facts are that count at the moment. Refuses one that the partition has not reached, or has not. */
-export async function findMoment(log: MomentLog, place: TopicPartition, at: Moment): Promise<bigint | Refusal> {
+const isAhead = unavailable('`at` is ahead of what is known here; try again');
+
+/**
+ * The offset before which the facts are that count at the moment. Refuses one of another partition, and one that is ahead.
+ * @param end how far the rows have come in the partition
+ */
+export async function findMoment(
+  log: MomentLog,
+  place: TopicPartition,
+  at: Moment,
+  end: bigint,
+): Promise<bigint | Refusal> {
   const { partition } = place;
-  const refuse = (message: string) => refuseFields([{ path: ['at'], message }]);
-  if ('partition' in at && at.partition !== partition) return refuse(`must be in the maker's partition, ${partition}`);
-  const found = await unlessAway(
-    (async () => {
-      const end = (await log.endOffsets(place.topic))[partition] ?? 0n;
-      if ('block' in at)
-        return (await findBlock(log, place, at.block, end)) ?? refuse('must be a block that was processed');
-      return at.offset < end ? at.offset + 1n : refuse(`must be before the end of the log, ${end}`);
-    })(),
-    LogUnavailable,
-  );
-  return found ?? logIsAway;
+  if ('block' in at) {
+    const found = await unlessAway(findBlock(log, place, at.block, end), LogUnavailable);
+    return found === undefined ? logIsAway : (found.behind ?? isAhead);
+  }
+  if (at.partition !== partition)
+    return refuseFields([{ path: ['at'], message: `must be in the maker's partition, ${partition}` }]);
+  return at.offset < end ? at.offset + 1n : isAhead;
 }
 
-/** The offset behind the newest record of a block up to this one; undefined where the log has not reached it. */
+/** The offset behind the newest record of a block up to this one; undefined where none before `end` has reached it. */
 async function findBlock(
   log: MomentLog,
   place: TopicPartition,
   block: number,
   end: bigint,
-): Promise<bigint | undefined> {
+): Promise<{ readonly behind: bigint | undefined }> {
   /** Behind a record of a block up to the wanted one, or the beginning. */
   let low = 0n;
   /** From here on all blocks are later. */
@@ -52,9 +57,9 @@ async function findBlock(
     isReached ||= blocks.some(({ number }) => number >= block);
     if (last === undefined) high = middle;
     else if (last === blocks.at(-1)) low = last.offset + 1n;
-    else return last.offset + 1n;
+    else return { behind: last.offset + 1n };
   }
-  return isReached ? low : undefined;
+  return { behind: isReached ? low : undefined };
 }
 
 /** The first blocks of a range, as many as come together. */

@@ -249,9 +249,11 @@ test('a moment has nothing that came later, also of an order that was opened onc
   const { headers, value } = encodeMakerEvent(submitted, { id: 'f', source: '/test', timeMs: 0 });
   const sources = {
     watch: { awaitSettled: async (_: Hex, state: unknown) => state },
-    rows: { readOrderHistory: async () => ({ entries, hash: 'ACCEPTED', isUnsure: false, foldedTo: 9n }) },
+    rows: {
+      readOrderHistory: async () => ({ entries, hash: 'ACCEPTED', isUnsure: false, foldedTo: 9n }),
+      readPartitionClocks: async () => [{ partition: 0, nextOffset: 9n, block: undefined }],
+    },
     log: {
-      endOffsets: async () => [9n],
       readRecords: async (_: unknown, offsets: readonly bigint[]) =>
         new Map(offsets.map((offset) => [offset, { headers, value, timestampMs: 0 }])),
     },

@@ -131,7 +131,7 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
     const place = after?.place ?? { offset: start };
     const page = await readEntries(maker, { after: place, before: end, happened, entriesMax });
     if (isRefusal(page)) return page;
-    if (after !== undefined && place.offset < page.keptFrom) return gone;
+    if (after !== undefined && place.offset < page.keptFrom) return historyIsGone;
     const nextCursor = await cursors.cursorOf(partition, page.next);
     if (nextCursor === undefined) return logIsAway;
     const entries = page.entries.map(({ described }) => described);
@@ -150,7 +150,7 @@ async function offsetAt(
   return found ?? (await log.endOffsets(topic))[partition] ?? 0n;
 }
 
-const gone: Refusal = {
+export const historyIsGone: Refusal = {
   code: 'gone',
   detail: 'the history behind this cursor is not kept any more; without a cursor it begins with what is kept',
 };

@@ -22,15 +22,22 @@ export interface FoundOrder {
 
 export interface HistorySources {
   readonly watch: WriteWatch;
-  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory' | 'readNews'>;
+  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory' | 'readNews' | 'readPartitionClocks'>;
   readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
   readonly topic: string;
 }
 
 /** Reads an order with everything in it that was answered to its maker before: what happened from the rows, and why from the log. */
 export function readOrderFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
+  async function readMoment(at: Moment, partition: number): Promise<bigint | Refusal> {
+    const clocks = await unlessAway(rows.readPartitionClocks());
+    if (clocks === undefined) return rowsAreAway;
+    const end = clocks.find((clock) => clock.partition === partition)?.nextOffset ?? 0n;
+    return findMoment(log, { topic, partition }, at, end);
+  }
+
   return async ({ maker, state: begun }: Asker, orderHash: Hex, at?: Moment): Promise<FoundOrder | Refusal> => {
-    const before = at && (await findMoment(log, { topic, partition: partitionOf(maker, partitions) }, at));
+    const before = at && (await readMoment(at, partitionOf(maker, partitions)));
     if (typeof before === 'object') return before;
     const state = begun && (await watch.awaitSettled(maker, begun));
     const history = state && (await unlessAway(rows.readOrderHistory(maker, orderHash, TIMELINE_ENTRIES_MAX, before)));

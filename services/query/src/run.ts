@@ -188,7 +188,8 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, partitions) };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, partitions) };
   const readWhole = (asker: Asker) => listParts.readList(asker, WHOLE_LIST);
-  const streamParts: StreamParts = { ...signed, cursors, partitions, streams, readList: readWhole };
+  const readEntries = readEntriesFrom(sources, partitions);
+  const streamParts: StreamParts = { ...signed, cursors, partitions, streams, readEntries, readList: readWhole };
   return [
     { method: 'GET', path: paths.stream, handle: (request) => streamOrders(request, streamParts) },
     { method: 'GET', path: paths.limitOrders, handle: (request) => listOrders(request, listParts) },

@@ -1,12 +1,14 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { createRequestHashers } from '@makerbook/contracts-evm';
+import { exampleDomain, examples } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { isRefusal } from '@makerbook/http';
+import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import type { HistoryEntry } from '@makerbook/postgres';
 import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
-import { holdStreams, type OrderStreams } from './stream-orders.js';
+import { holdStreams, type OrderStreams, type StreamParts, streamOrders } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -81,6 +83,7 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
   opened.push(streams);
   return {
     streams,
+    readEntries,
     happen(...offsets: number[]) {
       for (const offset of offsets) history.push(entryAt(offset));
       nextOffset = BigInt((offsets.at(-1) ?? 0) + 1);
@@ -119,6 +122,28 @@ describe('a stream', () => {
     await until(() => client.events.some((text) => text.includes('"slow"')));
     const { events } = openStreams({ keptFrom: 9n }).open(3n);
     await until(() => events.some((text) => text.includes('"gone"')));
+  });
+
+  test('is refused at once where what came behind its event is not kept', async () => {
+    const { issuedAt } = examples.streamQuery;
+    const query = new URLSearchParams({ ...examples.streamQuery, issuedAt: String(issuedAt), cursor: '0:5e1fc0de:3' });
+    const resume = async (keptFrom: bigint) => {
+      const parts = {
+        hashers: createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol }),
+        rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true },
+        isWhitelistKnown: () => true,
+        replays: { takeSalt: async () => ({ kind: 'taken', remaining: 3 }), releaseSalt: async () => undefined },
+        budget: { ratePerSecond: 1, burst: 5 },
+        readState: async () => undefined,
+        nowMs: () => issuedAt * 1000,
+        cursors: { refuse: async () => undefined },
+        ...openStreams({ keptFrom }),
+      } as unknown as StreamParts;
+      const request = { query, headers: {}, describe: () => undefined, charge: async () => undefined };
+      return streamOrders(request as unknown as ApiRequest, parts);
+    };
+    expect(await resume(4n)).toMatchObject({ code: 'gone' });
+    expect(await resume(3n)).toMatchObject({ contentType: expect.stringContaining('text/event-stream') });
   });
 
   test('is refused where the maker or the process has as many as it may have', () => {

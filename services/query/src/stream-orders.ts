@@ -9,13 +9,14 @@ import { type Asker, answerSigned, listUnknown, type SignedParts } from './answe
 import type { Cursors } from './cursor.js';
 import { logIsAway } from './find-moment.js';
 import { type AskedStream, parseStreamRequest } from './parse-requests.js';
-import type { EntryReader } from './read-history.js';
+import { type EntryReader, historyIsGone } from './read-history.js';
 import type { Listing } from './read-list.js';
 import { type Listener, type RowTail, type ToldEntry, tell } from './tail-rows.js';
 
 export interface StreamParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashStreamRequest'>;
   readonly readList: (asker: Asker) => Promise<Listing | undefined>;
+  readonly readEntries: EntryReader;
   readonly streams: OrderStreams;
   readonly cursors: Cursors;
   readonly partitions: number;
@@ -25,6 +26,7 @@ export interface StreamParts extends SignedParts {
 const SLOW_MS = 10_000;
 const LINGER_MS = 500;
 const ENTRIES_MAX = 100;
+const everything = { happened: happenings, before: undefined };
 const CLOCK_MS = 1_000;
 /** The tail does not see the facts of a maker whose quarantine has ended. */
 const READ_AGAIN_MS = 10_000;
@@ -79,9 +81,14 @@ async function beginAnew(asker: Asker, { readList, cursors, partitions }: Stream
 async function goOn(
   maker: Hex,
   { id, cursor }: NonNullable<AskedStream['after']>,
-  { cursors }: StreamParts,
+  { cursors, readEntries }: StreamParts,
 ): Promise<Begun | Refusal> {
-  return (await cursors.refuse(cursor, maker)) ?? { place: cursor.place, id };
+  const refusal = await cursors.refuse(cursor, maker);
+  if (refusal !== undefined) return refusal;
+  const { place } = cursor;
+  const page = await readEntries(maker, { ...everything, entriesMax: 0, after: place });
+  if (isRefusal(page)) return page;
+  return place.offset < page.keptFrom ? historyIsGone : { place, id };
 }
 
 export interface OrderStreamsParts {
@@ -180,8 +187,7 @@ class OrderStream {
       const listener = this.#parts.tail.listen(this.#maker, this.#partition);
       try {
         const page = await this.#parts.readEntries(this.#maker, {
-          happened: happenings,
-          before: undefined,
+          ...everything,
           entriesMax: ENTRIES_MAX,
           after: place,
         });

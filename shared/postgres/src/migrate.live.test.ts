@@ -23,6 +23,12 @@ describe('migrations', () => {
     expect(schema).toBe(readFileSync(golden, 'utf8'));
   });
 
+  test('each has a number of its own', () => {
+    // The two numbered 0003 change different things, and databases have taken both: an applied one keeps its name.
+    const numbers = readMigrations().map(({ name }) => name.slice(0, 4));
+    expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual(['0003']);
+  });
+
   test('of several processes that start at once, one applies each migration and all go on', async () => {
     const taken = await Promise.all(Array.from({ length: 4 }, () => migrate({ url })));
     expect(taken.flat()).toEqual(readMigrations().map(({ name }) => name));
