@@ -15,7 +15,7 @@ from eth_account import Account
 
 # Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
-if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
+if not re.fullmatch("0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
     raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 MAKER = Account.from_key(KEY).address
 STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
@@ -52,10 +52,15 @@ def sign(message, salt=None, **structs):
 
 
 def send(method, url, body=None):
+    """@returns an answer and its JSON. Throws where it is cut off, or a page of a gateway."""
     data = None if body is None else json.dumps(body).encode()
-    with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+    try:
+        answer = urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10)
+    except HTTPError as error:
+        answer = error
+    with answer:
         hear(answer.headers)
-        return json.load(answer)
+        return answer, json.load(answer)
 
 
 def call(method, make_query=dict, body=None):
@@ -64,14 +69,13 @@ def call(method, make_query=dict, body=None):
     for attempt in range(1, 7):
         problem, wait_seconds = {"code": "no answer", "status": 504, "retryable": True}, 0.25 * 2**attempt
         try:
-            return send(method, f"{STACK['baseUrl']}/v0alpha/limit-orders?{urlencode(make_query())}", body)
-        except HTTPError as error:
-            hear(error.headers)
-            # rate_limited says when to come again, unavailable does not.
-            wait_seconds = max(wait_seconds, int(error.headers.get("Retry-After", 0)))
-            if error.headers.get_content_type() == "application/problem+json":
-                problem = json.load(error)
-        except (OSError, HTTPException):  # refused, broken off, too late
+            answer, content = send(method, f"{STACK['baseUrl']}/v0alpha/limit-orders?{urlencode(make_query())}", body)
+            if answer.status == 200:
+                return content
+            wait_seconds = max(wait_seconds, int(answer.headers.get("Retry-After", 0)))
+            if answer.headers.get_content_type() == "application/problem+json":
+                problem = content
+        except (OSError, HTTPException, ValueError):  # refused, broken off, too late, no JSON
             pass
         if problem["code"] == "duplicate" and may_be_stored:
             return []  # An earlier try has stored the orders, and its answer was lost.
@@ -96,14 +100,15 @@ def list_query():
 
 # `nonce(address)` of the contract: an order with another nonce counts as cancelled.
 ask = [{"to": STACK["limitOrderProtocol"], "data": "0x70ae92d2" + MAKER[2:].rjust(64, "0")}, "latest"]
-nonce = send("POST", STACK["rpcUrl"], {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": ask})["result"]
+nonce = send("POST", STACK["rpcUrl"], {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": ask})[1]["result"]
 orders = [new_order(nonce, 100_000_000, 40 * 10**15), new_order(nonce, 50_000_000, 20 * 10**15)]
 call("POST", body=orders)  # all of them are stored, or none
 signatures = [order["signature"] for order in orders]
 
 for _ in range(120):
     mine = [record for record in call("GET", list_query) if record["signature"] in signatures]
-    if all(record["status"] != "VALIDATING" for record in mine):
+    # A list that lacks an order for now says so (X-Read-Lag): the next one has it.
+    if len(mine) == len(orders) and all(record["status"] != "VALIDATING" for record in mine):
         break
     time.sleep(0.5)
 for record in mine:  # INACTIVE with a reason: it becomes ACTIVE as soon as the funds are there

@@ -17,7 +17,7 @@ from eth_account import Account
 QUOTES, SWITCH_SECONDS = 10, 5
 # Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
-if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
+if not re.fullmatch("0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}", KEY):  # an error of a library may show the key
     raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 MAKER = Account.from_key(KEY).address
 STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
@@ -56,19 +56,23 @@ def sign(message, salt=None, **structs):
 
 def send_once(method, url, body=None):
     """@returns the answer, or the problem; None if the outcome is not known"""
-    data = None if body is None else json.dumps(body).encode()
+    data, wait_seconds = None if body is None else json.dumps(body).encode(), 0.5
     try:
-        with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10) as answer:
+        try:
+            answer = urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=10)
+        except HTTPError as error:
+            answer = error
+        with answer:
             hear(answer.headers)
-            return None if "X-Read-Lag" in answer.headers else json.load(answer)  # a list that lacks something says so
-    except HTTPError as error:
-        hear(error.headers)
-        problem = json.load(error) if error.headers.get_content_type() == "application/problem+json" else {}
-        if problem and not problem["retryable"]:
-            return problem
-        time.sleep(max(0.5, int(error.headers.get("Retry-After", 0))))
-    except (OSError, HTTPException):  # refused, broken off, too late
-        time.sleep(0.5)
+            wait_seconds = max(wait_seconds, int(answer.headers.get("Retry-After", 0)))
+            content = json.load(answer)
+            if answer.status == 200 and "X-Read-Lag" not in answer.headers:  # a list that lacks something says so
+                return content
+            if answer.headers.get_content_type() == "application/problem+json" and not content["retryable"]:
+                return content
+    except (OSError, HTTPException, ValueError):  # refused, broken off, too late, or a page of a gateway
+        pass
+    time.sleep(wait_seconds)
     return None
 
 

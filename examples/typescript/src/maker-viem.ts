@@ -18,7 +18,8 @@ const stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 // An error of a library may show the key.
-if (!/^0x[0-9a-fA-F]{64}$/.test(key)) throw new Error('MAKER_KEY is no private key: 0x and 64 hex digits');
+if (!/^0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}$/.test(key))
+  throw new Error('MAKER_KEY is no private key: 0x and 64 hex digits');
 const account = privateKeyToAccount(key as Hex);
 const verifyingContract: Hex = stack.limitOrderProtocol;
 const name = `${stack.serviceName} Limit Order Protocol`;
@@ -70,12 +71,14 @@ async function call(method: string, makeQuery: () => Query | Promise<Query>, bod
     const serverMs = Number(response?.headers.get('x-server-time') ?? 0);
     if (serverMs > 0) aheadMs = serverMs - Date.now();
     const answer: unknown = await response?.json().catch(() => undefined);
-    if (response?.ok) return answer as LimitOrder[];
-    // No answer, or one of a gateway that is no problem of the service: worth another try.
-    const { code, detail, retryable } = (answer as Problem | undefined) ?? { code: 'no answer', retryable: true };
+    if (response?.ok && Array.isArray(answer)) return answer;
+    // No answer, one that was cut off, or one of a gateway that is no problem of the service: worth another try.
+    const isProblem = answer !== undefined && response?.headers.get('content-type')?.includes('problem+json') === true;
+    const none: Problem = { code: 'no answer', detail: '', retryable: true };
+    const { code, detail, retryable } = isProblem ? (answer as Problem) : none;
     if (code === 'duplicate' && mayBeStored) return []; // An earlier try stored the orders, and its answer was lost.
     if (!retryable || attempt === 6) throw new Error(`${method}: ${code} ${detail}`);
-    mayBeStored ||= response === undefined || response.status >= 500;
+    mayBeStored ||= !isProblem || (response?.status ?? 0) >= 500;
     // `rate_limited` says when to come again; `unavailable` does not.
     await pause(Math.max(1000 * Number(response?.headers.get('retry-after') ?? 0), 250 * 2 ** attempt));
   }
@@ -94,7 +97,8 @@ await call('POST', () => ({}), orders); // all of them are stored, or none
 let mine: LimitOrder[] = [];
 for (let polls = 0; polls < 120; polls += 1) {
   mine = (await call('GET', listQuery)).filter((one) => orders.some(({ signature }) => signature === one.signature));
-  if (mine.every(({ status }) => status !== 'VALIDATING')) break;
+  // A list that lacks an order for now says so (`X-Read-Lag`): the next one has it.
+  if (mine.length === orders.length && mine.every(({ status }) => status !== 'VALIDATING')) break;
   await pause(500);
 }
 // INACTIVE with a reason: it becomes ACTIVE as soon as the funds are there.

@@ -101,8 +101,8 @@ async function move(price: bigint): Promise<void> {
   }
 }
 
-process.once('SIGTERM', () => (isStopping = true));
 await new Promise<void>((resolve) => void follow(resolve));
+process.once('SIGTERM', () => (isStopping = true));
 void beat();
 for (let n = 0n; !isStopping; n += 1n) {
   await move(400n * 10n ** 12n + (n % 10n) * 10n ** 10n);

@@ -23,7 +23,8 @@ export function readStack(): Stack {
 // Account 2 of anvil: everyone has its key.
 const key = process.env['TAKER_KEY'] ?? '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
 // An error of a library may show the key.
-if (!/^0x[0-9a-fA-F]{64}$/.test(key)) throw new Error('TAKER_KEY is no private key: 0x and 64 hex digits');
+if (!/^0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}$/.test(key))
+  throw new Error('TAKER_KEY is no private key: 0x and 64 hex digits');
 const artifact = new URL('../../../contracts/evm/src/artifacts/OrderFiller.json', import.meta.url);
 const TOKEN = [
   'function balanceOf(address) view returns (uint256)',

@@ -3,7 +3,8 @@ import { hexlify, randomBytes, toQuantity, Wallet, ZeroAddress } from 'ethers';
 const baseUrl = 'BASE_URL';
 const { MAKER_KEY, SELL_TOKEN, BUY_TOKEN } = process.env;
 // An error of a library may show the key.
-if (!/^0x[0-9a-fA-F]{64}$/.test(MAKER_KEY)) throw new Error('MAKER_KEY is no private key: 0x and 64 hex digits');
+if (!/^0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}$/.test(MAKER_KEY))
+  throw new Error('MAKER_KEY is no private key: 0x and 64 hex digits');
 const maker = new Wallet(MAKER_KEY);
 
 const now = () => Math.floor(Date.now() / 1000);

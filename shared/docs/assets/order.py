@@ -10,7 +10,7 @@ from eth_account import Account
 
 BASE = "BASE_URL/v0alpha/limit-orders"
 KEY = os.environ.get("MAKER_KEY", "")
-if not re.fullmatch("0x[0-9a-fA-F]{64}", KEY):  # an error of a library may show it
+if not re.fullmatch("0x(?!0{64}|[fF]{31})[0-9a-fA-F]{64}", KEY):  # an error of a library may show it
     raise SystemExit("MAKER_KEY is no private key: 0x and 64 hex digits")
 
 

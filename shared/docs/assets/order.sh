@@ -1,4 +1,5 @@
-expr "$MAKER_KEY" : '0x[0-9a-fA-F]\{64\}$' >/dev/null || { echo 'MAKER_KEY is no private key: 0x and 64 hex digits' >&2; exit 1; }
+is() { expr "$MAKER_KEY" : "$1" >/dev/null; }
+is '0x[0-9a-fA-F]\{64\}$' && ! is '0x0*$' && ! is '0x[fF]\{31\}' || { echo 'MAKER_KEY is no private key: 0x and 64 hex digits' >&2; exit 1; }
 base=BASE_URL/v0alpha/limit-orders
 domain=$(curl -sf $base/info | jq .domains.order)
 jq -n --argjson domain "$domain" \

@@ -4,8 +4,9 @@ import { text } from 'node:stream/consumers';
 import { paths, problemBody } from '@makerbook/contracts-http';
 
 /**
- * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders,
- * and refuses the first GET but that of `info` with 429, the first cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
+ * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders.
+ * The first GET but that of `info` is refused with 429, and so is the second, of which half the answer comes. The first
+ * cancellation, a DELETE or a POST …/cancellations, gets a page of a gateway, and the second 503.
  */
 export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];
@@ -14,16 +15,19 @@ export async function openBadGateway(baseUrl: string) {
     const kind = url === paths.cancellations ? 'DELETE' : method;
     const body = await text(request);
     const isInfo = url === paths.info;
-    const isFirst = !answers.some((one) => one.startsWith(kind));
+    const before = answers.filter((one) => one.startsWith(kind)).length;
+    const isFirst = before === 0;
     const refusal = { GET: 'rate_limited', DELETE: 'unavailable' } as const;
-    if (isFirst && !isInfo && (kind === 'GET' || kind === 'DELETE')) {
+    if (before < 2 && !isInfo && (kind === 'GET' || kind === 'DELETE')) {
       const problem = problemBody(refusal[kind], { detail: 'not now' }, 'request-1');
-      answers.push(`${kind} ${problem.status}`);
-      const headers = {
-        'Content-Type': 'application/problem+json',
-        ...(kind === 'GET' ? { 'Retry-After': '1' } : {}),
-      };
-      response.writeHead(problem.status, headers).end(JSON.stringify(problem));
+      const page = kind === 'DELETE' && isFirst;
+      answers.push(`${kind} ${page ? 502 : problem.status}`);
+      if (page) return void response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>');
+      const text = JSON.stringify(problem);
+      const headers = { 'Content-Type': 'application/problem+json', 'Content-Length': text.length };
+      response.writeHead(problem.status, { ...headers, ...(kind === 'GET' && { 'Retry-After': '1' }) });
+      if (kind === 'GET' && !isFirst) response.write(text.slice(0, 9), () => response.destroy());
+      else response.end(text);
       return;
     }
     const { prefer = '' } = request.headers;
