@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { parseManifests, readText, root } from './read-manifests.js';
+import { findRenderer, nameOf, parseManifests, readText, renderOverlay, root } from './read-manifests.js';
 import { validateManifest } from './validate-manifest.js';
 
 /** Commands between fences in a document, and what stands behind the language of their first fence. */
@@ -42,15 +42,17 @@ test('fenced commands are tried by a test that reads them, or say why they are n
 });
 
 /** The commands of a document that this file tries. */
-const triedIn = (document: 'deploy/k8s/README.md' | 'deploy/runbooks/operations.md'): string =>
+const triedIn = (
+  document: 'deploy/k8s/README.md' | 'deploy/runbooks/operations.md' | 'deploy/compose/README.md',
+): string =>
   fences
     .filter((fence) => fence.document === document && fence.marking === 'tried by deploy/checks/src/commands.test.ts')
     .map(({ commands }) => commands)
     .join('');
 
-function run(script: string, variables: Record<string, string> = {}) {
+function run(script: string, variables: Record<string, string> = {}, cwd = root) {
   const env = { PATH: `${folder}:${process.env['PATH']}`, ...variables };
-  return spawnSync('sh', ['-ec', script], { cwd: root, env, encoding: 'utf8' });
+  return spawnSync('sh', ['-ec', script], { cwd, env, encoding: 'utf8' });
 }
 
 test("the operator's commands in the documents are ones that it has", async () => {
@@ -68,6 +70,46 @@ test("the operator's commands in the documents are ones that it has", async () =
   expect(commands.length).toBeGreaterThan(8);
   const wrong = commands.map((words) => [words, parseCommand(words.split('\n'))] as const);
   expect(wrong.filter(([, command]) => 'wrong' in command)).toEqual([]);
+});
+
+const testIfRenderer = findRenderer() === undefined ? test.skip : test;
+
+testIfRenderer('what kubectl is asked about by its name is in the overlay', () => {
+  const kinds: Readonly<Record<string, string>> = {
+    deploy: 'Deployment',
+    cronjob: 'CronJob',
+    job: 'Job',
+    scaledobject: 'ScaledObject',
+    kafkatopic: 'KafkaTopic',
+    cluster: 'Cluster',
+    kafka: 'Kafka',
+  };
+  const named = documents.flatMap((document) =>
+    [...readText(document).matchAll(/kubectl -n makerbook [^`\n]*/g)].flatMap(([command]) =>
+      [...command.matchAll(/(?<= )([a-z]+)[/ ]([a-z][a-z0-9.-]+)(?= |$)/g)].flatMap(([, kind = '', name]) =>
+        kind in kinds ? [`${kinds[kind]} ${name}`] : [],
+      ),
+    ),
+  );
+  // The Job `topics` is of the small overlay alone.
+  const there = ['Job topics', ...renderOverlay('production').map(nameOf)];
+  expect(new Set(named).size).toBeGreaterThan(8);
+  expect(named.filter((name) => !there.includes(name))).toEqual([]);
+});
+
+test('the trial with Compose gives each variable that compose.yaml requires', () => {
+  writeFileSync(join(folder, 'docker'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+  mkdirSync(join(folder, 'deploy', 'compose'), { recursive: true });
+  const commands = triedIn('deploy/compose/README.md').replaceAll('0x…', '0x1');
+  const { status, stdout } = run(commands, {}, folder);
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^compose -f \S+ up --build --wait\ncompose .*makers add 0x1\n$/),
+  ]);
+  const given = readFileSync(join(folder, 'deploy/compose/.env'), 'utf8').matchAll(/^(\w+)=\S/gm);
+  const required = readText('deploy/compose/compose.yaml').matchAll(/\$\{(\w+):\?/g);
+  const names = (found: Iterable<RegExpMatchArray>) => [...new Set([...found].map(([, name]) => name))].sort();
+  expect(names(given)).toEqual(names(required));
 });
 
 describe('the first install, on a stand-in for a cluster that knows its namespaces', () => {
