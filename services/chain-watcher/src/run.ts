@@ -105,8 +105,8 @@ class RunningWatcher {
       onSubscriptionBroken: () => meters.breaks.add(1),
       onGap: () => meters.gaps.add(1),
       onFatal: (error) => this.#fail(error),
+      onStop: (close) => this.#onStop(close),
     });
-    this.#onStop(() => source.stop());
     const work = new Work({
       ...this.#reports(),
       log,

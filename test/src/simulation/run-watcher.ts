@@ -1,4 +1,4 @@
-import { type BlockSource, retrying, TakenBlocks, Work, watchHead } from '@makerbook/chain-watcher/testing';
+import { type BlockSource, retrying, TakenBlocks, Work } from '@makerbook/chain-watcher/testing';
 import type { Life } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -28,6 +28,8 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     pollIntervalMs: 500,
     nowMs,
     wait,
+    signal,
+    onFatal,
     nodeSilenceMsMax: 3000,
     onLag: () => undefined,
     ...(plan.hasSources ? tellBlocks(draw, chain, life) : { subscribe: undefined, topic: undefined }),
@@ -38,7 +40,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     openPublisher: () => log.createFencedPublisher({ transactionalId: 'chain-watcher' }),
     topics: TOPICS,
     node: seen.node,
-    source: countTurns(life, watchHead(taken, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 })),
+    source: countTurns(life, taken),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     random: () => faults.random(),
@@ -74,16 +76,16 @@ export function startWatcher(life: Life, draw: number, world: World): void {
 function countTurns(life: Life, source: BlockSource): BlockSource {
   let atMs = 0;
   let turns = 0;
-  return {
-    ...source,
-    next: async (number) => {
-      const block = await source.next(number);
+  const next = source.next.bind(source);
+  return Object.assign(source, {
+    next: async (number: number) => {
+      const block = await next(number);
       turns = block === undefined && atMs === life.nowMs() ? turns + 1 : 0;
       atMs = life.nowMs();
       if (turns > TURNS_MAX) throw new Error(`the block loop spins at block ${number}`);
       return block;
     },
-  };
+  });
 }
 
 /** At one moment: an answer, an announcement, and a block that comes. */

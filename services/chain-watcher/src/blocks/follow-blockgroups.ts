@@ -1,15 +1,13 @@
-import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
+import type { Log, Logger, StoredRecord } from '@makerbook/kafka';
 import type { HeldBlocks } from './held-blocks.js';
 import { SegmentJoiner } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
 
 export interface BlockgroupOptions {
-  /** The Kafka that the Kaia node writes to. */
+  /** That of the Kafka that the Kaia node writes to: it is followed until the log is closed. */
   readonly log: Log;
-  /** `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1` */
   readonly topic: string;
   readonly logger: Logger;
-  /** Takes the blocks. */
   readonly held: HeldBlocks;
 }
 
@@ -17,7 +15,7 @@ export interface BlockgroupOptions {
  * Reads blocks out of the Kafka topic of a Kaia node's chaindatafetcher, from its end: it may hold days. Delivery there is at
  * least once and unordered, with repeats and gaps.
  */
-export function followBlockgroups({ log, topic, logger, held }: BlockgroupOptions): Following {
+export function followBlockgroups({ log, topic, logger, held }: BlockgroupOptions): void {
   const joiner = new SegmentJoiner();
   const read = (partition: number, { key, value, headers, offset }: StoredRecord) => {
     if (held.isPast(Number(key))) return;
@@ -28,7 +26,7 @@ export function followBlockgroups({ log, topic, logger, held }: BlockgroupOption
       logger.warn({ topic, partition, offset: String(offset), reason: block.unreadable }, 'unreadable block');
     } else held.add(block);
   };
-  return log.followTopic({
+  log.followTopic({
     topic,
     from: 'end',
     headerEncoding: 'latin1',

@@ -7,10 +7,12 @@ export class HeldBlocks {
   readonly #blocksMax: number;
   readonly #nowMs: () => number;
   #due: number | undefined;
-  #first: SourceBlock | undefined;
-  #newest: number | undefined;
-  #lastAtMs: number;
-
+  /** The block that came first of all. */
+  first: SourceBlock | undefined;
+  /** The number of the newest block that came. */
+  newest: number | undefined;
+  /** When the last one came. */
+  lastAtMs: number;
   /** Called for each block that is held, with its number. */
   onBlock: (number: number) => void = () => undefined;
 
@@ -18,15 +20,15 @@ export class HeldBlocks {
   constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => number }) {
     this.#blocksMax = blocksMax;
     this.#nowMs = nowMs;
-    this.#lastAtMs = nowMs();
+    this.lastAtMs = nowMs();
   }
 
   /** Holds a block, unless it is not needed any more. */
   add(block: SourceBlock): void {
     const { number } = block.header;
-    this.#first ??= block;
-    this.#lastAtMs = this.#nowMs();
-    this.#newest = Math.max(this.#newest ?? number, number);
+    this.first ??= block;
+    this.lastAtMs = this.#nowMs();
+    this.newest = Math.max(this.newest ?? number, number);
     if (this.isPast(number) || this.#blocks.has(number)) return;
     this.#blocks.set(number, { block, atMs: this.#nowMs() });
     if (this.#blocks.size > this.#blocksMax) this.#blocks.delete(this.#dispensable());
@@ -48,24 +50,9 @@ export class HeldBlocks {
     return this.#due !== undefined && number < this.#due;
   }
 
-  /** The block that came first of all. */
-  first(): SourceBlock | undefined {
-    return this.#first;
-  }
-
-  /** The number of the newest block that came. */
-  newest(): number | undefined {
-    return this.#newest;
-  }
-
-  /** Since when no block has come. */
-  silentSinceMs(): number {
-    return this.#lastAtMs;
-  }
-
   /** Since when a later block is there, though the due one is not; undefined while none is. */
   missingSinceMs(): number | undefined {
-    if (this.#due === undefined || this.#newest === undefined || this.#newest < this.#due) return undefined;
+    if (this.#due === undefined || this.newest === undefined || this.newest < this.#due) return undefined;
     const [earliest] = this.#blocks.values();
     return earliest?.atMs ?? 0;
   }

@@ -1,13 +1,11 @@
 import { subscribeHeads } from '@makerbook/chain';
-import { connectLog, LogUnavailable } from '@makerbook/kafka';
+import { connectLog, type Logger, LogUnavailable } from '@makerbook/kafka';
 import { kafkaConnection } from '@makerbook/settings';
-import type { Logger } from '@makerbook/telemetry';
 import type { WatcherSettings } from '../env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
 import { HeldBlocks } from './held-blocks.js';
 import type { BlockSource } from './source.js';
 import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.js';
-import { type WatchHeadOptions, watchHead } from './watch-head.js';
 
 /** How long the topic's brokers may take to answer at the start, when JSON-RPC has the blocks. */
 const KAIA_ANSWER_MS_MAX = 3000;
@@ -15,68 +13,50 @@ const KAIA_ANSWER_MS_MAX = 3000;
 const KAIA_BLOCKS_MAX = 500;
 
 export interface SourceOptions
-  extends Pick<TakeOptions, 'node' | 'withLogs' | 'nowMs' | 'wait'>,
-    Pick<WatchHeadOptions, 'signal' | 'onFatal'>,
+  extends Pick<TakeOptions, 'node' | 'withLogs' | 'nowMs' | 'wait' | 'signal' | 'onFatal'>,
     Pick<TopicOptions, 'onGap'> {
   readonly settings: WatcherSettings;
   readonly logger: Logger;
   readonly onSubscriptionBroken: () => void;
+  /** Takes what closes the source. */
+  readonly onStop: (close: () => Promise<void>) => void;
 }
 
 /** The source of blocks with all that the settings name: JSON-RPC, a node's announcements, the topic of a Kaia node. */
 export async function openSource(options: SourceOptions): Promise<BlockSource> {
-  const { settings, logger, onSubscriptionBroken } = options;
-  const { RPC_WS_URL: wsUrl, POLL_INTERVAL_MS: intervalMs } = settings;
+  const { settings, logger, onSubscriptionBroken, onStop } = options;
+  const { RPC_WS_URL: wsUrl } = settings;
   const topic = settings.KAIA_TOPIC === '' ? undefined : await openTopic(options);
   const onBroken = (reason: string) => {
     onSubscriptionBroken();
     logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
   };
-  const blocks = new TakenBlocks({
+  const source = new TakenBlocks({
     ...options,
-    pollIntervalMs: intervalMs,
+    topic,
+    pollIntervalMs: settings.POLL_INTERVAL_MS,
     nodeSilenceMsMax: settings.NODE_SILENCE_MS_MAX,
     onLag: (lag) => logger.warn(lag, 'a node lags behind another one: it is asked last for some seconds'),
     subscribe: wsUrl === '' ? undefined : (onHead) => subscribeHeads({ url: wsUrl, onHead, onBroken }),
-    topic: topic?.options,
   });
-  const source = watchHead(blocks, { ...options, intervalMs });
-  return {
-    ...source,
-    stop: async () => {
-      await source.stop();
-      await topic?.close();
-    },
-  };
+  onStop(() => source.stop());
+  return source;
 }
 
 /** The Kafka of the Kaia node may be away, now and later. */
-async function openTopic({ settings, logger, nowMs, onGap }: SourceOptions) {
-  const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
-  const topic = settings.KAIA_TOPIC;
+async function openTopic({ settings, logger, nowMs, onGap, onStop }: SourceOptions): Promise<TopicOptions> {
+  const { KAIA_TOPIC: name, KAIA_KAFKA_BROKERS: own } = settings;
+  const brokers = own.length > 0 ? own : settings.KAFKA_BROKERS;
   const log = connectLog({ ...kafkaConnection(settings), brokers, clientId: 'chain-watcher', logger });
-  try {
-    await log.partitionsOf(topic, { timeoutMs: KAIA_ANSWER_MS_MAX });
-  } catch (error) {
-    if (!(error instanceof LogUnavailable)) {
-      await log.close();
-      throw error;
-    }
-    const reason = error.message;
-    logger.warn({ reason }, 'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there');
-  }
+  onStop(() => log.close());
+  await log.partitionsOf(name, { timeoutMs: KAIA_ANSWER_MS_MAX }).catch((error) => {
+    if (!(error instanceof LogUnavailable)) throw error;
+    logger.warn(
+      { reason: error.message },
+      'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there',
+    );
+  });
   const held = new HeldBlocks({ blocksMax: KAIA_BLOCKS_MAX, nowMs });
-  const following = followBlockgroups({ log, topic, logger, held });
-  const options: TopicOptions = {
-    name: topic,
-    held,
-    gapMsMax: settings.KAIA_GAP_MS_MAX,
-    silenceMsMax: settings.KAIA_SILENCE_MS_MAX,
-    onGap,
-  };
-  const close = async () => {
-    await following.stop();
-    await log.close();
-  };
-  return { options, close };
+  followBlockgroups({ log, topic: name, logger, held });
+  return { name, held, onGap, gapMsMax: settings.KAIA_GAP_MS_MAX, silenceMsMax: settings.KAIA_SILENCE_MS_MAX };
 }

@@ -18,8 +18,6 @@ export interface BlockSource {
    * Throws RpcUnavailable, RpcRefused or ChainContradiction.
    */
   next(number: number): Promise<SourceBlock | undefined>;
-  /** Throws ChainContradiction where the topic is of another chain than JSON-RPC. */
-  verify(): Promise<void>;
   /** Number of the newest block that any source knows of; undefined before the first. */
   headNumber(): number | undefined;
   /** True while a node announces its blocks. */

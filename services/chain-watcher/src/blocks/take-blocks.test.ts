@@ -74,6 +74,8 @@ async function follow({ node, announced, topic }: Sources) {
     withLogs: false,
     nowMs: () => time.nowMs,
     wait: (ms) => time.wait(ms),
+    signal: new AbortController().signal,
+    onFatal: () => undefined,
     pollIntervalMs: POLL_MS,
     nodeSilenceMsMax: 3000,
     onLag: () => undefined,

@@ -2,13 +2,13 @@ import {
   type BlockAndHead,
   ChainContradiction,
   type HeadSubscription,
-  type Node,
+  readBlock,
   readBlockAndHead,
   readLogs,
 } from '@makerbook/chain';
 import { isRetryable } from '../retry.js';
 import { triggerTopics } from '../watch/match-logs.js';
-import { type CompareOptions, NodeComparison } from './compare-nodes.js';
+import { type CompareOptions, compareNodes } from './compare-nodes.js';
 import type { HeldBlocks } from './held-blocks.js';
 import type { BlockSource, SourceBlock } from './source.js';
 
@@ -19,11 +19,12 @@ const ANNOUNCED_POLL_MS = 100;
 const AHEAD_BLOCKS_MAX = 900;
 
 export interface TakeOptions extends CompareOptions {
-  readonly node: Node;
   /** False where nothing can be read from the chain: then only headers are asked for. */
   readonly withLogs: boolean;
-  readonly nowMs: () => number;
   readonly wait: (ms: number) => Promise<void>;
+  readonly signal: AbortSignal;
+  /** The topic is of another chain than JSON-RPC, and no block is asked for. */
+  readonly onFatal: (error: Error) => void;
   /** How often the node is asked for a block that no other source announces or gives. */
   readonly pollIntervalMs: number;
   /** A node that has no new block for so long is compared with the others. */
@@ -50,13 +51,13 @@ interface Due {
   readonly number: number;
   readonly sinceMs: number;
   /** When a node has announced it, or a later one. */
-  announcedAtMs: number | undefined;
+  announcedAtMs?: number | undefined;
   /** When the node has last answered without it, or failed; and since when it lacks it. */
-  askedAtMs: number | undefined;
-  missingSinceMs: number | undefined;
+  askedAtMs?: number | undefined;
+  missingSinceMs?: number | undefined;
   /** What the node has given. */
-  given: SourceBlock | undefined;
-  failure: unknown;
+  given?: SourceBlock | undefined;
+  failure?: unknown;
 }
 
 /**
@@ -66,35 +67,37 @@ interface Due {
  */
 export class TakenBlocks implements BlockSource {
   readonly #options: TakeOptions;
-  readonly #comparison: NodeComparison;
+  readonly #lags: ReturnType<typeof compareNodes>;
   readonly #subscription: HeadSubscription | undefined;
-  #due: Due = dueFrom(0, 0);
+  readonly #watching: Promise<void>;
+  #due: Due = { number: 0, sinceMs: 0 };
   #announced = -1;
   #head: number | undefined;
   /** True while the topic gives each block before the node does. */
-  #isTopicFirst: boolean;
+  #isTopicFirst = true;
   #isTopicVerified = false;
-  #verifying: Promise<void> | undefined;
   #asking: Promise<void> | undefined;
   #answeredAtMs: number;
+  #turnedAtMs = Number.NEGATIVE_INFINITY;
   #turns = 0;
   #wake: () => void = () => undefined;
 
   constructor(options: TakeOptions) {
-    const { subscribe, topic, nowMs } = options;
+    const { subscribe, topic } = options;
     this.#options = options;
-    this.#comparison = new NodeComparison(options);
-    this.#isTopicFirst = topic !== undefined;
-    this.#answeredAtMs = nowMs();
+    this.#lags = compareNodes(options);
+    this.#answeredAtMs = options.nowMs();
     if (topic !== undefined) topic.held.onBlock = (number) => number === this.#due.number && this.#wake();
     this.#subscription = subscribe?.((number) => this.#hear(number));
+    this.#watching = this.#watchHead();
   }
 
   async next(number: number): Promise<SourceBlock | undefined> {
     const { nowMs, wait, pollIntervalMs, topic } = this.#options;
     this.#turns += 1;
+    this.#turnedAtMs = nowMs();
     if (this.#due.number !== number) {
-      this.#due = dueFrom(number, nowMs());
+      this.#due = { number, sinceMs: nowMs() };
       if (this.#announced >= number) this.#due.announcedAtMs = nowMs();
       topic?.held.turnTo(number);
     }
@@ -109,16 +112,8 @@ export class TakenBlocks implements BlockSource {
     return this.#take();
   }
 
-  /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
-  verify(): Promise<void> {
-    this.#verifying ??= this.#compareTopic().finally(() => {
-      this.#verifying = undefined;
-    });
-    return this.#verifying;
-  }
-
   headNumber(): number | undefined {
-    const newest = this.#options.topic?.held.newest();
+    const newest = this.#options.topic?.held.newest;
     return newest === undefined ? this.#head : Math.max(newest, this.#head ?? 0);
   }
 
@@ -127,11 +122,12 @@ export class TakenBlocks implements BlockSource {
   }
 
   counts() {
-    return { turns: this.#turns, topicSilentSinceMs: this.#options.topic?.held.silentSinceMs() };
+    return { turns: this.#turns, topicSilentSinceMs: this.#options.topic?.held.lastAtMs };
   }
 
   async stop(): Promise<void> {
     this.#subscription?.close();
+    await this.#watching;
   }
 
   #hear(number: number | undefined): void {
@@ -146,14 +142,14 @@ export class TakenBlocks implements BlockSource {
   async #take(): Promise<SourceBlock | undefined> {
     const { topic, nowMs } = this.#options;
     const due = this.#due;
-    if (topic?.held.first() !== undefined && !this.#isTopicVerified) await this.verify();
+    await this.#verifyTopic();
     const held = topic?.held.get(due.number);
     if (held !== undefined) {
       this.#isTopicFirst = true;
       return held;
     }
     if (due.given !== undefined) {
-      const newest = topic?.held.newest() ?? 0;
+      const newest = topic?.held.newest ?? 0;
       if (newest >= due.number || newest < due.number - 1) topic?.onGap();
       if (newest < due.number) this.#isTopicFirst = false;
       return due.given;
@@ -176,15 +172,11 @@ export class TakenBlocks implements BlockSource {
       const isExpected = announcedAtMs !== undefined && nowMs() - announcedAtMs < ANNOUNCED_MS_MAX;
       return askedAtMs + (isExpected ? Math.min(pollIntervalMs, ANNOUNCED_POLL_MS) : pollIntervalMs);
     }
-    return topic !== undefined && this.#isTopicFirst ? this.#overdueMs(topic) : sinceMs;
-  }
-
-  /** When the topic has had the time to give the due block. */
-  #overdueMs({ held, gapMsMax, silenceMsMax }: TopicOptions): number {
-    const missingMs = held.missingSinceMs();
-    return missingMs === undefined
-      ? Math.max(this.#due.sinceMs, this.#answeredAtMs + silenceMsMax)
-      : missingMs + gapMsMax;
+    if (topic === undefined || !this.#isTopicFirst) return sinceMs;
+    // When the topic has had the time to give it.
+    const missingMs = topic.held.missingSinceMs();
+    if (missingMs !== undefined) return missingMs + topic.gapMsMax;
+    return Math.max(sinceMs, this.#answeredAtMs + topic.silenceMsMax);
   }
 
   async #ask(due: Due): Promise<void> {
@@ -195,14 +187,19 @@ export class TakenBlocks implements BlockSource {
       due.given = await this.#blockOf(answer);
       due.missingSinceMs ??= due.given === undefined ? nowMs() : undefined;
       due.failure = undefined;
-      if (due.given !== undefined) this.#comparison.noteGiven(answer.endpoint);
-      else if (this.#isDoubtful(due, answer.headNumber)) void this.#compare(due, answer);
+      const isDoubtful = due.given === undefined && this.#isDoubtful(due, answer.headNumber);
+      if (isDoubtful) void this.#lags(due.number, answer).then((lags) => lags && this.#askAgain(due));
     } catch (failure) {
       due.failure = failure;
     }
     due.askedAtMs = nowMs();
     this.#answeredAtMs = nowMs();
     this.#asking = undefined;
+    this.#wake();
+  }
+
+  #askAgain(due: Due): void {
+    due.askedAtMs = undefined;
     this.#wake();
   }
 
@@ -222,16 +219,24 @@ export class TakenBlocks implements BlockSource {
     return sinceMs(announcedAtMs) >= ANNOUNCED_MS_MAX || sinceMs(missingSinceMs) >= nodeSilenceMsMax;
   }
 
-  /** Asks again at once where another node has the block. */
-  async #compare(due: Due, answer: BlockAndHead): Promise<void> {
-    if (!(await this.#comparison.lags(due.number, answer))) return;
-    due.askedAtMs = undefined;
-    this.#wake();
+  /** Asks all endpoints for their heads while nobody asks for blocks: a standby, or a block loop that is stuck. */
+  async #watchHead(): Promise<void> {
+    const { node, nowMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
+    while (!signal.aborted) {
+      await wait(pollIntervalMs);
+      // The block loop turns in each interval.
+      if (signal.aborted || nowMs() - this.#turnedAtMs < 2 * pollIntervalMs) continue;
+      const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
+      const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
+      await this.#verifyTopic().catch((error) => isRetryable(error) || onFatal(error));
+      if (numbers.length > 0) this.#head = Math.max(...numbers);
+    }
   }
 
-  async #compareTopic(): Promise<void> {
+  /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
+  async #verifyTopic(): Promise<void> {
     const { topic, node } = this.#options;
-    const first = topic?.held.first();
+    const first = topic?.held.first;
     if (topic === undefined || first === undefined || this.#isTopicVerified) return;
     const { number, hash } = first.header;
     const { block, headNumber } = await readBlockAndHead(node, number);
@@ -245,9 +250,4 @@ export class TakenBlocks implements BlockSource {
     }
     this.#isTopicVerified = true;
   }
-}
-
-function dueFrom(number: number, sinceMs: number): Due {
-  const nothing = { announcedAtMs: undefined, askedAtMs: undefined, missingSinceMs: undefined };
-  return { number, sinceMs, ...nothing, given: undefined, failure: undefined };
 }

@@ -1,7 +1,6 @@
 export { HeldBlocks } from '../blocks/held-blocks.js';
 export type { BlockSource } from '../blocks/source.js';
 export { TakenBlocks, type TakeOptions } from '../blocks/take-blocks.js';
-export { watchHead } from '../blocks/watch-head.js';
 export { Mutex } from '../mutex.js';
 export { retrying } from '../retry.js';
 export { staysWatched } from '../watch/follow-book.js';
