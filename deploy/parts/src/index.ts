@@ -25,18 +25,13 @@ export {
 } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { REDIS_BINARY_VARIABLE, type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export type { AskedCall, RpcAnswer } from './strict-node/serve-rpc.js';
+export type { StrictNode, ToldFaults } from './strict-node/start-strict-node.js';
 export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { type LoadRequest, loadUntilRefused } from './testing/load-until-refused.js';
-export {
-  type AskedCall,
-  freezeAt,
-  type Gate,
-  type Misbehaviour,
-  type RpcAnswer,
-  startMisbehavingNode,
-} from './testing/misbehaving-node.js';
+export { type Gate, type Misbehaviour, startMisbehavingNode } from './testing/misbehaving-node.js';
 export { askRedis, createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { replaceMethod } from './testing/replace-method.js';
 export { Draws } from './testing/simulation/draws.js';
@@ -51,7 +46,6 @@ export {
 } from './testing/simulation/send-requests.js';
 export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
-export { startStrictNode } from './testing/strict-node.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { TEST_PARTS_VARIABLE, type TestAddresses, type TestParts, testParts } from './testing/test-parts.js';
 export { until } from './testing/until.js';

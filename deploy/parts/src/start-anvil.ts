@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { findFreePort } from './find-free-ports.js';
 import { answers, mineBlocks } from './mine-blocks.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
+import { type StrictNode, type StrictNodeOptions, startStrictNode } from './strict-node/start-strict-node.js';
 
 const START_TIMEOUT_MS = 90_000;
 /** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
@@ -13,16 +14,21 @@ const STATES_KEPT = 128;
 const fromAnvil = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
 
 export type AnvilPart = Part & {
-  /** JSON-RPC over HTTP; the same port takes WebSocket. */
+  /** JSON-RPC of the node before it, over HTTP; the same port takes WebSocket. Its own methods (`anvil_`, `evm_`) pass. */
   readonly rpcUrl: string;
   readonly wsUrl: string;
+  readonly node: StrictNode;
+  /** JSON-RPC of anvil itself. Only the node may be asked to make blocks. */
+  readonly plainUrl: string;
 };
 
 export type AnvilOptions = {
   /** When given, the chain is kept there and found again at the next start. */
   readonly dataDir?: string;
-  /** A free one unless given. */
+  /** Of the node; a free one unless given. */
   readonly port?: number;
+  /** Whose limits and words the node has: those of Kaia unless given. */
+  readonly profile?: StrictNodeOptions['profile'];
   readonly chainId?: number;
   /** This process mines blocks at this interval, each with all waiting transactions. Absent: a block per transaction. */
   readonly blockTimeSeconds?: number;
@@ -31,12 +37,14 @@ export type AnvilOptions = {
 };
 
 /**
- * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts.
+ * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts, behind a node as strict as
+ * one of Kaia.
  * @throws PartError when the kept chain cannot be read, or the port is in use
  */
 export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart> {
-  const port = options.port ?? (await findFreePort());
-  await requireFreePort('anvil', port);
+  const nodePort = options.port ?? (await findFreePort());
+  await requireFreePort('anvil', nodePort);
+  const port = await findFreePort();
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
   mkdirSync(folder, { recursive: true });
   // The EVM of Kaia, and no history on disk: that would take a megabyte for each block.
@@ -66,15 +74,25 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   });
   if (options.dataDir === undefined)
     void part.exited.then(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const rpcUrl = `http://127.0.0.1:${port}`;
+  const plainUrl = `http://127.0.0.1:${port}`;
   try {
-    await waitUntilReady(part, () => answers(rpcUrl, 'eth_chainId'), START_TIMEOUT_MS);
+    await waitUntilReady(part, () => answers(plainUrl, 'eth_chainId'), START_TIMEOUT_MS);
   } catch (error) {
     if (error instanceof PartError) throw explainFailure(error, options.dataDir);
     throw error;
   }
-  if (blockTime !== undefined) mineBlocks(rpcUrl, blockTime * 1000, part.exited);
-  return { ...part, rpcUrl, wsUrl: `ws://127.0.0.1:${port}` };
+  const node = await startStrictNode(plainUrl, { port: nodePort, profile: options.profile });
+  // The port is free again for the next start.
+  const exited = part.exited.then(async (exit) => {
+    await node.close();
+    return exit;
+  });
+  const stop = async () => {
+    await part.stop();
+    await exited;
+  };
+  if (blockTime !== undefined) mineBlocks(node.url, blockTime * 1000, exited);
+  return { ...part, exited, stop, rpcUrl: node.url, wsUrl: node.wsUrl, node, plainUrl };
 }
 
 /** The native binary: the command of the npm package is a Node.js process around it. */

@@ -1,36 +1,25 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePort, type KafkaPart, startKafka, until } from '@makerbook/parts';
-import { silentLogger } from '@makerbook/telemetry';
+import { openTcpGate, type TcpGate, testParts, until } from '@makerbook/parts';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
 import { feedTopic } from './testing/feed-topic.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { Stage } from './testing/stage-chain.js';
 
-const TOPIC = 'local.klaytn.chaindatafetcher.en-0.blockgroup.v1';
-
 let stage: Stage;
-let folder: string;
-let port: number;
-/** The Kafka of the Kaia node: another one than that of the log. */
-let kafka: KafkaPart | undefined;
-let kaiaLog: Log;
+let topic: string;
+/** Before the Kafka of the Kaia node. */
+let gate: TcpGate;
 let watcher: WatcherProcess;
 
 beforeAll(async () => {
   stage = await Stage.open();
-  folder = mkdtempSync(join(tmpdir(), 'makerbook-kaia-kafka-'));
-  port = await findFreePort();
-  kaiaLog = connectLog({ brokers: [`127.0.0.1:${port}`], clientId: 'kaia-node', logger: silentLogger });
+  topic = `${stage.prefix}klaytn.chaindatafetcher.en-0.blockgroup.v1`;
+  gate = await openTcpGate(`kafka://${testParts().kafkaBrokers}`);
+  await gate.shut();
 });
 afterAll(async () => {
   await watcher.terminate();
-  await kaiaLog.close();
-  await kafka?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await gate.close();
   await stage.close();
 });
 
@@ -49,20 +38,20 @@ const isFollowed = async () => {
   await stage.mine();
   const number = await stage.provider.getBlockNumber();
   const message = await readBlockgroup(stage.provider, number);
-  await feedTopic(kaiaLog, TOPIC, cutBlockgroup(number, message, { segmentBytes: 700, producerId: 'producer' }));
+  await feedTopic(stage.log, topic, cutBlockgroup(number, message, { segmentBytes: 700, producerId: 'producer' }));
   await stage.settled();
   return (await gaps()) === before;
 };
 
 test('without the Kafka of the Kaia node the watcher starts, logs it once, and follows the topic when it is there', async () => {
-  watcher = await runWatcherProcess(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
+  watcher = await runWatcherProcess(stage, { KAIA_TOPIC: topic, KAIA_KAFKA_BROKERS: new URL(gate.url).host });
   await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
   // A standby is ready too: this one takes over, as there is no other.
   await stage.settled();
   await goOnWithout();
   await until('it has asked for the topic in vain', () => watcher.countLines('a topic cannot be read yet') > 0);
-  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-  await kaiaLog.createTopics([{ name: TOPIC, partitions: 1, replicationFactor: 1, config: {} }]);
+  await stage.log.createTopics([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  await gate.open();
   await until('the topic is followed', isFollowed);
 
   await watcher.terminate();

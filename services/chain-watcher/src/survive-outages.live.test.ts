@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { freezeAt, type Misbehaviour, until } from '@makerbook/parts';
+import { type StrictNode, until } from '@makerbook/parts';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
@@ -14,13 +14,10 @@ const ERC20 = deployArtifacts.TestToken.abi;
 let stage: Stage;
 let maker: NonceManager;
 let token: Address;
-let gateUrl: string;
-let behaviour: Misbehaviour;
+/** Preferred to that of the stage. */
+let node: StrictNode;
 
-const isOpen: Misbehaviour = (calls, forward) => forward(calls);
-const isClosed: Misbehaviour = async () => ({ status: 503 });
-
-const { watch, openGate } = eachOnAStage(
+const { watch, openGate, openNode } = eachOnAStage(
   (own) => {
     stage = own;
   },
@@ -30,8 +27,7 @@ const { watch, openGate } = eachOnAStage(
   },
 );
 beforeEach(async () => {
-  behaviour = isOpen;
-  gateUrl = (await openGate((calls, forward) => behaviour(calls, forward))).url;
+  node = await openNode();
 });
 
 const approve = (amount: bigint) => stage.send(maker, token, ERC20, 'approve', stage.protocolAddress, amount);
@@ -43,24 +39,14 @@ const reaches = (orderHash: Hex, status: string) =>
 const statusOf = async ({ opsPort }: Watcher) => (await opsAt(opsPort).ask('/readyz')).status;
 const saysSo = ({ opsPort }: Watcher) =>
   until('readiness says so', async () => /503/.test(await opsAt(opsPort).check('/readyz', 'dependencies')));
-/** Mines a block: whether it is published within two seconds. */
-const isFoundSoon = async (): Promise<boolean> => {
-  await stage.mine();
-  const head = await stage.provider.getBlockNumber();
-  const deadline = Date.now() + 2000;
-  while (stage.processedBlock() < head && Date.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  return stage.processedBlock() >= head;
-};
-
 describe('while all nodes are away', () => {
   test('nothing is published and readiness says why; afterwards nothing was missed', async () => {
-    const watcher = await watch({ RPC_URL: gateUrl });
+    const watcher = await watch({ RPC_URL: node.url });
     const orderHash = await post(10n);
     await reaches(orderHash, 'INACTIVE');
     await stage.settled();
     await until('it is ready', async () => (await statusOf(watcher)) === 200);
-    behaviour = isClosed;
+    node.tell({ status: 503 });
     const before = stage.processedBlock();
     await mint(10n);
     await approve(10n);
@@ -71,7 +57,7 @@ describe('while all nodes are away', () => {
     expect(stage.processedBlock()).toBe(before);
     // It may have been cancelled or filled before: nobody can tell.
     await reaches(late, 'VALIDATING');
-    behaviour = isOpen;
+    node.tell({});
     await reaches(orderHash, 'ACTIVE');
     await reaches(late, 'ACTIVE');
     await stage.settled();
@@ -79,11 +65,11 @@ describe('while all nodes are away', () => {
   });
 
   test('from the start, the watcher waits for them', async () => {
-    behaviour = isClosed;
-    const watcher = await watch({ RPC_URL: gateUrl });
+    node.tell({ status: 503 });
+    const watcher = await watch({ RPC_URL: node.url });
     await saysSo(watcher);
     await stage.mine();
-    behaviour = isOpen;
+    node.tell({});
     await stage.settled();
   });
 });
@@ -94,10 +80,16 @@ test.each([
 ])(
   'a preferred node that answers but has no new blocks is passed over within seconds, while %s, and used again when it goes on',
   async (_what, hears, silenceMsMax) => {
+    let given = 0;
+    const gate = await openGate(async (calls, forward) => {
+      const answers = await forward(calls);
+      if (calls[0]?.method === 'eth_getBlockByNumber' && answers[0]?.result !== null) given += 1;
+      return answers;
+    }, node.url);
     const lags: object[] = [];
     const logger: Logger = { ...silentLogger, warn: (fields) => 'otherEndpoint' in fields && lags.push(fields) };
     const settings = {
-      RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`,
+      RPC_URL: `${gate.url},${stage.anvil.rpcUrl}`,
       RPC_WS_URL: hears ? stage.anvil.wsUrl : '',
       NODE_SILENCE_MS_MAX: silenceMsMax,
       POLL_INTERVAL_MS: '100',
@@ -108,7 +100,7 @@ test.each([
     await approve(20n);
     await stage.settled();
     const frozenAt = await stage.provider.getBlockNumber();
-    behaviour = freezeAt(frozenAt);
+    node.tell({ frozenAt });
     await mint(20n);
     const startedAtMs = Date.now();
     await reaches(orderHash, 'ACTIVE');
@@ -118,17 +110,13 @@ test.each([
       await stage.settled();
     }
     const head = { headNumber: frozenAt, otherEndpoint: new URL(stage.anvil.rpcUrl).host };
-    expect(lags).toEqual([expect.objectContaining({ endpoint: new URL(gateUrl).host, ...head })]);
-    let given = 0;
-    behaviour = async (calls, forward) => {
-      const answers = await forward(calls);
-      if (calls[0]?.method === 'eth_getBlockByNumber' && answers[0]?.result !== null) given += 1;
-      return answers;
-    };
+    expect(lags).toEqual([expect.objectContaining({ endpoint: new URL(gate.url).host, ...head })]);
+    node.tell({});
+    const before = given;
     await until('it gives blocks again', async () => {
       await stage.mine();
       await stage.settled();
-      return given > 0;
+      return given > before;
     });
   },
 );
@@ -136,23 +124,13 @@ test.each([
 test.each(['120', '0'])(
   'a preferred node that stays behind what is published is passed over by a watcher that starts, with CATCH_UP_BLOCKS_MAX=%s',
   async (blocksMax) => {
-    const settings = { RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
+    const settings = { RPC_URL: `${node.url},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
     const watcher = await watch(settings);
     await stage.settled();
-    behaviour = freezeAt((await stage.provider.getBlockNumber()) - 1);
+    node.tell({ frozenAt: (await stage.provider.getBlockNumber()) - 1 });
     await watcher.stop();
     await watch(settings);
     await stage.mine();
     await stage.settled();
   },
 );
-
-test('a node that announces its blocks is followed at once, though polling is slow', async () => {
-  await watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '600000' });
-  await stage.settled();
-  await until('the subscription stands', isFoundSoon);
-  for (let n = 0; n < 5; n += 1) {
-    await stage.mine();
-    await stage.settled();
-  }
-});

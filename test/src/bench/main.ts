@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readon
   latency: async (options) => (await import('./latency.js')).benchLatency(options),
   'catch-up': async (options) => (await import('./catch-up.js')).benchCatchUp(options),
   scale: async (options) => (await import('./scale.js')).benchScale(options),
+  sources: async (options) => (await import('./sources.js')).benchSources(options),
   sustained: async (options) => (await import('./sustained.js')).benchSustained(options),
 };
 

@@ -1,4 +1,4 @@
-import type { Chance, TcpGate } from '@makerbook/parts';
+import type { Chance, TcpGate, ToldFaults } from '@makerbook/parts';
 import { canFillDisk, fillDisk } from '../kit/fill-disk.js';
 import { type ChaosBed, SERVICES } from './open-bed.js';
 
@@ -19,6 +19,7 @@ const CHAIN_JUMP_SECONDS_MAX = 20;
 const DELAY_MS = [20, 400] as const;
 const AT_ONCE = [0, 0] as const;
 const SHORT = [1_000, 8_000] as const;
+const LAG_BLOCKS_MAX = 5;
 /** Beyond the time limits of the services. */
 const LONG = [1_000, 20_000] as const;
 
@@ -43,6 +44,8 @@ export function listFaults(
     ...[...partsCalled(bed)].flatMap(([part, links]) => harmLinks(bed, part, links)),
     ...SERVICES.map((service) => jumpClock(bed, service)),
     jumpChain(bed),
+    ...tellNode(bed),
+    ...stopFetcher(bed),
     ...limited.map((name) => fillDiskOf(bed, name)),
   ];
   const skipped = [
@@ -148,6 +151,43 @@ function jumpChain(bed: ChaosBed): Fault {
     return { detail: `anvil by ${seconds} s`, end: nothing };
   };
   return { kind: 'clock jump', part: 'anvil', holdMs: AT_ONCE, begin };
+}
+
+/** The node of the watchers is told to misbehave. */
+function tellNode(bed: ChaosBed): readonly Fault[] {
+  const fault = (
+    kind: string,
+    draw: (chance: Chance) => { readonly by: string; readonly told: Partial<ToldFaults> },
+  ) => ({
+    kind,
+    part: 'anvil',
+    holdMs: LONG,
+    async begin(chance: Chance) {
+      const { by, told } = draw(chance);
+      bed.harmed().tell(told);
+      return { detail: `the node ${by}`, end: async () => bed.harmed().tell({}) };
+    },
+  });
+  return [
+    fault('goes back', (chance) => {
+      const lagBlocks = chance.between(1, LAG_BLOCKS_MAX);
+      return { by: `by ${lagBlocks} blocks`, told: { lagBlocks } };
+    }),
+    fault('half answers', () => ({ by: 'cuts its answers', told: { isHalf: true } })),
+    fault('429', () => ({ by: 'refuses all', told: { status: 429 } })),
+    fault('away', () => ({ by: 'is away', told: { isAway: true } })),
+  ];
+}
+
+/** The fetcher of the node of Kaia stands, and goes on where it was or at the head, with another producer id. */
+function stopFetcher({ writer }: ChaosBed): readonly Fault[] {
+  if (writer === undefined) return [];
+  const begin = async (chance: Chance) => {
+    const from = chance.pick(['checkpoint', 'head'] as const);
+    writer.stop();
+    return { detail: `fetcher, on from its ${from}`, end: async () => writer.start(from) };
+  };
+  return [{ kind: 'stands', part: 'topic', holdMs: LONG, begin }];
 }
 
 /** No file of the process can be written any more. It may end by that, and is started again with room. */

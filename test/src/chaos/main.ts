@@ -4,11 +4,12 @@ import { readOptions } from '@makerbook/settings';
 import { readWhole } from '../kit/read-values.js';
 import type { ChaosResult, Round } from './run-chaos.js';
 
-const USAGE = `npm run chaos -- [--minutes M] [--seed N] [--brokers 1|3] [--makers N] [--only WORD]
+const USAGE = `npm run chaos -- [--minutes M] [--seed N] [--brokers 1|3] [--makers N] [--source topic|node] [--only WORD]
 npm run chaos -- --alerts [--faster N] [--only WORD]
   harms one part of a whole stack after another, under load, and compares all that makers were answered with the log, the read
   model, the feed and a replay, and each order with the chain. --brokers 3: a Kafka of three brokers, of which one after another
-  is killed. --only: faults whose kind or part contains the word. The figures and logs of a run are kept in .chaos/
+  is killed. --source: whether the watchers have a topic of a node of Kaia beside JSON-RPC; unless given, those of an odd seed
+  have. --only: faults whose kind or part contains the word. The figures and logs of a run are kept in .chaos/
   --alerts: takes each service and each part away in turn, and waits until a real Prometheus raises the alert of its runbook,
   and until that ends. --faster: how many times shorter than in production the times of the rules are, 10 unless given (no
   window below a minute). --only: parts whose name contains the word. Needs prometheus on the PATH`;
@@ -19,6 +20,7 @@ const { values } = readOptions(USAGE, {
   seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   brokers: { type: 'string', default: '1' },
   makers: { type: 'string', default: '12' },
+  source: { type: 'string' },
   only: { type: 'string' },
   alerts: { type: 'boolean', default: false },
   faster: { type: 'string', default: '10' },
@@ -29,11 +31,15 @@ const makers = readWhole('--makers', values.makers, 1);
 const faster = readWhole('--faster', values.faster, 1);
 const brokers = readWhole('--brokers', values.brokers, 1) === 3 ? 3 : 1;
 const only = values.only ?? (brokers === 3 ? 'SIGKILL Kafka' : '');
+const source = values.source ?? (seed % 2 === 1 ? 'topic' : 'node');
 const folder = join('.chaos', `${seed}.logs`);
 const report = (line: string) => console.log(line);
 
-console.log(`seed ${seed}`);
-const bed = await (await import('./open-bed.js')).openBed(brokers);
+console.log(`seed ${seed}, source ${source}`);
+const bed = await (await import('./open-bed.js')).openBed({
+  brokers,
+  ...(source === 'topic' && { topicSeed: seed }),
+});
 const stop = () => bed.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.once(signal, () => void stop());
 let isRight = false;

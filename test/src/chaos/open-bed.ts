@@ -1,23 +1,24 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readStackEnvironment, type Supervised, type Supervision, startParts, supervise } from '@makerbook/local-stack';
-import { findFreePort, openTcpGate, startAnvil, startStrictNode, type TcpGate } from '@makerbook/parts';
+import type { TopicWriter } from '@makerbook/chain-watcher/testing';
+import { readStackEnvironment, type Supervised, startParts } from '@makerbook/local-stack';
+import { openTcpGate, type StrictNode, type TcpGate } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
-import { KeptBlocks, type Question } from './keep-blocks.js';
+import { KeptBlocks } from './keep-blocks.js';
+import { askAll, KAIA_KAFKA, startSources } from './start-sources.js';
 
 const CALLS = {
   ingress: ['Kafka', 'Postgres'],
   query: ['Kafka', 'Redis', 'Postgres'],
   projector: ['Kafka', 'Postgres'],
-  'chain-watcher': ['Kafka', 'anvil'],
-  'chain-watcher-2': ['Kafka', 'anvil'],
+  'chain-watcher': ['Kafka', 'anvil', KAIA_KAFKA],
+  'chain-watcher-2': ['Kafka', 'anvil', KAIA_KAFKA],
 } as const;
 export const SERVICES = Object.keys(CALLS);
 type PartName = (typeof CALLS)[keyof typeof CALLS][number];
 
-const CHAIN_ANSWER_MS_MAX = 5_000;
 const PRELOADS = ['../kit/reroute-connections.js', './jump-clock.js'];
 
 /** The load must not end at a limit of a maker or of an address. */
@@ -32,8 +33,14 @@ const settings = {
 /** One of two watchers reads at the head sooner, and with many small requests. */
 const smallSteps = { CATCH_UP_BLOCKS_MAX: '3', MULTICALL_CALLS_MAX: '3' };
 
-/** @param brokers 1, or 3 of which any one may be lost */
-export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
+export interface BedOptions {
+  /** 1, or 3 of which any one may be lost. */
+  readonly brokers: 1 | 3;
+  /** Draws what the topic lacks and repeats. Absent: the watchers have no topic. */
+  readonly topicSeed?: number;
+}
+
+export async function openBed({ brokers, topicSeed }: BedOptions): Promise<ChaosBed> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-chaos-'));
   // Root runs Postgres as another user, who needs to enter this folder.
   chmodSync(folder, 0o711);
@@ -51,23 +58,20 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
   try {
     const supervision = { report, onStart: () => undefined };
     const folders = { data: folder, logs: join(folder, 'logs') };
-    const rpcUrl = await startChain(folders, supervision, (part) => supervised.push(part));
-    // What reads a block while the next one is made would be told of the next one.
-    const node = await startStrictNode(rpcUrl);
-    closing.push(node.close);
-    const askExactly = (questions: readonly Question[]) => askAll(node.url, questions);
-    // So that the gate does not wait for a block after each transaction.
-    await askExactly([{ method: 'evm_setAutomine', params: [false] }]);
-    const chain = new KeptBlocks(askExactly);
+    const keep = (part: Supervised) => supervised.push(part);
+    const { rpcUrl, harmed, topic, settings: sources } = await startSources(folders, supervision, keep, topicSeed);
+    closing.push(async () => topic?.close());
+    const chain = new KeptBlocks((questions) => askAll(rpcUrl, questions));
     closing.push(() => chain.end());
     const environment = readStackEnvironment({ KAFKA_NODES: String(brokers), RPC_URL: rpcUrl });
-    const addresses = await startParts(environment, folders, supervision, (part) => supervised.push(part));
+    const addresses = await startParts(environment, folders, supervision, keep);
     restarts.length = 0;
     const urls = {
       Kafka: addresses.kafkaBrokers.split(',').map((address) => `kafka://${address}`),
       Redis: [addresses.redisUrl],
       Postgres: [addresses.databaseUrl],
-      anvil: [node.url, rpcUrl],
+      anvil: [harmed().url],
+      [KAIA_KAFKA]: topic === undefined ? [] : [`kafka://${topic.brokers}`],
     };
     const links = new Map<string, TcpGate[]>();
     const open = async (link: string, url: string) => {
@@ -86,6 +90,7 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
         NODE_OPTIONS: PRELOADS.map((file) => `--import=${new URL(file, import.meta.url)}`).join(' '),
         REROUTE: routes.join(','),
         CLOCK_FILE: clockFile(service),
+        ...(service.startsWith('chain-watcher') && sources),
         ...(service === 'chain-watcher-2' ? smallSteps : {}),
       };
     }
@@ -97,14 +102,14 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
         KAFKA_BROKERS: addresses.kafkaBrokers,
         DATABASE_URL: addresses.databaseUrl,
         REDIS_URL: addresses.redisUrl,
-        RPC_URL: node.url,
-        RPC_WS_URL: rpcUrl.replace(/^http/, 'ws'),
+        RPC_URL: rpcUrl,
         TOPIC_REPLICATION_FACTOR: String(brokers),
       },
       report,
     });
     await open('clients', stack.addresses.baseUrl);
-    return describeBed({ folder, stack, supervised, chain, rpcUrl, links, restarts, clockFile, stop });
+    const writer = topic?.writer;
+    return describeBed({ folder, stack, supervised, chain, harmed, writer, rpcUrl, links, restarts, clockFile, stop });
   } catch (error) {
     await stop();
     throw error;
@@ -121,6 +126,10 @@ interface BedParts {
   /** The blocks, and what the contracts said after each. */
   readonly chain: KeptBlocks;
   readonly rpcUrl: string;
+  /** The node that the watchers ask. */
+  readonly harmed: () => StrictNode;
+  /** Writes the topic of the node of Kaia; undefined where there is none. */
+  readonly writer: TopicWriter | undefined;
   /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
   /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
@@ -162,41 +171,6 @@ function describeBed(parts: BedParts) {
     },
     setClock: (service: string, aheadMs: number) => writeFileSync(clockFile(service), String(aheadMs)),
   };
-}
-
-/** A chain that makes no block by itself. */
-async function startChain(
-  { data, logs }: { readonly data: string; readonly logs: string },
-  supervision: Supervision,
-  keep: (part: Supervised) => void,
-): Promise<string> {
-  const port = await findFreePort();
-  const options = { dataDir: join(data, 'anvil'), port, logFile: join(logs, 'anvil.log'), extraArgs: ['--no-mining'] };
-  const part = await supervise('anvil', () => startAnvil(options), supervision);
-  keep(part);
-  return part.current().rpcUrl;
-}
-
-async function askAll(rpcUrl: string, questions: readonly Question[]): Promise<unknown[]> {
-  const response = await fetch(rpcUrl, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(questions.map((question, id) => ({ jsonrpc: '2.0', id, ...question }))),
-    signal: AbortSignal.timeout(CHAIN_ANSWER_MS_MAX),
-  });
-  const answers = (await response.json()) as Answer[];
-  const byId = new Map(answers.map((answer) => [answer.id, answer]));
-  return questions.map(({ method }, id) => {
-    const { result, error } = byId.get(id) ?? {};
-    if (result === undefined) throw new Error(`${method}: ${error?.message ?? 'no answer'}`);
-    return result;
-  });
-}
-
-interface Answer {
-  readonly id: number;
-  readonly result?: unknown;
-  readonly error?: { readonly message: string };
 }
 
 /** A part that was killed is alive again as soon as it answers. */

@@ -40,7 +40,7 @@ const makers: readonly [BaseWallet, BaseWallet] = [wallet(), wallet()];
 const [maker, other] = makers;
 
 beforeAll(async () => {
-  bed = await openBed(1);
+  bed = await openBed({ brokers: 1 });
   const { addresses, operatorEnvironment } = bed.stack;
   make = requestMaker(addresses);
   postgres = connectPostgres({

@@ -60,8 +60,8 @@ function shuffle<T>(list: readonly T[]): T[] {
 const feed = (records: readonly Omit<LogRecord, 'topic'>[]) => feedTopic(following.log, topic, records);
 /** The records of a block as the node writes it: in one form, in the legacy form, or in both, as by two nodes. */
 const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buffer) => {
-  const regular = { segmentBytes: 200, producerId: 'producer-a' };
-  const legacy = { segmentBytes: 90, producerId: undefined };
+  const regular = { segmentBytes: 700, producerId: 'producer-a' };
+  const legacy = { segmentBytes: 300, producerId: undefined };
   const cuts = { regular: [regular], legacy: [legacy], both: [regular, legacy] };
   const records = cuts[form].flatMap((cut) => cutBlockgroup(number, message, cut));
   return records.map((record) => ({ ...record, partition: number % PARTITIONS }));

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { type Gate, type Misbehaviour, startMisbehavingNode, until } from '@makerbook/parts';
+import { type Gate, type Misbehaviour, type StrictNode, startMisbehavingNode, until } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import type { Watcher } from '../run.js';
 import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
@@ -28,9 +28,9 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
     await stage.close();
   });
   afterAll(() => chain.close());
-  /** A gate before the node. */
-  async function openGate(answer: Misbehaviour): Promise<Gate> {
-    const gate = await startMisbehavingNode(stage.anvil.rpcUrl, answer);
+  /** A gate before a node: that of the stage unless given. */
+  async function openGate(answer: Misbehaviour, nodeUrl = stage.anvil.rpcUrl): Promise<Gate> {
+    const gate = await startMisbehavingNode(nodeUrl, answer);
     endings.push(gate.close);
     return gate;
   }
@@ -48,6 +48,8 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
       return watcher;
     },
     openGate,
+    /** Another node of the chain, which may be told faults. */
+    openNode: (): Promise<StrictNode> => stage.anvil.node.beside(),
     /** A gate that holds calls of a method on demand. */
     async holdCalls(method: string) {
       const waiting: (() => void)[] = [];

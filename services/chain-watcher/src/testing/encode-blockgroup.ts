@@ -1,13 +1,21 @@
 import type { LogRecord } from '@makerbook/kafka';
 import type { JsonRpcProvider } from 'ethers';
 
-/** Of a block of the chain, as a chaindatafetcher writes it, what is read; `golden/blockgroups.json` has whole ones. */
-export async function readBlockgroup(provider: JsonRpcProvider, blockNumber: number): Promise<Buffer> {
+/** A node, as an ethers provider asks it. */
+export type AskedChain = Pick<JsonRpcProvider, 'send'>;
+
+/**
+ * A block of the chain as a chaindatafetcher writes it: its header, and its transactions with their receipts. The fields are
+ * those of an Ethereum node: `golden/blockgroups.json` has those of a node of Kaia.
+ */
+export async function readBlockgroup(chain: AskedChain, blockNumber: number): Promise<Buffer> {
   const number = `0x${blockNumber.toString(16)}`;
-  const { hash, parentHash, timestamp } = await provider.send('eth_getBlockByNumber', [number, false]);
-  const receipts: { logs: object[] }[] = await provider.send('eth_getBlockReceipts', [number]);
-  const transactions = receipts.map(({ logs }) => ({ logs }));
-  return Buffer.from(JSON.stringify({ blockNumber, result: { number, hash, parentHash, timestamp, transactions } }));
+  const [header, receipts] = await Promise.all([
+    chain.send('eth_getBlockByNumber', [number, true]) as Promise<{ readonly transactions: readonly object[] }>,
+    chain.send('eth_getBlockReceipts', [number]) as Promise<readonly object[]>,
+  ]);
+  const transactions = header.transactions.map((transaction, index) => ({ ...transaction, ...receipts[index] }));
+  return Buffer.from(JSON.stringify({ blockNumber, result: { ...header, transactions } }));
 }
 
 /**

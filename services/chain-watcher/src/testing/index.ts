@@ -9,3 +9,6 @@ export { Touched } from '../watch/match-logs.js';
 export { WatchedSet } from '../watch/watched-set.js';
 export { Work } from '../work.js';
 export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';
+export { type MeasuredPhase, measureSources, type Phase, type Sources } from './measure-sources.js';
+export { Stage } from './stage-chain.js';
+export { TopicWriter, type WriterFaults } from './write-topic.js';

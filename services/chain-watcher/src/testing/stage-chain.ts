@@ -11,7 +11,7 @@ import { createOrderHasher, deployArtifacts, type Order } from '@makerbook/contr
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type KnownFunds, type OrderStatus, orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
-import { type AnvilPart, type Gate, startAnvil, startStrictNode, testParts, until } from '@makerbook/parts';
+import { type AnvilPart, startAnvil, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -39,9 +39,7 @@ export interface StoredFact {
 }
 
 interface Chain {
-  /** Its `rpcUrl` is that of the gate. */
   readonly anvil: AnvilPart;
-  readonly gate: Gate;
   readonly provider: JsonRpcProvider;
   readonly deployer: NonceManager;
   readonly protocol: Address;
@@ -74,14 +72,14 @@ export class Stage {
   readonly #following: Following;
   readonly #folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
   readonly #removed = new Map<Hex, string>();
+  /** When each partition had a block, by its number. */
+  readonly #blockTimes = new Map<number, number[]>();
   #salt = 0n;
   /** Why the log is not read any more. */
   #failure: Error | undefined;
 
   static async open(): Promise<Stage> {
-    const part = await startAnvil();
-    const gate = await startStrictNode(part.rpcUrl);
-    const anvil = { ...part, rpcUrl: gate.url };
+    const anvil = await startAnvil();
     const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, {
       staticNetwork: true,
       cacheTimeout: -1,
@@ -93,7 +91,7 @@ export class Stage {
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
-    return Stage.#withLog({ anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
+    return Stage.#withLog({ anvil, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
   }
 
   /** Another log for the same chain. */
@@ -136,6 +134,7 @@ export class Stage {
           if ('unreadable' in fact) throw new Error(fact.unreadable);
           const bytes = `${JSON.stringify(record.headers)} ${record.key} ${record.value}`;
           this.facts.push({ partition, fact, bytes });
+          if (fact.type === 'BlockProcessed') this.#noteTime(fact.block.number);
           this.#fold(partition, fact, record.offset);
         }
       },
@@ -257,6 +256,13 @@ export class Stage {
     return Math.min(...newest);
   }
 
+  /** When the block stood in every partition, by `performance.now()`. @throws Error where it does not */
+  processedAtMs(number: number): number {
+    const times = this.#blockTimes.get(number) ?? [];
+    if (times.length < PARTITIONS) throw new Error(`block ${number} is not in every partition`);
+    return Math.max(...times);
+  }
+
   /** Waits until the chain's newest block stands in every partition. */
   async settled(): Promise<void> {
     const head = await this.provider.getBlockNumber();
@@ -272,8 +278,12 @@ export class Stage {
     await this.log.close();
     if (!this.#ownsChain) return;
     this.provider.destroy();
-    await this.#chain.gate.close();
     await this.anvil.stop();
+  }
+
+  #noteTime(number: number): void {
+    const times = this.#blockTimes.get(number) ?? [];
+    this.#blockTimes.set(number, [...times, performance.now()]);
   }
 
   #fold(partition: number, fact: MakerEvent, offset: bigint): void {
