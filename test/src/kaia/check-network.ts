@@ -4,11 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createDatabase, findFreePort, startPostgres } from '@makerbook/parts';
 import { computeAddress } from 'ethers';
-import { runOperator } from '../kit/admit-maker.js';
+import { admitMaker, runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { openStack } from '../kit/open-stack.js';
 import { percentile } from '../kit/summarise.js';
 import { TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
+import { changeKey } from './change-key.js';
 import { fillBlocks } from './fill-blocks.js';
 import type { KaiaNetwork } from './start-network.js';
 import { SOURCES, type WatchedSources, watchSources } from './watch-sources.js';
@@ -56,6 +57,9 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
         wrong.push(...(await run(`example:${example}`, ['deploy/local/dist/run-example.js', example], ofStack)));
       }
       wrong.push(...(await run('demo', ['test/dist/demo.js'], ofStack)));
+      const changed = await changeKey(network, network.takerKey);
+      const said = await admitMaker(changed, { ...stack.operatorEnvironment, RPC_URL: network.rpcUrl });
+      if (!said.includes('has changed its key')) wrong.push(`makers add warns of no changed key: ${said}`);
       await killEndpoint(network, watched);
       await stack.ready();
     } finally {
