@@ -1,21 +1,35 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { type Exits, isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
-import { byteaOf, type ListState, type Postgres, type ReadModel, unlessAway } from '@makerbook/postgres';
+import {
+  byteaOf,
+  type ListState,
+  type Postgres,
+  type ReadModel,
+  readNewestFills,
+  unlessAway,
+} from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
+import { describeEntry } from './describe-entries.js';
 import type { QuerySettings } from './env.js';
+import { logIsAway } from './find-moment.js';
 import { describeOrder } from './find-order.js';
-import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
+import { type HistorySources, readFacts, readOrderFrom, rowsAreAway } from './read-order.js';
+
+/** So many fills are told, the newest ones. */
+const FILLS_MAX = 100;
 
 export interface ToldParts extends Pick<HistorySources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
   readonly rows: HistorySources['rows'] & Pick<ReadModel, 'readListState'>;
-  readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf' | 'cancelKeysOf'>;
+  readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf'>;
 }
 
 /**
  * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for the
- * signature, and `/makers/{maker}` with its limits, its own or the service's.
+ * signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; the newest fills, `/fills`
+ * of all and `/fills/{maker}`.
  */
 export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
@@ -37,11 +51,12 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   }
 
   async function tellMaker(maker: Hex): Promise<Reply> {
-    const sql = 'select open_orders, quarantine_reason from makers where maker = $1';
-    type Row = { open_orders: number; quarantine_reason: string | null };
+    const sql = 'select open_orders, quarantine_reason, exits from makers where maker = $1';
+    type Row = { open_orders: number; quarantine_reason: string | null; exits: Partial<Exits> };
     const found = await unlessAway(postgres.query<Row>(sql, [byteaOf(maker)]));
     if (found === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
+    const { cancelAt, switchKey, cancelKeys, caps } = { ...noExits, ...found[0]?.exits };
     const report = {
       admission: makers.admissionOf(maker),
       quarantine: found[0]?.quarantine_reason ?? null,
@@ -56,14 +71,33 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
       listsBurst: settings.LIST_BUDGET_BURST,
       ownLimits: Object.keys(limits),
       nonce: nonce === undefined ? null : String(nonce),
-      cancelKeys: makers.cancelKeysOf(maker),
+      cancelKeys,
+      switch: { cancelAt, key: switchKey },
+      caps: caps.filter(isCapOn).map(({ issuedAtMs: _, countsFrom: __, ...cap }) => cap),
     };
     return okJson(JSON.stringify(report));
   }
 
+  async function tellFills(maker?: Hex): Promise<Reply> {
+    const fills = await unlessAway(readNewestFills(postgres, FILLS_MAX, maker));
+    if (fills === undefined) return rowsAreAway;
+    const read = [...Map.groupBy(fills, ({ partition }) => partition)].map(
+      async ([partition, own]) => [partition, await readFacts(log, { topic, partition }, own)] as const,
+    );
+    const factsOf = new Map(await Promise.all(read));
+    const described = fills.map((fill) => {
+      const facts = factsOf.get(fill.partition);
+      const { orderHash, isAfterEnd } = fill;
+      return facts && { ...describeEntry(fill, facts), orderHash, maker: fill.maker, isAfterEnd };
+    });
+    return described.includes(undefined) ? logIsAway : okJson(JSON.stringify(described));
+  }
+
   return (path) => {
-    const [, order, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
+    const [, order, kind, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|(makers|fills)\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
+    if (path === '/fills') return tellFills();
     if (order !== undefined) return tellOrder(order as Hex);
-    return maker === undefined ? undefined : tellMaker(maker as Hex);
+    if (maker === undefined) return undefined;
+    return kind === 'fills' ? tellFills(maker as Hex) : tellMaker(maker as Hex);
   };
 }

@@ -27,9 +27,10 @@ type Settings = SettingsOf<typeof consoleSettings & Pick<typeof marketSettings, 
 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
+const FILLS_AGE_MS_MAX = 4_000;
 const ANSWER_MS_MAX = 5_000;
 /** What query is asked about, and the ids of it. */
-const told: Readonly<Record<string, RegExp>> = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/ };
+const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/, fills: /^0x[0-9a-f]{40}$/ };
 /** Rates and durations are those of the last minute at most, and of half of it at least. */
 const HALF_MS = 30_000;
 
@@ -56,7 +57,7 @@ const noStore = { 'Cache-Control': 'no-store' };
 
 /**
  * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every two seconds
- * at most, however many pages are open, and what query tells operators of an order and of a maker.
+ * at most, however many pages are open, and what query tells operators of an order, of a maker, and of the newest fills.
  * @param refuse refuses who may not read the book: the state and what query tells is for the others alone
  * @throws where a file is missing from the build
  */
@@ -87,6 +88,10 @@ export function createConsole(
   return [
     ...documents.map(serveDocument),
     answer('state', shareResult(readState(settings, nowMs), STATE_AGE_MS_MAX)),
+    answer(
+      'fills',
+      shareResult(() => askQuery(`${query}/fills`), FILLS_AGE_MS_MAX),
+    ),
     ...Object.entries(told).map(([kind, pattern]) =>
       answer(`${kind}/{id}`, async ({ params: { id = '' } }) => {
         if (pattern.test(id)) return askQuery(`${query}/${kind}/${id}`);

@@ -44,7 +44,8 @@ export function describeState(
   const count = `In ${Math.round(seconds)} s`;
   const grown = (metric: string, by: readonly string[], wanted?: Labels) =>
     growthOf(sumBy(told, metric, by, wanted), sumBy(first.told, metric, by, wanted));
-  const rate = (metric: string) => `${((grown(metric, []).get('') ?? 0) / seconds).toFixed(1)} /s`;
+  const isTold = told.some(({ name, samples }) => name.startsWith('ingress') && samples.size > 0);
+  const rate = (metric: string) => (isTold ? `${((grown(metric, []).get('') ?? 0) / seconds).toFixed(1)} /s` : '–');
   const countsOf = (metric: string, ...by: string[]) => {
     const now = grown(metric, by);
     return [...sumBy(told, metric, by)].sort().map(([name, all]) => [name, String(now.get(name)), String(all)]);
@@ -60,6 +61,7 @@ export function describeState(
     );
     return [`${process}, ${isHolder === 1 ? 'holder' : 'standby'}`, ...figures];
   };
+  const isCancelOnly = sum(told, 'ingress_cancel_only_modes') > 0;
   const watchers = sumBy(told, 'chain_watcher_holders', ['process']);
   const owners = [...sumBy(told, LAG, ['partition', 'process'])].map(([key, lag]) => {
     const [partition, owner = ''] = key.split(': ');
@@ -71,11 +73,15 @@ export function describeState(
     facts: [
       ['Orders in', rate('ingress_orders_accepted_total')],
       ['Cancels in', rate('ingress_orders_cancelled_total')],
-      ['Mode', sum(told, 'ingress_cancel_only_modes') > 0 ? 'cancel only: no orders are taken' : 'normal'],
+      ['Mode', isCancelOnly ? 'cancel only: no orders are taken' : isTold ? 'normal' : '–'],
     ],
     tables: [
       ['Durations', ['What takes the time', count, 'Median', 'p99'], durations.map(timeOf)],
-      ['Chain-watchers', ['Process', 'Log at', 'Node at', 'Lag, s', 'Unread'], [...watchers].map(watcherOf)],
+      [
+        'Chain-watchers',
+        ['Process', 'Log block', 'Node block', 'Lag, s', 'Unread orders'],
+        [...watchers].map(watcherOf),
+      ],
       [
         'Orders',
         ['What happened', count, 'Since the start'],

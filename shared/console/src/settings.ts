@@ -9,7 +9,7 @@ export const consoleSettings = {
   ),
   CONSOLE_PORT: port('That port', 9091),
   CONSOLE_METRICS: entries(
-    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines and limits',
+    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines, makers and fills',
     /^([\w.-]+)=(https?:\/\/.+)$/,
   ),
   CONSOLE_LINKS: entries(

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseUnits, Tokens, tellPrice, tellSeconds } from './browser/tell-amounts.js';
+import { alignTo, parseUnits, Tokens, tellPrice, tellSeconds } from './browser/tell-amounts.js';
 
 test.each([
   [0n, 6, '0'],
@@ -27,6 +27,12 @@ test.each([
 test('prices have always as many digits, and tokens that are not known are named by their address', () => {
   expect([3_000, 0.151, 60_123.4].map(tellPrice)).toEqual(['3,000.00', '0.151000', '60,123.4']);
   expect([6e14, 1.5e-9].map(tellPrice)).toEqual(['600,000,000,000,000', '0.00000000150000']);
-  expect(new Tokens().tell(5n, `0x${'ab'.repeat(20)}`)).toBe('5 0xababab…abab');
+  expect(new Tokens().tell(5n, `0x${'ab'.repeat(20)}`)).toBe('5 0xabab…abab');
   expect([undefined, 0.0123, 4.26, 250].map(tellSeconds)).toEqual(['–', '12 ms', '4.3 s', '250.0 s']);
+});
+
+test('numbers of a column have as many digits as the greatest needs', () => {
+  expect([1.7, 0.24, 11.2].map(alignTo(11.2))).toEqual(['1.7000', '0.2400', '11.2000']);
+  expect(alignTo(25_000)(7)).toBe('7.0');
+  expect(alignTo(0)(0)).toBe('0.00000');
 });

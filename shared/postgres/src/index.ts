@@ -18,6 +18,7 @@ export * from './project-partition.js';
 export * from './projected-positions.js';
 export * from './projection-rows.js';
 export * from './prune-history.js';
+export * from './read-fills.js';
 export * from './read-lists.js';
 export * from './read-model.js';
 export type { News, NewsQuery } from './read-news.js';

@@ -6,9 +6,10 @@ import {
   happenings,
   type OrderChange,
   readMakerHistory,
+  readNewestFills,
   readOrderHistory,
 } from './index.js';
-import { insertRow, openTestDatabase } from './testing/open-test-database.js';
+import { addressOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const order: Hex = `0x${'01'.repeat(32)}`;
@@ -180,4 +181,34 @@ describe('the history of a maker', () => {
     const one = await page({ offset: 0n });
     expect([told(one), one.next]).toEqual([all.slice(0, 1), { offset: 4n }]);
   });
+});
+
+test('the newest fills of all makers, or of one, are in the order of the chain, and say what came after an end', async () => {
+  const other: Hex = `0x${'b2'.repeat(20)}`;
+  await postgres.query('insert into projections (partition) values (3), (4) on conflict do nothing');
+  await happen('REMOVED', 5, 'CANCELLED');
+  for (const [offset, block] of [
+    [4, 7],
+    [6, 9],
+  ])
+    await insertRow(postgres, 'fills', {
+      order_hash: order,
+      maker,
+      block_number: block,
+      log_index: 1,
+      log_offset: offset,
+    });
+  const ofOther = { order_hash: order, maker: other, partition: 4, block_number: 8 };
+  for (const logIndex of [0, 1])
+    await insertRow(postgres, 'fills', { ...ofOther, log_index: logIndex, log_offset: 90 });
+  const told = async (fillsMax: number, whose?: Hex) =>
+    (await readNewestFills(postgres, fillsMax, whose)).map(
+      ({ maker, blockNumber, logIndex, isAfterEnd }) =>
+        `${maker.slice(2, 4)} ${blockNumber}:${logIndex}${isAfterEnd ? ' after' : ''}`,
+    );
+  expect(await told(9)).toEqual(['a1 9:1 after', 'b2 8:1 after', 'b2 8:0 after', 'a1 7:1']);
+  expect(await told(2)).toEqual(['a1 9:1 after', 'b2 8:1 after']);
+  expect(await told(9, maker)).toEqual(['a1 9:1 after', 'a1 7:1']);
+  expect(await told(1, other)).toEqual(['b2 8:1 after']);
+  expect(await told(9, addressOf(1))).toEqual([]);
 });

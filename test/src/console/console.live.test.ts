@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
-import { parseUnits } from 'ethers';
+import { parseUnits, Wallet } from 'ethers';
 import type { Page } from 'playwright-core';
 import { canOpenBrowser, findFaults, noteComplaints, openBrowser, sizes } from '../kit/open-browser.js';
 import { openChain, openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
@@ -34,21 +34,53 @@ async function openPage(options: Parameters<typeof browser.newContext>[0] = {}):
 /** Waits until the page says this in an element. */
 const saying = (page: Page, selector: string, text: string | RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
-const timeline = 'figure[aria-label=Timeline]';
+const [timeline, ladder] = ['Timeline', 'Ladder'].map((name) => `figure[aria-label=${name}]`) as [string, string];
 const goTo = (page: Page, view: string) => page.goto(`${consoleUrl()}#${view}`);
 
-async function sell(weth: string, usdt: string): Promise<SignedOrder> {
+/** The first tokens of the stack: what prices are in, and what is sold. */
+function tokens() {
   const [quote, base] = stack.addresses.tokens;
   if (quote === undefined || base === undefined) throw new Error('the stack has no tokens');
+  return { quote, base };
+}
+
+const sell = (weth: string, usdt: string) => place(weth, usdt, false);
+const buy = (weth: string, usdt: string) => place(weth, usdt, true);
+
+async function place(weth: string, usdt: string, isBuy: boolean): Promise<SignedOrder> {
+  const { quote, base } = tokens();
+  const inBase = { token: base.address, amount: parseUnits(weth, base.decimals) };
+  const inQuote = { token: quote.address, amount: parseUnits(usdt, quote.decimals) };
   const order = await maker.client.signOrder({
-    making: { token: base.address, amount: parseUnits(weth, base.decimals) },
-    taking: { token: quote.address, amount: parseUnits(usdt, quote.decimals) },
+    making: isBuy ? inQuote : inBase,
+    taking: isBuy ? inBase : inQuote,
     nonce: 0n,
     expiresAt: (await chain.nowSeconds()) + 3_600,
   });
   await maker.client.placeOrders([order]);
   return order;
 }
+
+const shortened = (hex: string) => `${hex.slice(0, 6)}…${hex.slice(-4)}`;
+const colorOf = (element: object) => (globalThis as unknown as Styles).getComputedStyle(element).color;
+type Styles = { getComputedStyle(element: object): { readonly color: string } };
+
+/** What does not fit in the window: the page, a placeholder in its field, or the tabs in one line with the search. */
+const findMisfits = (page: Page) =>
+  page.evaluate<string[]>(`(() => {
+    const middleOf = ({ top, bottom }) => (top + bottom) / 2;
+    const [tabs, field] = ['nav', '[name=words]'].map((one) => document.querySelector(one));
+    const [tabsAt, fieldAt] = [tabs, field].map((one) => one.getBoundingClientRect());
+    const pen = document.createElement('canvas').getContext('2d');
+    const { font, paddingLeft } = getComputedStyle(field);
+    pen.font = font;
+    const widthMax = field.clientWidth - 2 * parseFloat(paddingLeft);
+    return [
+      document.documentElement.scrollWidth > innerWidth && 'the page scrolls sideways',
+      pen.measureText(field.placeholder).width > widthMax && 'the placeholder is cut',
+      tabsAt.right < fieldAt.left && Math.abs(middleOf(tabsAt) - middleOf(fieldAt)) > 2 && 'the tabs are not level with the search',
+    ].filter(Boolean);
+  })()`);
 
 describeIfBrowser('the console', () => {
   beforeAll(async () => {
@@ -60,6 +92,8 @@ describeIfBrowser('the console', () => {
     [maker] = (await openMakers(stack, chain, 1)) as [TestMaker];
     await maker.mint(parseUnits('10', 18), 1);
     await maker.approve(parseUnits('10', 18), 1);
+    await maker.mint(parseUnits('5000', 6));
+    await maker.approve(parseUnits('5000', 6));
   });
   afterAll(async () => {
     chain?.stop();
@@ -75,6 +109,13 @@ describeIfBrowser('the console', () => {
     expect(await page.locator(row).textContent()).toMatch(/^SellWETH\/USDT3,000.00 2 WETHACTIVE0x/);
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('1');
     await saying(page, `figure[aria-label="Newest orders"] tbody tr:first-child[data-key="${orderHash}"]`, 'ACTIVE');
+    const other = await buy('1', '2900');
+    await saying(page, `tr[data-key="${other.orderHash}"]`, 'ACTIVE');
+    // The sells, the spread, and the buys below it, each amount with the sum up to it.
+    const levels = /^\s*3,000.002.000+2.000+Spread 100.0003.39 %2,900.001.000+1.000+\s*$/;
+    await saying(page, `${ladder} tbody`, levels);
+    expect(await page.locator(`${ladder} thead`).textContent()).toBe('Price, USDTAmount, WETHSum, WETH');
+    await maker.client.cancelOrders([{ orderHash: other.orderHash, salt: other.order.salt }]);
 
     await goTo(page, 'quote');
     await page.selectOption('[name=pair]', { label: 'pay USDT, get WETH' });
@@ -88,11 +129,15 @@ describeIfBrowser('the console', () => {
     await goTo(page, 'pairs');
     await saying(page, row, '1.5 WETH');
     expect(await page.locator(`${row} meter`).getAttribute('value')).toBe('0.75');
+    const fill = /^Sell20\d\d-\d\d-\d\d [\d:]{8}(WETH\/USDT)?3,000.000.5 WETH1,500 USDT1.5 WETH0x/;
+    await saying(page, 'figure[aria-label="Recent trades"] tbody tr:first-child', fill);
+    await goTo(page, 'health');
+    await saying(page, 'figure[aria-label="Newest fills"] tbody tr:first-child', fill);
     await goTo(page, `order/${orderHash}`);
     await saying(
       page,
       timeline,
-      /FILLED by 0x[0-9a-f…]{11,},\s+0.5 WETH for 1,500 USDT\s+at 3,000.001.5 WETHtransaction 0x.*, block \d+ of 20\d\d-/,
+      /FILLED by 0x[0-9a-f…]{9,},\s+0.5 WETH for 1,500 USDT\s+at 3,000.001.5 WETHtx 0x.*, block \d+ of 20\d\d-/,
     );
     await saying(page, '#terms', '1.5 WETH, 75.00 %');
     const transaction = await page.locator(`${timeline} a[href^="/local/chain/0x"]`).first().getAttribute('href');
@@ -124,22 +169,34 @@ describeIfBrowser('the console', () => {
   });
 
   test('tells what happened before it was opened: to an order, and to a maker', async () => {
-    const { orderHash, order } = await sell('1', '3050');
+    const cancelled = await sell('1', '3050');
+    const { orderHash, order } = cancelled;
     await maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
+    await maker.fill(cancelled, 300_000_000_000n);
     const page = await openPage();
     await goTo(page, `order/${orderHash}`);
     await saying(page, '#order-said', 'It is not in the book now.');
-    await saying(page, timeline, /OPENED: VALIDATING1 WETHrequest .*REMOVED: CANCELLED1 WETHrequest /);
-    await saying(page, '#terms', '3,050 USDT');
+    await saying(page, timeline, /OPENED: VALIDATING1 WETHrequest .*REMOVED: CANCELLED1 WETHrequest .*FILLED by 0x/);
+    await saying(page, '#terms', /3,050 USDT.*CANCELLED.*Filled0.0000003 WETH, 0.0000003 WETH of it after its end/);
     const told = await (await fetch(`${stack.opsUrl('query')}/orders/${orderHash}`)).json();
     expect(told).toMatchObject({ orderHash, status: 'CANCELLED' });
     expect(told).not.toHaveProperty('signature');
 
     await sell('1', '3100');
     const address = maker.wallet.address.toLowerCase();
+    const key = Wallet.createRandom().address.toLowerCase();
+    const { base } = tokens();
+    await maker.client.setFillCap({ token: base.address, amount: parseUnits('0.5', 18), windowSeconds: 600 });
+    await maker.fill(await sell('1', '3200'), 300_000_000_000n);
+    await maker.client.nameCancelKeys([key]);
+    await maker.client.sendHeartbeat((await chain.nowSeconds()) + 3_000);
     await goTo(page, `maker/${address}`);
     await saying(page, 'figure[aria-label=Funds]', '✓ covers all');
     await saying(page, '#limits', /admissionADMITTED.*open orders max1000/);
+    await saying(page, '#limits', new RegExp(`cancel keys${key}.*switchfires in 2\\d{3} s, at 20\\d\\d-`));
+    await saying(page, 'figure[aria-label=Caps] tbody', /^WETH0.5 WETH600 s0.0000003 WETH20\d\d-.*✓ in the book/);
+    await saying(page, 'figure[aria-label="Fills of the maker"] tr:first-child', /^Sell20.*3,200.000.0000003 WETH/);
+    await saying(page, 'figure[aria-label="Fills of the maker"] tr', `${shortened(orderHash)}, after its end`);
     await saying(page, 'figure[aria-label=Decisions]', 'MakerAdmitted');
     await saying(page, 'li', `makers -- suspend ${address}`);
     await page.context().close();
@@ -169,7 +226,7 @@ describeIfBrowser('the console', () => {
     for (const view of views) {
       await goTo(page, view);
       await saying(page, 'h1', view === 'quote' ? 'A quote to try' : new RegExp(`^${view.split('/')[0]}$`, 'i'));
-      expect([view, await findFaults(page)]).toEqual([view, []]);
+      expect([view, await findFaults(page), await findMisfits(page)]).toEqual([view, [], []]);
     }
     await page.context().close();
   });
@@ -204,19 +261,15 @@ describeIfBrowser('the console', () => {
       await saying(page, 'header', /✕ \d+ of \d+ stale/);
       await saying(page, row, 'ACTIVE, stale');
       expect(await page.locator(row).getAttribute('class')).toContain('stale');
-      await saying(page, '#depth-words', 'and sell – WETH');
       await saying(page, '#depth-empty', 'Nothing can be filled now: ');
-      expect(await page.locator('canvas').count()).toBe(0);
+      expect(await page.locator(`canvas, ${ladder}`).count()).toBe(0);
       await goTo(page, 'health');
-      const wrong = 'figure[aria-label=State] tr.wrong';
+      const wrong = 'figure[aria-label=Wrong] tr.wrong';
       await saying(page, wrong, '✕ projector: does not answer');
       await saying(page, wrong, /✕ Stale partitions of the book: [1-9]/);
-      // What is wrong stands before all that is well, at the top of the view.
-      const rows = await page
-        .locator('figure[aria-label=State] tbody tr')
-        .evaluateAll((all) => all.map(({ className }) => className));
-      expect(rows).toEqual([...rows].sort().reverse());
-      expect(await page.locator('main figure').first().getAttribute('aria-label')).toBe('State');
+      // What is wrong is red, and stands at the top of the view.
+      expect(await page.locator('main figure').first().getAttribute('aria-label')).toBe('Wrong');
+      expect(await page.locator(`${wrong} td`).first().evaluate(colorOf)).toBe('rgb(161, 58, 43)');
       const runbook = await page.locator(`${wrong} a`).first().getAttribute('href');
       expect(runbook).toBe('/local/runbook#projectordown');
       await page.goto(new URL(`${runbook}`, consoleUrl()).href);

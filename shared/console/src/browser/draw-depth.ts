@@ -1,13 +1,13 @@
 import uPlot from 'uplot';
 import type { depthOf } from './list-markets.js';
 
-const HEIGHT_PX = 260;
 /** So much around the median of the prices is shown: some orders are far from any market. */
 const SHOWN_SHARE = 0.1;
 
 /** A chart of the depth of a market over the price: bids and asks as steps. */
 export function openDepthChart() {
   const element = document.createElement('div');
+  element.className = 'depth';
   let chart: uPlot | undefined;
   let shown: uPlot.AlignedData = [[], [], []];
   const draw = () => {
@@ -57,10 +57,10 @@ function optionsOf(target: HTMLElement): uPlot.Options {
   });
   return {
     width: target.clientWidth,
-    height: HEIGHT_PX,
+    height: target.clientHeight,
     legend: { show: false },
     cursor: { show: false },
-    scales: { x: { time: false, range: shownPrices }, y: { range: (_, __, most) => [0, most || 1] } },
+    scales: { x: { time: false, range: shownPrices }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
     axes: [axis(34), axis(64)],
     series: [{}, line('--accent', -1), line('--red', 1)],
   };

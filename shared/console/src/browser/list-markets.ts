@@ -12,10 +12,16 @@ export type Point = { readonly price: number; readonly size: number; readonly am
 
 const LEVELS_MAX = 200;
 
+export const nameOf = ({ tokens }: Pick<Page, 'tokens'>, { base, quote }: Market) =>
+  `${tokens.of(base).symbol}/${tokens.of(quote).symbol}`;
+
 export const keyOf = ({ base, quote }: Market) => `${base}-${quote}`;
 
 /** An order in its market: of two tokens the one with fewer decimals, as dollars have, prices the other. `share`: what is left. */
-export function offerOf(entry: Pick<BookEntry, 'order' | 'remainingMakingAmount'>, tokens: Tokens) {
+export function offerOf(
+  entry: Pick<BookEntry, 'remainingMakingAmount'> & { readonly order: Pick<BookEntry['order'], 'making' | 'taking'> },
+  tokens: Tokens,
+) {
   const { making, taking } = entry.order;
   const rank = (address: Address) => `${String(tokens.of(address).decimals).padStart(3, '0')}${address}`;
   const isAsk = rank(making.token) > rank(taking.token);

@@ -1,12 +1,13 @@
 import { readOverHttp, type When } from '@makerbook/book/browser';
 import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
+import type { Fill } from './show-fills.js';
 import { listChecks, showHealth } from './show-health.js';
 import { openMaker } from './show-maker.js';
 import { openOrder } from './show-order.js';
 import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
-import { type Content, facts } from './show-rows.js';
+import { type Content, facts, keepAsking } from './show-rows.js';
 import type { ConsoleState, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
@@ -14,6 +15,8 @@ const KEY = 'makerbook.reader-key';
 const STATE_MS = 2_000;
 const DRAW_MS = 400;
 const AGAIN_MS = 3_000;
+const ASK_MS_MAX = 15_000;
+const FILLS_MS = 4_000;
 
 const key = sessionStorage.getItem(KEY) ?? '';
 /** By how much the clock of the service is ahead of the one here. */
@@ -33,12 +36,15 @@ const page = {
     nowSeconds: (Date.now() + aheadMs) / 1000,
     staleSecondsMax: page.state?.staleSecondsMax ?? 5,
   }),
-  ask: (path: string, init?: RequestInit) => fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` } }),
+  ask: (path: string, init?: RequestInit) =>
+    fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` }, signal: AbortSignal.timeout(ASK_MS_MAX) }),
 };
+const askFills = keepAsking<readonly Fill[]>(page, FILLS_MS);
+const fills = () => askFills('/console/fills');
 const views: Readonly<Record<string, View>> = {
-  pairs: openPairs(page),
+  pairs: openPairs(page, fills),
   quote: openQuote(page),
-  health: () => showHealth(page),
+  health: () => showHealth(page, fills()),
   order: openOrder(page),
   maker: openMaker(page),
 };
@@ -82,12 +88,13 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Does it again and again while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
+/** Does it again and again while the page is seen. It computes in a tenth of the time at most: a large book takes long to draw. */
 async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
   for (;;) {
     const startedAt = performance.now();
-    await work();
+    const done = work();
     const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
+    await done;
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     // A page that is not seen has no frames.
     await new Promise(requestAnimationFrame);

@@ -1,52 +1,75 @@
 import { html } from 'lit-html';
 import type { Page } from './page.js';
+import { type Fills, tableOfFills } from './show-fills.js';
+import { NEWEST_SHOWN, newestOf, tableOf } from './show-pairs.js';
 import { facts, linkOut, table } from './show-rows.js';
 import type { ConsoleState } from './state.js';
 import { tellAge } from './tell-amounts.js';
 
-const UNANSWERED_MS_MAX = 15_000;
+const UNANSWERED_SECONDS_MAX = 15;
 
-/** What is well or not, by the processes and by what the page sees itself: what is wrong first. */
-export function listChecks({ book, state, stateAtMs, when }: Page): ConsoleState['checks'] {
+type Checks = ConsoleState['checks'];
+
+/** How long the state has not been told, where that is too long: what was told before need not be so any more. */
+function silenceOf({ stateAtMs }: Page): number | undefined {
+  const seconds = (performance.now() - stateAtMs) / 1000;
+  return seconds > UNANSWERED_SECONDS_MAX ? seconds : undefined;
+}
+
+/** What is well or not, by the processes and by what the page sees itself. */
+export function listChecks(page: Page): Checks {
+  const { book, state, when } = page;
   const { nowSeconds, staleSecondsMax } = when();
   const stale = [...book.clocks.keys()].filter((partition) => book.ageOf(partition, nowSeconds) > staleSecondsMax);
-  const isAnswered = performance.now() - stateAtMs < UNANSWERED_MS_MAX;
-  const own = [
+  const silence = silenceOf(page);
+  const told =
+    silence === undefined ? 'tells this page the state' : `has told this page no state for ${tellAge(silence)}`;
+  return [
+    { isWell: silence === undefined, what: `feed: ${told}`, alert: 'FeedDown' },
+    ...(silence === undefined ? (state?.checks ?? []) : []),
     {
-      isWell: isAnswered,
-      what: `feed: ${isAnswered ? 'tells' : 'does not tell'} this page the state`,
-      alert: 'FeedDown',
-    },
-    {
-      isWell: stale.length === 0,
+      isWell: stale.length === 0 && book.clocks.size > 0,
       what: `Stale partitions of the book: ${stale.length} of ${book.clocks.size}`,
       alert: 'FeedStale',
     },
   ];
-  const checks = [...(state?.checks ?? []), ...own];
-  return [...checks.filter(({ isWell }) => !isWell), ...checks.filter(({ isWell }) => isWell)];
 }
 
 /** The view of the services, and of what goes through them. */
-export function showHealth(page: Page) {
+export function showHealth(page: Page, fills: Fills) {
   const { clocks } = page.book;
   const { tables = [], facts: told = [] } = page.state ?? {};
-  const states = listChecks(page).map(({ isWell, what, alert }) => {
+  const checks = listChecks(page);
+  const wrong = checks.filter(({ isWell }) => !isWell);
+  const well = checks.filter(({ isWell }) => isWell);
+  return html`
+    <h1>Health</h1>
+    ${wrong.length > 0 ? showChecks(page, 'Wrong', wrong) : ''}
+    <details><summary>✓ ${well.length} of ${checks.length} checks are well</summary>${showChecks(page, 'Well', well)}</details>
+    <h2>Partitions of the book</h2>
+    <p class="hint">The age of the clock, facts that are not folded yet, and the projector.</p>
+    <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
+    <div class=${silenceOf(page) === undefined ? '' : 'stale'}>
+      ${facts(told)}
+      <div class="columns">
+        ${tables.map(([title, columns, rows]) => {
+          const shown = rows.map((cells) => ({ key: cells[0] ?? '', cells }));
+          return html`<div><h2>${title}</h2>${table(title, columns, shown, 'numbers')}</div>`;
+        })}
+      </div>
+    </div>
+    <h2>Newest fills</h2>
+    ${tableOfFills(page, 'Newest fills', fills, { shownMax: NEWEST_SHOWN })}
+    <h2>Newest orders</h2>
+    ${tableOf(page, 'Newest orders', newestOf([...page.book.entries.values()]))}`;
+}
+
+function showChecks(page: Page, name: string, checks: Checks) {
+  const rows = checks.map(({ isWell, what, alert }) => {
     const link = linkOut(page, 'runbook', alert.toLowerCase(), alert);
     return { key: what, className: isWell ? '' : 'wrong', cells: [`${isWell ? '✓' : '✕'} ${what}`, link] };
   });
-  return html`
-    <h1>Health</h1>
-    ${table('State', ['What', 'Runbook'], states)}
-    <h2>Partitions of the book</h2>
-    <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
-    ${facts(told)}
-    <div class="columns">
-      ${tables.map(([title, columns, rows]) => {
-        const shown = rows.map((cells) => ({ key: cells[0] ?? '', cells }));
-        return html`<div><h2>${title}</h2>${table(title, columns, shown, 'numbers')}</div>`;
-      })}
-    </div>`;
+  return table(name, ['What', 'Runbook'], rows, 'checks');
 }
 
 /** The clock of a partition, and who works on it. */
@@ -57,5 +80,5 @@ function tile({ book, state, when }: Page, partition: number) {
   const isStale = age > staleSecondsMax;
   return html`
     <li class=${isStale ? 'stale' : ''} title="block ${book.clocks.get(partition)?.block.number}">
-      <b>${partition}</b> ${tellAge(age)}<br>${isStale ? 'stale' : `lag ${lag}`}<br>${owner}</li>`;
+      <b>${partition}</b> ${tellAge(age)}<br>${isStale ? 'stale' : `${lag} behind`}<br>${owner}</li>`;
 }

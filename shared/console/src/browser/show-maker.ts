@@ -1,24 +1,43 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
 import type { Page } from './page.js';
+import { type Fill, tableOfFills } from './show-fills.js';
 import { fundingOf, tellFunds } from './show-order.js';
 import { tableOf } from './show-pairs.js';
 import { copyable, facts, keepAsking, table } from './show-rows.js';
 import type { View } from './state.js';
-import type { Tokens } from './tell-amounts.js';
+import { type Tokens, tellTime } from './tell-amounts.js';
 
 /** Each starts a command of the operator. */
 const ASK_DECISIONS_MS = 20_000;
+const ASK_FILLS_MS = 4_000;
 const COMMANDS = ['history', 'suspend', 'add', 'remove', 'release', 'set --open-orders 2000'];
 
 /** What an operator's decision has, as `makers history --json` tells it. */
 const DECISION = ['at', 'type', 'limits', 'by', 'reason'];
 
+const CAP = ['Token', 'At most', 'In', 'Filled', 'Window ends (UTC)', 'Orders'];
+
 type Told = Readonly<Record<string, unknown>>;
+
+/** What query tells of a maker; the rest are its limits. */
+interface Report extends Told {
+  readonly cancelKeys: readonly string[];
+  /** When it fires, in seconds since 1970; 0: never. */
+  readonly switch: { readonly cancelAt: number; readonly key: string | null };
+  readonly caps: readonly {
+    readonly token: string;
+    readonly amount: string;
+    readonly windowSeconds: number;
+    readonly filled: string;
+    readonly untilSeconds: number;
+  }[];
+}
 
 /** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
 export function openMaker(page: Page): View {
-  const ask = keepAsking<Told>(page);
+  const ask = keepAsking<Report>(page);
+  const askFills = keepAsking<readonly Fill[]>(page, ASK_FILLS_MS);
   const askDecisions = keepAsking<Told[]>(page, ASK_DECISIONS_MS);
   return (maker) => {
     const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);
@@ -27,7 +46,8 @@ export function openMaker(page: Page): View {
     const decisions = isLocal ? askDecisions(`/local/makers/${maker}/decisions`) : 'The first command shows them.';
     const command = isLocal ? `MAKERBOOK_DATA='${page.localFolder}' npm run makers --` : 'operator makers';
     // `openOrdersMax` is told as `open orders max`.
-    const limits = Object.entries(typeof report === 'object' ? report : { limits: report }).map(
+    const { caps, ...told }: Partial<Report> = typeof report === 'object' ? report : { limits: report };
+    const limits = Object.entries({ ...told, ...(told.switch && { switch: tellSwitch(page, told.switch) }) }).map(
       ([name, value]) => [name.replace(/[A-Z]/g, ' $&').toLowerCase(), tellValue(value)] as const,
     );
     const decided = typeof decisions === 'object' ? decisions : [{ type: decisions }];
@@ -41,6 +61,10 @@ export function openMaker(page: Page): View {
       <div id="limits">${facts(limits)}</div>
       <h2>Funds</h2>
       ${table('Funds', ['Token', 'Orders need', 'Balance', 'Allowance', 'Covered'], listFunds(page.tokens, entries), 'numbers')}
+      <h2>Caps on fills</h2>
+      ${caps === undefined ? html`<p>${report}</p>` : table('Caps', CAP, listCaps(page, caps), 'numbers')}
+      <h2>Newest fills</h2>
+      ${tableOfFills(page, 'Fills of the maker', askFills(`/console/fills/${maker}`))}
       <h2>Orders</h2>
       ${tableOf(page, 'Orders of the maker', entries)}
       <h2>Decisions</h2>
@@ -51,6 +75,31 @@ export function openMaker(page: Page): View {
 }
 
 const tellValue = (value: unknown): string => String(value ?? '') || '–';
+
+function tellSwitch({ when }: Page, { cancelAt, key }: Report['switch']): string {
+  if (cancelAt === 0) return 'not set';
+  const inSeconds = Math.round(cancelAt - when().nowSeconds);
+  const time = `${tellTime(cancelAt * 1000)} UTC`;
+  return `${inSeconds > 0 ? `fires in ${inSeconds} s, at ${time}` : `fired at ${time}`}${key === null ? '' : `, set by ${key}`}`;
+}
+
+/** What of each cap is filled in its window, which begins with the first fill. */
+function listCaps({ tokens, when }: Page, caps: Report['caps']) {
+  return caps.map(({ token, amount, windowSeconds, filled, untilSeconds }) => {
+    const isOpen = untilSeconds > when().nowSeconds;
+    const counted = isOpen ? BigInt(filled) : 0n;
+    const isExceeded = counted > BigInt(amount);
+    const cells = [
+      tokens.of(token).symbol,
+      tokens.tell(amount, token),
+      `${windowSeconds} s`,
+      tokens.tell(counted, token),
+      isOpen ? tellTime(untilSeconds * 1000) : 'begins with a fill',
+      isExceeded ? '✕ withheld' : '✓ in the book',
+    ];
+    return { key: token, className: isExceeded ? 'wrong' : '', cells };
+  });
+}
 
 /** By token that the maker sells: what its orders need, and its newest funds. */
 function listFunds(tokens: Tokens, entries: readonly BookEntry[]) {

@@ -1,16 +1,16 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import type { OrderReport } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
-import { keyOf, offerOf } from './list-markets.js';
+import { keyOf, nameOf, offerOf } from './list-markets.js';
 import type { Page } from './page.js';
-import { nameOf, statusOf } from './show-pairs.js';
+import { offerOfFill } from './show-fills.js';
+import { statusOf } from './show-pairs.js';
 import { type Content, facts, keepAsking, linkOut, linkTo, table } from './show-rows.js';
 import type { View } from './state.js';
 import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];
 type Step = OrderReport['timeline'][number];
-type Fill = Extract<Step, { happened: 'FILLED' }>;
 
 export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
 
@@ -43,6 +43,8 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
   const { making, taking, maker, expiresAt, nonce } = known.order;
   const { market, price, share } = offerOf(known, tokens);
   const filled = BigInt(making.amount) - BigInt(known.remainingMakingAmount);
+  const after = 'filledAfterEnd' in known ? known.filledAfterEnd : undefined;
+  const late = after === undefined ? '' : `, ${tokens.tell(after, making.token)} of it after its end`;
   const terms: [name: string, value: Content][] = [
     ['Maker', linkTo('maker', maker)],
     ['Sells', tokens.tell(making.amount, making.token)],
@@ -50,9 +52,9 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
     ['Price', html`${tellPrice(price)} in <a href="#pairs/${keyOf(market)}">${nameOf(page, market)}</a>`],
     ['Status', statusOf(known)],
     ['Left', `${tokens.tell(known.remainingMakingAmount, making.token)}, ${(share * 100).toFixed(2)} %`],
-    ['Filled', tokens.tell(filled, making.token)],
-    ['Accepted', tellTime(known.acceptedAtMs)],
-    ['Expires', tellTime(Number(expiresAt) * 1000)],
+    ['Filled', `${tokens.tell(filled, making.token)}${late}`],
+    ['Accepted (UTC)', tellTime(known.acceptedAtMs)],
+    ['Expires (UTC)', tellTime(Number(expiresAt) * 1000)],
     ['Nonce', String(BigInt(nonce))],
   ];
   if (entry === undefined) return terms;
@@ -62,7 +64,7 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
   const block = funding === undefined ? '–' : linkOut(page, 'block', String(funding.block));
   return terms.concat([
     ['Judged by', html`balance ${balance}, allowance ${allowance}, of block ${block}`],
-    ['Used until', tellTime(entry.routableUntil * 1000)],
+    ['Routed until (UTC)', tellTime(entry.routableUntil * 1000)],
     ['Last fact', `${partition}:${offset}, ${page.book.isStale(entry, page.when()) ? 'stale' : 'fresh'}`],
   ]);
 }
@@ -76,7 +78,7 @@ function showTimeline(page: Page, { timeline, order }: OrderReport) {
         ? [
             html`FILLED by <span title=${step.taker}>${shorten(step.taker)}</span>,
               ${tokens.tell(step.makingAmount, making.token)} for ${tokens.tell(step.takingAmount, taking.token)}
-              at ${tellPrice(offerOf(asOffer(step, order), tokens).price)}`,
+              at ${tellPrice(offerOfFill(step, tokens)?.price)}`,
             step.remainingMakingAmount === undefined ? '–' : tokens.tell(step.remainingMakingAmount, making.token),
           ]
         : [`${step.happened}: ${statusOf(step)}`, tokens.tell(step.remainingMakingAmount, making.token)];
@@ -88,17 +90,10 @@ function showTimeline(page: Page, { timeline, order }: OrderReport) {
   return table('Timeline', ['Logged at (UTC)', 'Happened', 'Left', 'Cause', 'Fact', 'Router saw it'], rows);
 }
 
-/** A fill as an order of its amounts: it has the price that was paid. */
-function asOffer({ makingAmount, takingAmount }: Fill, order: OrderReport['order']) {
-  const making = { ...order.making, amount: makingAmount };
-  const taking = { ...order.taking, amount: takingAmount };
-  return { order: { ...order, making, taking }, remainingMakingAmount: makingAmount };
-}
-
 function tellCause(page: Page, step: Step): Content {
   const block = (number: number) => html`block ${linkOut(page, 'block', String(number))}`;
   const log = (hash: string, number: number) =>
-    html`transaction ${linkOut(page, 'transaction', hash, shorten(hash))}, ${block(number)}`;
+    html`tx ${linkOut(page, 'transaction', hash, shorten(hash))}, ${block(number)}`;
   if (step.happened === 'FILLED') {
     const { transactionHash, blockNumber, blockTimestamp } = step;
     const time = blockTimestamp === undefined ? '' : ` of ${tellTime(blockTimestamp * 1000)}`;

@@ -1,58 +1,73 @@
 import type { BookEntry } from '@makerbook/contracts-events';
-import { html } from 'lit-html';
+import { html, type TemplateResult } from 'lit-html';
 import { openDepthChart } from './draw-depth.js';
-import { depthOf, listMarkets, listOffers, type Market, offerOf, type Point } from './list-markets.js';
+import { depthOf, listMarkets, listOffers, nameOf, offerOf, type Point } from './list-markets.js';
 import type { Page } from './page.js';
+import { type Fills, tableOfFills } from './show-fills.js';
 import { linkTo, table } from './show-rows.js';
 import type { View } from './state.js';
-import { tellPrice } from './tell-amounts.js';
+import { alignTo, type Tokens, tellPrice } from './tell-amounts.js';
 
-const OFFERS_MAX = 100;
-const NEWEST_SHOWN = 10;
+const ORDERS_SHOWN = 100;
+/** Of the newest orders and fills. */
+export const NEWEST_SHOWN = 10;
 /** Levels of each side of the ladder. */
 const LEVELS_SHOWN = 10;
 
+type Token = ReturnType<Tokens['of']>;
+
 /** The view of all pairs and of a chosen one, by the key of its market. */
-export function openPairs(page: Page): View {
+export function openPairs(page: Page, fills: () => Fills): View {
   const draw = openDepthChart();
-  return (chosen) => showPairs(page, chosen, draw);
+  return (chosen) => showPairs(page, chosen, draw, fills());
 }
 
-function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepthChart>) {
+function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepthChart>, fills: Fills) {
   const markets = listMarkets(page);
   const market = markets.find(({ key }) => key === chosen) ?? markets[0];
-  if (market === undefined) return html`<h1>Pairs</h1><p>No ACTIVE order is in the book.</p>`;
+  if (market === undefined) {
+    const why = page.book.isLive ? 'No ACTIVE order is in the book.' : 'The book is not read yet.';
+    return html`<h1>Pairs</h1><p>${why}</p>`;
+  }
   const rows = markets.map(({ key, bid, ask, orders, stale, makers, ...each }) => {
     const name = html`<a href="#pairs/${key}">${key === market.key ? '▸ ' : ''}${nameOf(page, each)}</a>`;
     const fresh = stale === 0 ? 'all fresh' : `${stale} stale`;
     const cells = [name, tellPrice(bid), tellPrice(ask), String(orders), String(makers), fresh];
     return { key, className: stale === orders ? 'stale' : '', cells };
   });
-  const { symbol } = page.tokens.of(market.base);
+  const [{ symbol }, priced] = [market.base, market.quote].map((token) => page.tokens.of(token)) as [Token, Token];
   const depth = depthOf(page, market);
   const [bought, sold] = [depth.bids, depth.asks].map((points) => `${tellPrice(points.at(-1)?.amount)} ${symbol}`);
   const words = `Makers buy ${bought}, and sell ${sold}, within their funds and without stale partitions`;
+  const isEmpty = depth.bids.length + depth.asks.length === 0;
   const offers = listOffers(page, market.key);
-  const newest = [...offers].sort((a, b) => b.acceptedAtMs - a.acceptedAtMs).slice(0, NEWEST_SHOWN);
   return html`
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
-    <h2>${nameOf(page, market)}, priced in ${page.tokens.of(market.quote).symbol}</h2>
-    ${depth.bids.length + depth.asks.length === 0 ? tellEmpty(market) : showChart(draw(depth), words)}
-    <p class="hint"><span id="depth-words">${words}.</span></p>
-    ${showLadder(depth, symbol)}
+    <h2>${nameOf(page, market)}, priced in ${priced.symbol}</h2>
+    ${isEmpty ? tellEmpty(market) : showDepth(draw(depth), words, showLadder(depth, symbol, priced.symbol))}
+    <h3>Recent trades</h3>
+    ${tableOfFills(page, 'Recent trades', fills, { shownMax: NEWEST_SHOWN, market: market.key })}
     <h3>Newest orders</h3>
-    ${tableOf(page, 'Newest orders', newest)}
+    ${tableOf(page, 'Newest orders', newestOf(offers))}
     <h3>Orders by price</h3>
-    ${tableOf(page, 'Orders of the pair', offers.slice(0, OFFERS_MAX))}
-    ${offers.length > OFFERS_MAX ? html`<p class="hint">${offers.length - OFFERS_MAX} more are not shown.</p>` : ''}`;
+    ${tableOf(page, 'Orders of the pair', offers)}`;
 }
 
-function showChart(chart: HTMLElement, words: string) {
+export const newestOf = (entries: readonly BookEntry[]) =>
+  [...entries].sort((a, b) => b.acceptedAtMs - a.acceptedAtMs).slice(0, NEWEST_SHOWN);
+
+function showDepth(chart: HTMLElement, words: string, ladder: TemplateResult) {
   return html`
-    <div role="img" aria-label=${words}>${chart}</div>
-    <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>,
-      10 % around the median price</p>`;
+    <div class="columns">
+      <div>
+        <div role="img" aria-label=${words}>${chart}</div>
+        <p class="hint"><span class="buy">▬ makers buy</span> <span class="sell">▬ makers sell</span>:
+          the sum up to each price, 10 % around the median</p>
+        <p class="hint"><span id="depth-words">${words}.</span></p>
+      </div>
+      ${ladder}
+    </div>`;
 }
 
 /** Instead of a chart: there is nothing to draw axes by. */
@@ -62,12 +77,15 @@ function tellEmpty({ orders, stale }: { readonly orders: number; readonly stale:
 }
 
 /** Sells above the spread and buys below it, each with what can be had from the spread to there. */
-function showLadder({ asks, bids }: ReturnType<typeof depthOf>, symbol: string) {
+function showLadder({ asks, bids }: ReturnType<typeof depthOf>, base: string, quote: string) {
+  const tellAmount = alignTo(
+    Math.max(...[asks, bids].map((points) => points.slice(0, LEVELS_SHOWN).at(-1)?.amount ?? 0)),
+  );
   const rowsOf = (side: 'sell' | 'buy', points: readonly Point[]) =>
     points.slice(0, LEVELS_SHOWN).map(({ price, size, amount }) => ({
       key: `${side} ${price}`,
       className: side,
-      cells: [tellPrice(price), tellPrice(size), tellPrice(amount)],
+      cells: [tellPrice(price), tellAmount(size), tellAmount(amount)],
     }));
   const [ask, bid] = [asks[0]?.price, bids[0]?.price];
   const isOneSided = ask === undefined || bid === undefined;
@@ -78,18 +96,15 @@ function showLadder({ asks, bids }: ReturnType<typeof depthOf>, symbol: string) 
     cells: [`Spread ${isOneSided ? '–' : tellPrice(ask - bid)}`, share, ''],
   };
   const rows = [...rowsOf('sell', asks).reverse(), spread, ...rowsOf('buy', bids)];
-  return table('Ladder', ['Price', `Amount, ${symbol}`, `Sum, ${symbol}`], rows, 'numbers');
+  return table('Ladder', [`Price, ${quote}`, `Amount, ${base}`, `Sum, ${base}`], rows, 'numbers');
 }
-
-export const nameOf = ({ tokens }: Page, { base, quote }: Market) =>
-  `${tokens.of(base).symbol}/${tokens.of(quote).symbol}`;
 
 export const statusOf = ({ status, reason }: { readonly status: string; readonly reason?: string | undefined }) =>
   reason === undefined ? status : `${status}: ${reason}`;
 
-/** A table of orders. */
+/** A table of orders, of many the first ones. */
 export function tableOf(page: Page, name: string, entries: readonly BookEntry[]) {
-  const rows = entries.map((entry) => {
+  const rows = entries.slice(0, ORDERS_SHOWN).map((entry) => {
     const { order, orderHash, remainingMakingAmount } = entry;
     const { market, isAsk, price, share } = offerOf(entry, page.tokens);
     const isStale = page.book.isStale(entry, page.when());
@@ -105,5 +120,7 @@ export function tableOf(page: Page, name: string, entries: readonly BookEntry[])
     ];
     return { key: orderHash, className: `${isStale ? 'stale' : ''} ${isAsk ? 'sell' : 'buy'}`, cells };
   });
-  return table(name, ['Side', 'Pair', 'Price', 'Left', 'Status', 'Maker', 'Order'], rows);
+  const hidden = entries.length - rows.length;
+  return html`${table(name, ['Side', 'Pair', 'Price', 'Left', 'Status', 'Maker', 'Order'], rows)}
+    ${hidden > 0 ? html`<p class="hint">${hidden} more are not shown.</p>` : ''}`;
 }

@@ -11,8 +11,9 @@ export interface Row {
   readonly className?: string;
 }
 
-/** A table. Rows keep their elements, so that focus and selection stay where they are. */
+/** A table, if there is anything to show. Rows keep their elements, so that focus and selection stay where they are. */
 export function table(name: string, columns: readonly string[], rows: readonly Row[], className = ''): TemplateResult {
+  if (rows.length === 0) return html`<p>–</p>`;
   const head = columns.map((column) => html`<th scope="col">${column}</th>`);
   const row = ({ key, cells, className = '' }: Row) =>
     html`<tr data-key=${key} class=${className}>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
@@ -63,7 +64,9 @@ export function keepAsking<T extends object>({ ask }: Page, everyMs = 2_000): (p
     // What is not answered is asked again.
     if (performance.now() < nextAtMs) return answer;
     nextAtMs = performance.now() + everyMs;
-    askOnce(path).catch(() => undefined);
+    askOnce(path).catch(() => {
+      if (typeof answer === 'string') answer = 'It is not answered, and asked again.';
+    });
     return answer;
   };
 }

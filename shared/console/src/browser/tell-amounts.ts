@@ -33,7 +33,7 @@ export class Tokens {
   }
 }
 
-export const shorten = (hex: string): string => `${hex.slice(0, 8)}…${hex.slice(-4)}`;
+export const shorten = (hex: string): string => `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 
 /** @returns undefined where the text is no amount of the token above zero */
 export function parseUnits(text: string, decimals: number): bigint | undefined {
@@ -44,6 +44,12 @@ export function parseUnits(text: string, decimals: number): bigint | undefined {
 
 /** Six significant digits, always as many: they do not jump. */
 export const tellPrice = (price?: number): string => (price === undefined ? '–' : prices.format(price));
+
+/** Numbers of a column: each with as many digits behind the point as six significant ones of the greatest have. */
+export function alignTo(greatest: number): (amount: number) => string {
+  const digits = Math.min(18, Math.max(0, 5 - Math.floor(Math.log10(greatest || 1))));
+  return new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }).format;
+}
 
 /** Of a clock: always as precise, so that it does not jump. */
 export const tellAge = (seconds: number): string => `${seconds.toFixed(1)} s`;
