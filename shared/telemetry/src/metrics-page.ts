@@ -1,5 +1,10 @@
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
-import type { CollectionResult, MetricData } from '@opentelemetry/sdk-metrics';
+import {
+  AggregationTemporality,
+  type CollectionResult,
+  InstrumentType,
+  type MetricData,
+} from '@opentelemetry/sdk-metrics';
 
 /** Units as Prometheus has them at the end of a name; of others the name says it already. */
 const units: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes', '1': 'ratio' };
@@ -11,6 +16,12 @@ const units: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes', '1'
 export class MetricsPage extends PrometheusExporter {
   constructor() {
     super({ preventServerStart: true, withoutScopeInfo: true });
+  }
+
+  /** A gauge shows what it reads now: else a partition that was given back would keep its lag for ever. */
+  override selectAggregationTemporality(type: InstrumentType): AggregationTemporality {
+    const { CUMULATIVE, DELTA } = AggregationTemporality;
+    return type === InstrumentType.OBSERVABLE_GAUGE ? DELTA : CUMULATIVE;
   }
 
   override async collect(): Promise<CollectionResult> {
