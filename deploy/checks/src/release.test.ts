@@ -63,3 +63,9 @@ describeOverlays((manifests) => {
     }
   });
 });
+
+test.each(['book', 'client'])('the README of @makerbook/%s says where it comes from: it is in no registry', (name) => {
+  const readme = readText(`shared/${name}/README.md`);
+  expect(readme).toContain('npm run packages');
+  expect(readme).toContain(`npm install ./.local/packages/makerbook-${name}-`);
+});
