@@ -133,6 +133,7 @@ describeIfBrowser('the console', () => {
     await saying(page, 'figure[aria-label="Recent trades"] tbody tr:first-child', fill);
     await goTo(page, 'health');
     await saying(page, 'figure[aria-label="Newest fills"] tbody tr:first-child', fill);
+    await saying(page, 'main', /POST → ACTIVE[12]\d/);
     await goTo(page, `order/${orderHash}`);
     await saying(
       page,
@@ -150,7 +151,6 @@ describeIfBrowser('the console', () => {
     await saying(page, '#quote-said', /^Filled in block \d+/);
     await goTo(page, 'health');
     await saying(page, 'main', /OrderChanged: FILLED1.*OrderRemoved: FILLED1/);
-    await saying(page, 'main', /POST → ACTIVE1\d/);
     await page.context().close();
     expect(complaints).toEqual([]);
   });

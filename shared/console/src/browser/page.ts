@@ -15,7 +15,7 @@ const KEY = 'makerbook.reader-key';
 const STATE_MS = 2_000;
 const DRAW_MS = 400;
 const AGAIN_MS = 3_000;
-const ASK_MS_MAX = 15_000;
+const ASK_MS_MAX = 60_000;
 const FILLS_MS = 4_000;
 
 const key = sessionStorage.getItem(KEY) ?? '';
