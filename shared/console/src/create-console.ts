@@ -46,7 +46,11 @@ const packages: readonly (readonly [name: string, folder: string, modules: reado
     beside('@makerbook/book'),
     ['browser.js', 'choose-orders.js', 'quote-orders.js', 'rank-orders.js', 'read-over-http.js', 'read-recording.js'],
   ],
-  ['@makerbook/contracts-primitives', beside('@makerbook/contracts-primitives'), ['index.js', 'read-values.js']],
+  [
+    '@makerbook/contracts-primitives',
+    beside('@makerbook/contracts-primitives'),
+    ['index.js', 'hex.js', 'read-values.js'],
+  ],
   ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],
   ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],
   ['uplot', beside('uplot'), ['uPlot.esm.js']],
