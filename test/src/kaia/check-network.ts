@@ -28,7 +28,7 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
   const chain = {
     RPC_URL: network.rpcUrl,
     DEPLOYER_KEY: network.richKey,
-    QUOTE_SIGNERS: computeAddress(TEST_QUOTE_SIGNER_KEY),
+    QUOTE_SIGNERS: computeAddress(TEST_QUOTE_SIGNER_KEY).toLowerCase(),
     LOG_LEVEL: 'error',
   };
   const contracts = await deploy(chain);
