@@ -12,7 +12,7 @@ const packages: Readonly<Record<string, readonly [string, ...string[]]>> = {
   '@makerbook/docs': ['browser/page.js', 'browser/panel.js'],
   // Its command and its tests are not for browsers.
   '@makerbook/client': ['index.js', ...filesOf('@makerbook/client', /^(?!index|main)[a-z-]+\.js$/)],
-  '@makerbook/contracts-primitives': ['index.js', 'read-values.js'],
+  '@makerbook/contracts-primitives': ['index.js', 'hex.js', 'read-values.js'],
   '@makerbook/contracts-evm/typed-data': ['typed-data.js'],
   '@makerbook/contracts-http/paths': ['paths.js'],
   ethers: ['../dist/ethers.min.js'],

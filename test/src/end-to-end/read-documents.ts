@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HDNodeWallet } from 'ethers';
 import { findRoot } from '../conformance/find-root.js';
+import { hasPython, pythonEnvironment } from '../examples/find-python.js';
 
 const run = promisify(execFile);
 const has = (command: string) => spawnSync(command, ['--version']).error === undefined;
@@ -11,12 +12,9 @@ const has = (command: string) => spawnSync(command, ['--version']).error === und
 /** The programs of the page that can run here: a command, and the file that it is given. */
 export const programs = [
   [process.execPath, 'order.mjs'],
-  ...(has('python3') ? [['python3', 'order.py']] : []),
+  ...(hasPython ? [['python3', 'order.py']] : []),
   ...(['curl', 'jq', 'cast'].every(has) ? [['sh', 'order.sh']] : []),
 ] as [command: string, file: string][];
-
-/** Signs as eth_account does, which is not everywhere. */
-const STAND_IN = join(findRoot(), 'examples/testing/python');
 
 /** The page /docs, as a maker's browser has it. */
 export async function readDocumentPage(baseUrl: string) {
@@ -31,7 +29,7 @@ export async function readDocumentPage(baseUrl: string) {
       const folder = mkdtempSync(join(findRoot(), 'node_modules', '.program-'));
       try {
         writeFileSync(join(folder, file), textOf(code).replaceAll('BASE_URL', baseUrl));
-        const env = { PATH: process.env['PATH'], PYTHONPATH: STAND_IN, ...environment };
+        const env = { PATH: process.env['PATH'], ...pythonEnvironment, ...environment };
         const { stdout } = await run(command, [file], { env, cwd: folder });
         return stdout;
       } finally {

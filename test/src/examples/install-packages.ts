@@ -23,7 +23,9 @@ const options = {
 export function installPackages(folder: string, examples: readonly string[]): void {
   const run = (command: string, ...words: string[]) =>
     execFileSync(command, words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  const packed = run(process.execPath, join(root, 'deploy/packages/dist/main.js'), 'built').trim().split('\n');
+  const packed = run(process.execPath, join(root, 'deploy/packages/dist/main.js'), 'built')
+    .split('\n')
+    .filter((file) => file.endsWith('.tgz'));
   for (const name of ['ethers', 'hash-wasm', 'sorted-btree', 'zod']) copyPackage(name, folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   run('npm', 'install', '--offline', '--no-audit', '--no-fund', ...packed);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { findRoot } from '../conformance/find-root.js';
+import { hasPython, pythonEnvironment } from './find-python.js';
 
 const KEY = `0x${'1f'.repeat(32)}`;
 const address = `0x${'12'.repeat(20)}`;
@@ -20,7 +21,6 @@ writeFileSync(join(folder, 'stack.json'), JSON.stringify(stack));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const compiled = (name: string) => [process.execPath, `examples/typescript/dist/${name}.js`] as const;
-const hasPython = spawnSync('python3', ['--version']).status === 0;
 const python = (file: string) => (hasPython ? [['python3', file] as const] : []);
 const programs = [
   ...['maker', 'maker-viem', 'quoter'].map(compiled),
@@ -37,8 +37,7 @@ function run([command, ...words]: readonly [string, ...string[]], environment: R
   const env = {
     ...process.env,
     MAKERBOOK_DATA: folder,
-    PYTHONPATH: join(findRoot(), 'examples/testing/python'),
-    PYTHONDONTWRITEBYTECODE: '1',
+    ...pythonEnvironment,
     ...environment,
   };
   const { status, stdout, stderr } = spawnSync(command, words, { cwd: findRoot(), env, encoding: 'utf8' });

@@ -7,22 +7,15 @@ import { createClient } from '@makerbook/client';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type StackFile, writeStackFile } from '@makerbook/local-stack';
 import { Wallet } from 'ethers';
-import { findRoot } from '../conformance/find-root.js';
 import type { WholeStack } from '../end-to-end/open-whole.js';
 import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
+import { hasConfluentKafka, hasPython, pythonEnvironment } from './find-python.js';
 import { installPackages } from './install-packages.js';
 import { openBadGateway } from './lose-answers.js';
 import { commandsIn, type Environment, outputOf, type RunningCommand, startCommand } from './run-commands.js';
 
-const standIn = {
-  PYTHONPATH: [join(findRoot(), 'examples/testing/python'), process.env['PYTHONPATH'] ?? []].flat().join(':'),
-  PYTHONDONTWRITEBYTECODE: '1',
-};
 const succeeds = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
-const hasPython = succeeds('python3', '--version');
-const hasEthAccount = succeeds('python3', '-c', 'import eth_account');
-const hasConfluentKafka = succeeds('python3', '-c', 'import confluent_kafka');
 const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler');
 
 const commands = commandsIn('examples/README.md', '');
@@ -33,7 +26,7 @@ const routers = commands.filter((command) => command.includes('outer'));
 /** Why an example cannot run here. */
 function lackOf(command: string): string | undefined {
   if (command.startsWith('java') && !hasJdk) return 'there is no JDK';
-  if (command.startsWith('python3') && !hasPython) return 'there is no Python';
+  if (command.startsWith('python3') && !hasPython) return 'there is no Python of 3.10 or later';
   if (command.endsWith('router.py') && !hasConfluentKafka) return 'the Python here has no confluent_kafka';
   return undefined;
 }
@@ -41,7 +34,6 @@ const left = [...makers, ...quoters, ...routers].flatMap((command) => {
   const lack = lackOf(command);
   return lack === undefined ? [] : [`left out: ${command}: ${lack}`];
 });
-if (hasPython && !hasEthAccount) left.push('maker.py signs with the stand-in: the Python here has no eth_account');
 if (left.length > 0) console.warn(left.join('\n'));
 
 /** Prints how many signatures the two builds of the client make of one order, and one of them. */
@@ -106,7 +98,8 @@ export function testExamples(whole: () => WholeStack): void {
     environment = {
       MAKERBOOK_DATA: folder,
       TOPIC_PREFIX: stack.topicPrefix,
-      ...(hasEthAccount ? {} : standIn),
+      MAKERBOOK_URL: stack.addresses.baseUrl,
+      ...pythonEnvironment,
     };
   });
   afterAll(async () => {

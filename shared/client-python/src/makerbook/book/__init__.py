@@ -1,0 +1,34 @@
+"""The open orders of `limit-orders.book.v1`, the feed for routers: read, verified, ranked and quoted. See README.md."""
+
+from .book import Book, BookChange, BookHash, FeedBatch, FeedRecord, FeedViolation, ack_of
+from .encode_fill import FillFault, fill_calldata, find_fault, gas_limit_of
+from .quote_orders import Fill, Level, Quote, ladder, quote
+from .rank_orders import Executable, Pair, RankedOrders
+from .read_over_http import FeedLost, read_over_http, read_over_http_async
+from .read_over_kafka import read_over_kafka
+
+__all__ = [
+    "Book",
+    "BookChange",
+    "BookHash",
+    "Executable",
+    "FeedBatch",
+    "FeedLost",
+    "FeedRecord",
+    "FeedViolation",
+    "Fill",
+    "FillFault",
+    "Level",
+    "Pair",
+    "Quote",
+    "RankedOrders",
+    "ack_of",
+    "fill_calldata",
+    "find_fault",
+    "gas_limit_of",
+    "ladder",
+    "quote",
+    "read_over_http",
+    "read_over_http_async",
+    "read_over_kafka",
+]

@@ -1,0 +1,135 @@
+"""Reads the feed over HTTP in place of Kafka: a snapshot, then the stream, which is resumed where it ends."""
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import httpx
+
+from ..calls import Call, Close, Emit, Flow, Open, Pause, Read, Response, expect_200, parse_json
+from ..errors import MakerbookError, NoAnswer
+from ..events import BrokenEvent, EventReader
+from ..send_over_httpx import AsyncDriver, SyncDriver
+from ..values import read_bearer_key
+from .book import FeedBatch
+from .read_records import FeedRecord, parse_line
+
+BOOK = "/v0alpha/book"
+# The service writes something every 5 s at least: a longer silence means that the connection is dead.
+_SILENCE_SECONDS_MAX = 15.0
+_RETRY_SECONDS = 1.0
+# The last line of a snapshot begins so, and no record does.
+_END = b'{"cursor":'
+
+
+class FeedLost(Exception):
+    """The feed cannot be read on from where it was: drop the book, and read it anew."""
+
+
+def read_over_http(
+    base_url: str, *, key: str | None = None, http_client: httpx.Client | None = None
+) -> Iterator[FeedBatch]:
+    """Batches without end.
+
+    It waits while the service cannot answer. `key`: of the reader, where named readers alone may read.
+
+    Raises FeedLost where the snapshot is cut or the stream cannot be resumed, and MakerbookError where the service
+    refuses.
+    """
+    driver = SyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client)
+    return cast("Iterator[FeedBatch]", _iterate(driver, _follow(_headers_of(key))))
+
+
+def _iterate(driver: SyncDriver, flow: Flow[None]) -> Iterator[Any]:
+    try:
+        yield from driver.iterate(flow)
+    finally:
+        driver.close()
+
+
+def read_over_http_async(
+    base_url: str, *, key: str | None = None, http_client: httpx.AsyncClient | None = None
+) -> AsyncIterator[FeedBatch]:
+    """The same on an event loop."""
+    driver = AsyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client)
+    return _iterate_async(driver, _follow(_headers_of(key)))
+
+
+async def _iterate_async(driver: AsyncDriver, flow: Flow[None]) -> AsyncIterator[FeedBatch]:
+    steps = driver.iterate(flow)
+    try:
+        async for batch in steps:
+            yield batch
+    finally:
+        await steps.aclose()  # type: ignore[attr-defined]
+        await driver.close()
+
+
+def _headers_of(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"Authorization": f"Bearer {read_bearer_key('key', key)}"}
+
+
+def _follow(headers: dict[str, str]) -> Flow[None]:
+    cursor = yield from _read_snapshot(headers)
+    while True:
+        before = cursor
+        yield from _open("stream", headers, {"after": cursor})
+        reader, has_ended = EventReader(), False
+        while not has_ended and (data := (yield Read())) is not None:
+            records: list[FeedRecord] = []
+            try:
+                for event in reader.feed(data):
+                    if event["event"] == "end":
+                        has_ended = True
+                        break
+                    records.append(_record_of(event))
+                    cursor = event["id"]
+            except BrokenEvent:
+                has_ended = True
+            yield Emit(FeedBatch(records, is_whole=True, partitions=len(cursor.split(","))))
+        yield Close()
+        # A process that ends each stream is not flooded.
+        if cursor == before:
+            yield Pause(_RETRY_SECONDS * random.random())
+
+
+def _record_of(event: dict[str, Any]) -> FeedRecord:
+    try:
+        return FeedRecord(event["partition"], event["key"], event["value"], event["headers"])
+    except KeyError:
+        raise BrokenEvent from None
+
+
+def _read_snapshot(headers: dict[str, str]) -> Flow[str]:
+    """Emits its records, and returns the cursor behind them."""
+    yield from _open("snapshot", headers, {})
+    rest, cursor = b"", None
+    while cursor is None and (data := (yield Read())) is not None:
+        *lines, rest = (rest + data).split(b"\n")
+        records = [parse_line(line.decode()) for line in lines if line and not line.startswith(_END)]
+        last = parse_json(lines[-1].decode()) if lines and lines[-1].startswith(_END) else None
+        cursor = None if last is None else str(last["cursor"])
+        partitions = 0 if cursor is None else len(cursor.split(","))
+        yield Emit(FeedBatch(records, is_whole=cursor is not None, partitions=partitions))
+    yield Close()
+    if cursor is None:
+        raise FeedLost("the snapshot was cut before its end")
+    return cursor
+
+
+def _open(path: str, headers: dict[str, str], query: dict[str, str]) -> Flow[Response]:
+    """Opens an answer, as soon as the service gives one."""
+    call = Call("GET", f"{BOOK}/{path}", query, headers=headers)
+    while True:
+        pause = _RETRY_SECONDS
+        try:
+            return expect_200(call, (yield Open(call, _SILENCE_SECONDS_MAX)))
+        except MakerbookError as error:
+            if error.code == "gone":
+                raise FeedLost(str(error)) from error
+            if error.status != 429 and error.status < 500:
+                raise
+            pause = error.retry_after_seconds or pause
+        except NoAnswer:
+            pass
+        yield Pause(pause)

@@ -1,0 +1,51 @@
+"""Reads the feed from Kafka, by librdkafka: `pip install makerbook[kafka]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .book import FeedBatch
+from .read_records import FeedRecord
+
+TOPIC = "limit-orders.book.v1"
+
+
+def read_over_kafka(
+    settings: Mapping[str, Any], *, topic: str = TOPIC, poll_seconds: float = 0.5
+) -> Iterator[FeedBatch]:
+    """Batches without end, an empty one where nothing comes for `poll_seconds`: a loop can look at its clocks then.
+
+    `settings`: of librdkafka, at least `bootstrap.servers`. No offset is kept: the topic is compacted, and from its
+    beginning it is the open orders and what changed lately. Raises KafkaException.
+    """
+    # Only whoever reads from Kafka has it.
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+    # Without read_committed, records of a transaction that was given up would be seen. No group: nothing is committed.
+    bound = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
+    consumer = Consumer({"group.id": "unused", **settings, **bound})
+    try:
+        found = consumer.list_topics(topic, timeout=30).topics[topic]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found.partitions])
+        unread = set(found.partitions)
+        while True:
+            records = []
+            for message in consumer.consume(500, timeout=poll_seconds):
+                error = message.error()
+                if error is None:
+                    records.append(_record_of(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    unread.discard(message.partition())
+                else:
+                    raise KafkaException(error)
+            yield FeedBatch(records, is_whole=not unread, partitions=len(found.partitions))
+    finally:
+        consumer.close()
+
+
+def _record_of(message: Any) -> FeedRecord:
+    headers = {str(name): (value or b"").decode() for name, value in message.headers() or ()}
+    return FeedRecord(message.partition(), (message.key() or b"").decode(), message.value(), headers)

@@ -1,0 +1,193 @@
+"""Calls of the service, without saying how they are sent.
+
+A flow yields what is to be done, and is sent what came of it.
+
+So `Client` and `AsyncClient` do the same: each has its own driver of flows (`send_over_httpx.py`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, Union
+from urllib.parse import urlencode
+
+from .errors import MakerbookError, NoAnswer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. The body is what is sent, byte by byte, in each try."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Seconds that the answer may take beside the timeout of the client.
+    wait_seconds: int = 0
+
+    @property
+    def target(self) -> str:
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+
+@dataclass(frozen=True)
+class Response:
+    """Any answer. Names of headers are in lowercase."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Send:
+    """Sends a request and reads its answer whole. Answered by a Response; raises NoAnswer."""
+
+    call: Call
+
+
+@dataclass(frozen=True)
+class Open:
+    """Sends a request whose answer goes on.
+
+    Answered by a Response, with text unless its status is 200; raises NoAnswer.
+    """
+
+    call: Call
+    #: Its connection is dead after a silence of so long.
+    silence_seconds: float
+
+
+@dataclass(frozen=True)
+class Read:
+    """Reads on in what was opened.
+
+    Answered by bytes; by None where it has ended, is cut off or is silent for too long.
+    """
+
+
+@dataclass(frozen=True)
+class Close:
+    """Closes what was opened."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Hands an item to whoever iterates."""
+
+    item: Any
+
+
+Step = Union[Send, Open, Read, Close, Pause, Emit]
+Flow = Generator[Step, Any, T]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a flow has returned."""
+
+    value: Any
+
+
+def advance(flow: Flow[Any], reply: Any = None, error: NoAnswer | None = None) -> Step | Done:
+    """The next step of a flow, given what came of the one before."""
+    try:
+        return flow.send(reply) if error is None else flow.throw(error)
+    except StopIteration as done:
+        return Done(done.value)
+
+
+def body_of(value: Any) -> bytes:
+    """JSON, as it is sent."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def expect_200(call: Call, response: Response) -> Response:
+    """Raises MakerbookError for every other answer."""
+    if response.status == 200:
+        return response
+    problem = parse_json(response.text)
+    retry_after = response.headers.get("retry-after", "")
+    more: dict[str, Any] = {
+        "status": response.status,
+        "may_have_happened": outcome_of(call),
+        "retry_after_seconds": float(retry_after) if re.fullmatch("[0-9]{1,9}", retry_after) else None,
+    }
+    if isinstance(problem, dict) and isinstance(problem.get("code"), str):
+        retryable = problem.get("retryable") is True
+        raise MakerbookError(
+            problem["code"], str(problem.get("detail", "")), retryable=retryable, problem=problem, **more
+        )
+    # The answer of a gateway in front of a service that is away.
+    detail = f"HTTP {response.status} without a problem of the service"
+    raise MakerbookError("unreadable", detail, retryable=response.status >= 500 or response.status == 429, **more)
+
+
+def unreachable(call: Call, reason: NoAnswer) -> MakerbookError:
+    """The error of a call that had no answer."""
+    return MakerbookError("unreachable", str(reason), retryable=True, may_have_happened=outcome_of(call))
+
+
+def outcome_of(call: Call) -> bool | None:
+    """A GET or a PATCH stores nothing, so its outcome is never unknown. None: by code and status."""
+    return False if call.method in ("GET", "PATCH") else None
+
+
+def read_answer(call: Call, response: Response, kind: type[T]) -> T:
+    """The list or the dict that is the answer. Raises MakerbookError `unreadable` for anything else."""
+    value = parse_json(response.text)
+    if isinstance(value, kind):
+        return value
+    detail = f"the answer is no {kind.__name__}, as the service sends it"
+    raise MakerbookError("unreadable", detail, status=200, may_have_happened=outcome_of(call))
+
+
+def parse_json(text: str) -> Any:
+    """None where it is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Repeats what is `retryable`, after the pause of `Retry-After` or a growing one, whichever is longer."""
+
+    #: Tries in all.
+    attempts_max: int = 5
+    #: The pause after the first failure, doubled after each further one.
+    pause_seconds: float = 0.25
+    #: Also the bound of `Retry-After`.
+    pause_seconds_max: float = 10.0
+    #: Called before each pause, with its seconds.
+    on_retry: Callable[[MakerbookError, float], None] | None = None
+
+
+ONCE = Retry(attempts_max=1)
+
+
+def again(work: Callable[[], Flow[T]], retry: Retry, random: Callable[[], float]) -> Flow[T]:
+    """Raises the error of the last try. `random`: from 0 to 1; spreads the tries of many clients."""
+    attempt = 1
+    while True:
+        try:
+            return (yield from work())
+        except MakerbookError as error:
+            if not error.retryable or attempt >= retry.attempts_max:
+                raise
+            growing = retry.pause_seconds * 2 ** (attempt - 1) * (0.5 + random() / 2)
+            pause = min(retry.pause_seconds_max, max(growing, error.retry_after_seconds or 0))
+            if retry.on_retry is not None:
+                retry.on_retry(error, pause)
+        yield Pause(pause)
+        attempt += 1

@@ -1,0 +1,221 @@
+"""What a maker asks of the service, as flows: `Client` and `AsyncClient` run them."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from .answers import (
+    AwaitedCancellations,
+    CancelledAll,
+    LimitOrderRecord,
+    OrderHistory,
+    OrderList,
+    OrderReport,
+    OrderToCancel,
+    Replacement,
+    SignedOrder,
+    TakenMessage,
+)
+from .calls import Call, Flow, Response, body_of, read_answer
+from .errors import MakerbookError
+from .orders import read_remaining, read_signed_orders
+from .sign_and_send import ORDERS, SigningFlows
+from .values import (
+    UNIX_MS,
+    UNIX_SECONDS_OR_OFF,
+    ZERO_ADDRESS,
+    Bounds,
+    Uint256,
+    WrongValue,
+    read_address,
+    read_bytes,
+    read_hex,
+    read_list,
+    read_token,
+    read_uint256,
+    read_whole,
+)
+
+# More than any service allows.
+_WAIT_SECONDS = Bounds("seconds", 0, 60)
+_WINDOW_SECONDS = Bounds("seconds", 0, 604_800)
+
+
+class Flows(SigningFlows):
+    """Every request of a maker."""
+
+    # Placing
+
+    def _place(
+        self, path: str, body: Any, options: Mapping[str, Any], read: Callable[[Response], Any], stored: Any
+    ) -> Flow[Any]:
+        """`stored`: what the answer would have been, where only `duplicate` tells of it."""
+        until = options["valid_until_ms"]
+        headers = {} if until is None else {"Valid-Until-Ms": str(read_whole("valid_until_ms", until, UNIX_MS))}
+        sent, may_be_stored = body_of(body), False
+
+        def once() -> Flow[Any]:
+            nonlocal may_be_stored
+            try:
+                return read((yield from self.store(path, sent, headers)))
+            except MakerbookError as error:
+                if error.code == "duplicate" and may_be_stored and options["duplicate_counts_as_stored"]:
+                    return stored
+                # Other refusals are judged before `duplicate`: they say nothing of an earlier try.
+                may_be_stored = may_be_stored or error.may_have_happened
+                error.may_have_happened = may_be_stored
+                raise
+
+        return self.again(once)
+
+    def place_orders(self, orders: Sequence[SignedOrder], **options: Any) -> Flow[list[LimitOrderRecord]]:
+        body = read_signed_orders(orders)
+
+        def read(response: Response) -> Any:
+            return read_answer(Call("POST", ORDERS), response, list)
+
+        return self._place(ORDERS, body, options, read, _validating(orders))
+
+    def replace_orders(
+        self, gone: Sequence[OrderToCancel], orders: Sequence[SignedOrder], **options: Any
+    ) -> Flow[Replacement]:
+        place = read_signed_orders(orders)
+        signed = self.sign_cancellations("gone", gone)
+        left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
+        path = f"{ORDERS}/replacements"
+
+        def read(response: Response) -> Any:
+            return read_answer(Call("POST", path), response, dict)
+
+        cancelled = [{"orderHash": item["orderHash"], "status": "CANCELLED"} for item in signed]
+        stored = {"cancelled": cancelled, "placed": _validating(orders)}
+        for item, of in zip(signed, left, strict=True):
+            item.pop("expiresAt", None)  # a replacement is of known orders alone
+            item.update(of)
+        body = {"cancel": signed, "place": place}
+        return self._place(path, body, options, read, stored)
+
+    # Cancelling
+
+    def cancel(
+        self, orders: Sequence[OrderToCancel], wait: Uint256 = 0, by: Literal["router"] | None = None
+    ) -> Flow[AwaitedCancellations]:
+        wait_seconds = read_whole("wait_seconds", wait, _WAIT_SECONDS)
+        if by not in (None, "router"):
+            raise WrongValue("by", "must be router, or left out")
+        body = body_of(self.sign_cancellations("orders", orders))
+        prefer = f"wait={wait_seconds}{'' if by is None else f'; by={by}'}"
+        headers = {"Prefer": prefer} if wait_seconds > 0 else {}
+        path = f"{ORDERS}/cancellations"
+
+        def once() -> Flow[AwaitedCancellations]:
+            response = yield from self.store(path, body, headers, wait_seconds)
+            applied = response.headers.get("preference-applied", "")
+            unseen = response.headers.get("x-unseen-by")
+            return AwaitedCancellations(
+                read_answer(Call("POST", path), response, list),
+                is_out_of_feed=re.search(r"\bwait=", applied) is not None,
+                is_seen_by_routers=re.search(r"\bby=router\b", applied) is not None,
+                unseen_by=[] if unseen is None else unseen.split(", "),
+                position=response.headers.get("x-log-position"),
+            )
+
+        return self.again(once)
+
+    def cancel_all(
+        self, making: str | None = None, taking: str | None = None, until_ms: Uint256 | None = None
+    ) -> Flow[CancelledAll]:
+        # The zero address would stand for any token.
+        tokens = {
+            name: read_token(name, token)
+            for name, token in (("making", making), ("taking", taking))
+            if token is not None
+        }
+        until = None if until_ms is None else read_whole("until_ms", until_ms, UNIX_MS)
+        named = {
+            "maker": self.maker,
+            **tokens,
+            "untilMs": (yield from self.clock.latest_ms()) if until is None else until,
+        }
+        unnamed = {"making": ZERO_ADDRESS, "taking": ZERO_ADDRESS}
+        return cast(CancelledAll, (yield from self._tell("cancel-all", "CancelAllRequest", named, unnamed)))
+
+    def send_heartbeat(self, cancel_at: Uint256) -> Flow[TakenMessage]:
+        return self._instruct(
+            "heartbeat", "HeartbeatRequest", cancelAt=read_whole("cancel_at", cancel_at, UNIX_SECONDS_OR_OFF)
+        )
+
+    def name_cancel_keys(self, keys: Sequence[str]) -> Flow[TakenMessage]:
+        read = [read_address(f"keys[{index}]", key) for index, key in enumerate(read_list("keys", keys))]
+        return self._instruct("cancel-keys", "CancelKeysRequest", keys=read)
+
+    def set_fill_cap(self, token: str, amount: Uint256, window_seconds: Uint256) -> Flow[TakenMessage]:
+        cap = {"token": read_token("token", token), "amount": hex(read_uint256("amount", amount))}
+        window = read_whole("window_seconds", window_seconds, _WINDOW_SECONDS)
+        return self._instruct("fill-cap", "FillCapRequest", **cap, windowSeconds=window)
+
+    def _instruct(self, name: str, struct: str, **fields: Any) -> Flow[Any]:
+        """The newest counts."""
+        issued = yield from self.clock.issued_ms()
+        return (yield from self._tell(name, struct, {"maker": self.maker, **fields, "issuedAtMs": issued}))
+
+    def _tell(self, name: str, struct: str, named: Mapping[str, Any], unnamed: Mapping[str, str] = {}) -> Flow[Any]:
+        """A message about all orders.
+
+        A repeat is harmless, so it is tried again as it is. `unnamed` is signed alone.
+        """
+        signature = self.sign(struct, {**unnamed, **named})
+        path, body = f"{ORDERS}/{name}", body_of({**named, "signature": signature})
+
+        def once() -> Flow[Any]:
+            return read_answer(Call("POST", path), (yield from self.store(path, body, {})), dict)
+
+        return (yield from self.again(once))
+
+    # Reading
+
+    def list_orders(self) -> Flow[OrderList]:
+        response = yield from self.read(ORDERS, "GetLimitOrdersRequest", {}, {})
+        lag = response.headers.get("x-read-lag", "0")
+        records = read_answer(Call("GET", ORDERS), response, list)
+        return OrderList(records, int(lag) if lag.isdigit() else "unknown")
+
+    def read_history(
+        self,
+        happened: Sequence[str] | None = None,
+        from_ms: Uint256 | None = None,
+        to_ms: Uint256 | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Flow[OrderHistory]:
+        given: dict[str, Any] = {
+            "happened": None if happened is None else ",".join(read_list("happened", happened)),
+            "fromMs": None if from_ms is None else read_whole("from_ms", from_ms, UNIX_MS),
+            "toMs": None if to_ms is None else read_whole("to_ms", to_ms, UNIX_MS),
+            "limit": None if limit is None else read_whole("limit", limit, Bounds("entries", 1, 100)),
+            "cursor": cursor,
+        }
+        rest = {name: str(value) for name, value in given.items() if value is not None}
+        path = f"{ORDERS}/history"
+        response = yield from self.read(path, "GetLimitOrderHistoryRequest", {}, rest)
+        return cast(OrderHistory, read_answer(Call("GET", path), response, dict))
+
+    def find_order(self, order_hash: str, at: int | str | None = None) -> Flow[OrderReport]:
+        message = {"orderHash": read_hex("order_hash", order_hash, 32)}
+        path = f"{ORDERS}/{message['orderHash']}"
+        response = yield from self.read(path, "GetLimitOrderRequest", message, {} if at is None else {"at": str(at)})
+        return cast(OrderReport, read_answer(Call("GET", path), response, dict))
+
+    def read_info(self) -> Flow[dict[str, Any]]:
+        call = Call("GET", f"{ORDERS}/info")
+        return read_answer(call, (yield from self.again(lambda: self.send(call))), dict)
+
+    def patch_quote(self, data: str, min_output: Uint256) -> Flow[str]:
+        amount = str(read_uint256("min_output", min_output))
+        body = body_of({"data": read_bytes("data", data), "minOutput": {"amount": amount}})
+        call = Call("PATCH", "/v0/quote/data", body=body)
+        return cast(str, (yield from self.again(lambda: self.send(call))).text)
+
+
+def _validating(orders: Sequence[SignedOrder]) -> list[LimitOrderRecord]:
+    return [cast(LimitOrderRecord, {**order, "status": "VALIDATING"}) for order in orders]

@@ -1,0 +1,167 @@
+"""Signs requests by the service's clock and sends them, as flows."""
+
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypedDict
+
+from .answers import OrderToCancel, SignedOrder
+from .calls import ONCE, Call, Flow, Response, Retry, Send, again, expect_200, read_answer, unreachable
+from .clock import ServiceClock
+from .errors import MakerbookError, NoAnswer
+from .keys import PrivateKey, Signer, read_signer
+from .orders import read_draft, read_orders_to_cancel
+from .receipts import Receipt, read_receipt
+from .typed_data import Domain, TypedData
+from .values import read_address
+
+ORDERS = "/v0alpha/limit-orders"
+
+
+class ClientOptions(TypedDict, total=False):
+    """What `Client` and `AsyncClient` can be given beside URL, signer and domain."""
+
+    #: The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key
+    #: may cancel.
+    maker: str
+    #: A call that has no whole answer by then counts as `unreachable`. 10 unless given.
+    timeout_seconds: float
+    #: Tries again what is `retryable`; left out, every call is tried once.
+    retry: Retry
+    #: Called with what is about to be signed.
+    on_sign: Callable[[TypedData], None]
+    #: With it, every request that stores something asks for a receipt. Verify it by `verify_receipt`, and keep it.
+    on_receipt: Callable[[Receipt], None]
+    #: The clock here, in milliseconds since 1970: requests are signed by the service's.
+    now_ms: Callable[[], float]
+    #: 32 random bytes.
+    random_salt: Callable[[], bytes]
+    #: Sends the requests: of httpx, with your proxies and certificates. It is left open.
+    http_client: Any
+
+
+class SigningFlows:
+    """Signs requests and sends them."""
+
+    def __init__(self, signer: str | Signer, domain: Domain, options: ClientOptions) -> None:
+        unknown = options.keys() - ClientOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+        self._signer = read_signer(signer)
+        self.domain = domain
+        named = options.get("maker")
+        # The query names the maker where the signature does not.
+        self._named = {} if named is None else {"maker": read_address("maker", named)}
+        self.maker = self._named.get("maker", self._signer.address.lower())
+        self._retry = options.get("retry", ONCE)
+        self._on_sign = options.get("on_sign")
+        self._on_receipt = options.get("on_receipt")
+        self._salt = options.get("random_salt", lambda: secrets.token_bytes(32))
+        self.clock = ServiceClock(options.get("now_ms", lambda: time.time() * 1000), self._ask_time)
+
+    # Sending
+
+    def _ask_time(self) -> Flow[None]:
+        # The next call says what is wrong.
+        with suppress(MakerbookError):
+            yield from self.send(Call("GET", f"{ORDERS}/info"))
+
+    def send(self, call: Call) -> Flow[Response]:
+        """Raises MakerbookError for every answer but 200, and where none comes."""
+        try:
+            response = yield Send(call)
+        except NoAnswer as reason:
+            raise unreachable(call, reason) from reason
+        self.clock.hear(response.headers)
+        return expect_200(call, response)
+
+    def store(self, path: str, body: Any, headers: Mapping[str, str], wait_seconds: int = 0) -> Flow[Response]:
+        """A POST, with a receipt if it is wanted."""
+        if self._on_receipt is not None:
+            wait = headers.get("Prefer")
+            headers = {**headers, "Prefer": "receipt" if wait is None else f"{wait}, receipt"}
+        call = Call("POST", path, body=body, headers=headers, wait_seconds=wait_seconds)
+        response = yield from self.send(call)
+        receipt = read_receipt(response.text, response.headers, self.domain) if self._on_receipt else None
+        if receipt is not None and self._on_receipt is not None:
+            self._on_receipt(receipt)
+        return response
+
+    def again(self, work: Callable[[], Flow[Any]]) -> Flow[Any]:
+        return again(work, self._retry, random.random)
+
+    # Signing
+
+    def sign(self, struct: str, message: Mapping[str, Any], salt: str | None = None, salt_type: str = "bytes32") -> str:
+        data = self.domain.typed(struct, message, salt, salt_type)
+        return self._sign_data(data)
+
+    def _sign_data(self, data: TypedData) -> str:
+        if self._on_sign is not None:
+            self._on_sign(data)
+        return self._signer.sign(data)
+
+    def sign_order(self, **terms: Any) -> SignedOrder:
+        order = read_draft(self.maker, terms, int.from_bytes(self._salt(), "big"))
+        data = self.domain.typed("Order", order)
+        return {"order": order, "orderHash": "0x" + data.digest.hex(), "signature": self._sign_data(data)}
+
+    def sign_cancellations(self, field: str, orders: Sequence[OrderToCancel]) -> list[dict[str, Any]]:
+        # The interface types the salt as uint256. Wallets and libraries know bytes32 alone, which the service takes
+        # too.
+        salt_type = "uint256" if isinstance(self._signer, PrivateKey) else "bytes32"
+        signed = []
+        for order_hash, salt, expires_at in read_orders_to_cancel(field, orders):
+            padded = f"0x{salt:064x}"
+            signature = self.sign("OrderCancellationRequest", {"orderHash": order_hash}, padded, salt_type)
+            until = {} if expires_at is None else {"expiresAt": hex(expires_at)}
+            signed.append({"orderHash": order_hash, "signature": signature, "salt": hex(salt), **until})
+        return signed
+
+    # Reading
+
+    def sign_read(self, struct: str, message: Mapping[str, Any]) -> Flow[dict[str, str]]:
+        """The signed part of a query. Each try is a request of its own: a salt is good for one."""
+        # A second back, for instances whose clocks differ.
+        issued = (yield from self.clock.now_ms()) // 1000 - 1
+        salt = "0x" + self._salt().hex()
+        signature = self.sign(struct, {**message, "issuedAt": issued}, salt)
+        return {"issuedAt": str(issued), "salt": salt, "signature": signature, **self._named}
+
+    def signed(self, send: Callable[[], Flow[Response]]) -> Flow[Response]:
+        """Signs and sends, and once more where it was too early or too late: the refusal has told the time."""
+        try:
+            return (yield from send())
+        except MakerbookError as error:
+            if error.code != "request_expired":
+                raise
+        return (yield from send())
+
+    def read(self, path: str, struct: str, message: Mapping[str, Any], rest: Mapping[str, str]) -> Flow[Response]:
+        def once() -> Flow[Response]:
+            query = {**(yield from self.sign_read(struct, message)), **rest}
+            return (yield from self.send(Call("GET", path, query)))
+
+        return self.again(lambda: self.signed(once))
+
+
+def read_domain(options: ClientOptions) -> Flow[Domain]:
+    """The domain that `/info` names."""
+    call = Call("GET", f"{ORDERS}/info")
+
+    def once() -> Flow[Domain]:
+        try:
+            response = yield Send(call)
+        except NoAnswer as reason:
+            raise unreachable(call, reason) from reason
+        info = read_answer(call, expect_200(call, response), dict)
+        try:
+            return Domain(info["chainId"], info["serviceName"], info["contracts"]["limitOrderProtocol"])
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise MakerbookError(
+                "unreadable", "GET /info names no domain", status=200, may_have_happened=False
+            ) from wrong
+
+    return again(once, options.get("retry", ONCE), random.random)
