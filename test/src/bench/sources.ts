@@ -17,7 +17,7 @@ const isAway = true;
 
 /** Each combination of sources, and what happens to it. Nobody can take blocks from what is away, or measure it. */
 const table: readonly (readonly [string, Sources, readonly Phase[]])[] = [
-  ['polling', {}, [steady('polling'), { what: 'a node that answers late', node: { latencyMs: 50 }, from: 'polling' }]],
+  ['polling', {}, [steady('polling')]],
   [
     'polling two nodes',
     { hasSpare: true },

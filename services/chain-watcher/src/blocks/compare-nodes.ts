@@ -24,10 +24,10 @@ export function compareNodes({ node, nowMs, onLag }: CompareOptions) {
     const others = node.endpoints().filter((other) => other.name !== endpoint && !other.isResting());
     const asked = others.map(async (other) => {
       const answer = await readBlockAndHead(other, number);
-      if (answer.block === undefined) throw new Error(`${other.name} does not have it either`);
+      if (answer.headNumber <= headNumber) throw new Error(`${other.name} is not further`);
       return answer;
     });
-    // The first that has it: another one may hang. A node of another chain is found when it is asked for values.
+    // The first that is further: another one may hang. A node of another chain is found when it is asked for values.
     const ahead = await Promise.any(asked).catch(() => undefined);
     if (ahead === undefined) return false;
     node.passOver(endpoint);

@@ -9,9 +9,8 @@ export class HeldBlocks {
   #due: number | undefined;
   /** The block that came first of all. */
   first: SourceBlock | undefined;
-  /** The number of the newest block that came. */
+  /** The number of the newest block that came, and when the last one came. */
   newest: number | undefined;
-  /** When the last one came. */
   lastAtMs: number;
   /** Called for each block that is held, with its number. */
   onBlock: (number: number) => void = () => undefined;

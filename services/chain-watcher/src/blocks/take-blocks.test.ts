@@ -11,6 +11,8 @@ interface Source {
 }
 interface Sources {
   readonly node: Source;
+  /** Another node, asked where the first fails or is passed over. */
+  readonly spare?: Source;
   readonly announced?: Source;
   readonly topic?: Source & {
     readonly lacks?: (number: number) => boolean;
@@ -35,7 +37,7 @@ const rpcBlock = (number: number) => {
 };
 
 /** Follows 60 blocks, one a second; block 100 + n is made n seconds after the start. */
-async function follow({ node, announced, topic }: Sources) {
+async function follow({ node, spare, announced, topic }: Sources) {
   const time = new VirtualTime(0);
   const madeAtMs = (number: number) => (number - FIRST) * BLOCK_MS;
   const at = (ms: number, work: () => void) => time.after(ms - time.nowMs, work);
@@ -54,23 +56,36 @@ async function follow({ node, announced, topic }: Sources) {
   }
   const foreign = topic?.foreign;
   if (foreign !== undefined) at(5000, () => held.add({ header: foreign, logs: [], logsBloom: undefined }));
-  const head = () => {
-    let number = Math.floor(time.nowMs / BLOCK_MS) + FIRST;
-    while (madeAtMs(number) + node.lateMs(number) > time.nowMs) number -= 1;
-    return number;
+  let passedOverUntilMs = 0;
+  const endpointOf = (name: string, { lateMs, isAway }: Source) => {
+    const head = () => {
+      let number = Math.floor(time.nowMs / BLOCK_MS) + FIRST;
+      while (madeAtMs(number) + lateMs(number) > time.nowMs) number -= 1;
+      return number;
+    };
+    const answer = ({ method, params }: RpcRequest) => {
+      if (method === 'eth_blockNumber') return `0x${head().toString(16)}`;
+      return Number(params[0]) <= head() ? rpcBlock(Number(params[0])) : null;
+    };
+    const callAll = async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], from: string) => T) => {
+      calls += 1;
+      await time.wait(2);
+      if (isAway?.(time.nowMs)) throw new RpcUnavailable('the node is away');
+      return read(requests.map(answer), name);
+    };
+    return { name, callAll, isResting: () => false };
   };
-  const answer = ({ method, params }: RpcRequest) => {
-    if (method === 'eth_blockNumber') return `0x${head().toString(16)}`;
-    return Number(params[0]) <= head() ? rpcBlock(Number(params[0])) : null;
-  };
-  const callAll = async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], from: string) => T) => {
-    calls += 1;
-    await time.wait(2);
-    if (node.isAway?.(time.nowMs)) throw new RpcUnavailable('the node is away');
-    return read(requests.map(answer), 'node');
+  const first = endpointOf('node', node);
+  const second = spare && endpointOf('spare', spare);
+  const asked: Pick<Node, 'callAll' | 'endpoints' | 'passOver'> = {
+    endpoints: () => (second === undefined ? [] : [first, second]) as unknown as ReturnType<Node['endpoints']>,
+    passOver: () => {
+      passedOverUntilMs = time.nowMs + 5000;
+    },
+    callAll: (...call) => (second !== undefined && time.nowMs < passedOverUntilMs ? second : first).callAll(...call),
   };
   const source = new TakenBlocks({
-    node: { callAll, endpoints: () => [], passOver: () => undefined } as unknown as Node,
+    node: asked as unknown as Node,
     withLogs: false,
     nowMs: () => time.nowMs,
     wait: (ms) => time.wait(ms),
@@ -227,4 +242,11 @@ test('announcements of blocks that nobody has turn the loop some times a block',
   const announced = { lateMs: (number: number) => -900 + (number % 3) * 10 };
   const { turnsPerBlock } = await follow({ node: { lateMs: late(0) }, announced, topic: { lateMs: late(3_000_000) } });
   expect(turnsPerBlock).toBeLessThanOrEqual(24);
+});
+
+test('a preferred node that stays some blocks behind holds up no block, whenever it is asked again', async () => {
+  const lateMs = (number: number) => (number * 397) % 700;
+  const { delays } = await follow({ node: { lateMs: late(3300) }, spare: { lateMs } });
+  const behind = delays.map((delay, index) => delay - lateMs(FIRST + 1 + index));
+  expect(Math.max(...behind.slice(5))).toBeLessThanOrEqual(POLL_MS + 14);
 });

@@ -240,11 +240,10 @@ export class TakenBlocks implements BlockSource {
     if (topic === undefined || first === undefined || this.#isTopicVerified) return;
     const { number, hash } = first.header;
     const { block, headNumber } = await readBlockAndHead(node, number);
-    if (block === undefined) {
-      const behind = number - headNumber;
-      if (behind <= AHEAD_BLOCKS_MAX) return;
-      throw new ChainContradiction(`${topic.name} is ${behind} blocks ahead of JSON-RPC: is it of another network?`);
-    }
+    const ahead = number - headNumber;
+    if (block === undefined && ahead <= AHEAD_BLOCKS_MAX) return;
+    if (block === undefined)
+      throw new ChainContradiction(`${topic.name} is ${ahead} blocks ahead of JSON-RPC: is it of another network?`);
     if (block.hash !== hash) {
       throw new ChainContradiction(`block ${number} is ${hash} in ${topic.name}, but ${block.hash} by JSON-RPC`);
     }
