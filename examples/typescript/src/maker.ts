@@ -60,7 +60,8 @@ let mine: LimitOrderRecord[] = [];
 for (let polls = 0; polls < 120; polls += 1) {
   const { records } = await client.listOrders();
   mine = records.filter((record) => orders.some(({ orderHash }) => orderHash === record.orderHash));
-  if (mine.every(({ status }) => status !== 'VALIDATING')) break;
+  // A list that lacks an order for now says so (`readLag`): the next one has it.
+  if (mine.length === orders.length && mine.every(({ status }) => status !== 'VALIDATING')) break;
   await pause(500);
 }
 // INACTIVE has a reason, and becomes ACTIVE as soon as the funds are there.

@@ -1,6 +1,10 @@
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { CURSORS } from '../fuzz/odd-values.js';
+import { createRequestSigner } from '../kit/sign-orders.js';
 
 /** Where an attack goes, and what it may use. */
 export interface Target {
@@ -8,6 +12,20 @@ export interface Target {
   readonly port: number;
   /** A POST of 100 signed orders, of which the last signature is somebody else's. */
   readonly batch: string;
+  /** A maker on the whitelist. */
+  readonly maker: { readonly key: Hex; readonly address: Address };
+  readonly domain: SigningDomain;
+  readonly burners: Burners;
+}
+
+/** Contracts that are dear to read. */
+export interface Burners {
+  readonly rpcUrl: string;
+  /** Transactions by which the chain tells of a wallet with many orders, and of many tokens with one each. */
+  readonly wallet: readonly object[];
+  readonly tokens: readonly object[];
+  /** A POST of 100 orders of a wallet that refuses their signatures. */
+  readonly refused: { readonly path: string; readonly body: string };
 }
 
 /** How often each answer came: a status, or what became of the connection. */
@@ -88,6 +106,22 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '50 GETs a second of a path in percent code, with dots',
     run: requests(50, { method: 'GET', path: '/console/orders%2f0x1%3f/..%2f..%2fv0alpha%2fbook%2fx' }),
   },
+  cursors: {
+    does: '50 GETs a second of lists, histories, streams and the book, each with another cursor',
+    run: requests(50, withCursor),
+  },
+  'wallets asked': {
+    does: '50 POSTs a second of 100 orders whose contract wallet burns gas and refuses',
+    run: (target, answers, signal) => requests(50, target.burners.refused)(target, answers, signal),
+  },
+  'wallets that burn gas': {
+    does: 'a log each second of a contract wallet with 300 orders, each asked again with 190,000 gas',
+    run: ({ burners }, answers, signal) => transactions(burners, burners.wallet, answers, signal),
+  },
+  'tokens that burn gas': {
+    does: 'a transfer each second of each of 40 tokens that burn what they are given',
+    run: ({ burners }, answers, signal) => transactions(burners, burners.tokens, answers, signal),
+  },
   'idle connections': { does: '200 connections on which nothing is sent, opened anew when closed', run: idle(200) },
   'unknown hashes': {
     does: '50 DELETEs a second of 100 unknown hashes',
@@ -102,8 +136,39 @@ interface Asked {
   readonly body?: string;
 }
 
+/** The n-th request with a cursor: signed, but for those of the book. */
+function withCursor(n: number, { domain, maker }: Target): Asked {
+  const cursor = encodeURIComponent(CURSORS[(n >> 2) % CURSORS.length] ?? '');
+  if (n % 4 === 0) return { method: 'GET', path: `${paths.bookStream}?after=${cursor}` };
+  const sign = createRequestSigner(domain);
+  const read = [sign.signList, sign.signHistory, sign.signStream][(n % 4) - 1] ?? sign.signList;
+  const { method, path } = read({ key: hexToBytes(maker.key), address: maker.address });
+  return { method, path: `${path}&cursor=${cursor}` };
+}
+
+/** Sends these transactions each second. */
+async function transactions(
+  { rpcUrl }: Burners,
+  sent: readonly object[],
+  answers: Answers,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = JSON.stringify(
+    sent.map((each, id) => ({ jsonrpc: '2.0', id, method: 'eth_sendTransaction', params: [each] })),
+  );
+  await every(1_000, signal, () => {
+    fetch(rpcUrl, { method: 'POST', headers: json, body }).then(
+      async (answer) => {
+        for (const { error } of (await answer.json()) as { error?: { message: string } }[])
+          count(answers, error?.message ?? 'sent');
+      },
+      () => count(answers, 'the chain does not answer'),
+    );
+  });
+}
+
 /** So many requests a second, whether answers come or not, over connections that are kept, by all addresses in turn. */
-function requests(perSecond: number, { method = 'POST', path = paths.limitOrders, body, headers: own = {} }: Asked) {
+function requests(perSecond: number, asked: Asked | ((n: number, target: Target) => Asked)) {
   return async (target: Target, answers: Answers, signal: AbortSignal): Promise<void> => {
     const agents = ADDRESSES.map(
       (localAddress) => new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress }),
@@ -112,13 +177,14 @@ function requests(perSecond: number, { method = 'POST', path = paths.limitOrders
     const startedAt = performance.now();
     await every(10, signal, () => {
       for (; sent < ((performance.now() - startedAt) / 1000) * perSecond; sent += 1) {
+        const each = typeof asked === 'function' ? asked(sent, target) : asked;
+        const { method = 'POST', path = paths.limitOrders, body, headers: own = {} } = each;
         const agent = agents[sent % agents.length] ?? false;
         const length = 'Transfer-Encoding' in own ? {} : { 'Content-Length': Buffer.byteLength(body ?? '') };
         const ofBody = body === undefined ? {} : { ...json, ...length };
         const headers = { ...ofBody, ...own };
         const { host, port } = target;
-        const asked = { agent, host, port, method, path, headers };
-        const outgoing = request(asked, (response) => {
+        const outgoing = request({ agent, host, port, method, path, headers }, (response) => {
           count(answers, String(response.statusCode));
           response.on('error', () => undefined);
           response.resume();

@@ -41,6 +41,21 @@ export function testPages(whole: () => WholeStack): void {
     await page.getByText('It is on the whitelist, has gas and tokens').waitFor();
     // The clock of the chain is ahead.
     await page.getByLabel('Expires in, minutes').fill('1000000');
+    // An amount is taken with as many decimals as its token has.
+    const amounts = page.locator('[name=makingAmount], [name=takingAmount]');
+    for (const [at, decimals] of addresses.tokens
+      .slice(0, 2)
+      .map(({ decimals }) => decimals)
+      .entries()) {
+      const isTaken = async (text: string) => {
+        await amounts.nth(at).fill(text);
+        return amounts.nth(at).evaluate('(input) => input.checkValidity()');
+      };
+      expect([
+        await isTaken(`1.${'0'.repeat(decimals + 1)}`),
+        await isTaken(`${2 - at}.${'0'.repeat(decimals)}`),
+      ]).toEqual([false, true]);
+    }
     await page.getByText('Sign and post').click();
     const row = page.locator('#orders tbody tr');
     await row.filter({ hasText: `2 ${addresses.tokens[0]?.symbol}1 ${addresses.tokens[1]?.symbol}` }).waitFor();

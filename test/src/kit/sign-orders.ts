@@ -78,6 +78,7 @@ export function createRequestSigner(domain: SigningDomain) {
   return {
     signList: signRead(paths.limitOrders, hashers.hashGetRequest),
     signStream: signRead(paths.stream, hashers.hashStreamRequest),
+    signHistory: signRead(paths.history, hashers.hashHistoryRequest),
     signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest {
       const hashes = orders.map(({ orderHash }) => orderHash);
       const signatures = orders.map((order) => signCancellation(maker, order));

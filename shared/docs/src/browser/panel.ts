@@ -81,8 +81,8 @@ function describeForm() {
   return html`
     <form @submit=${act(place)} @input=${readTokens}>
       <div class="grid">
-        ${input(tokenOf('Sell', sold), 'makingToken', first?.address, 'tokens')} ${input(amountOf(sold), 'makingAmount', '2')}
-        ${input(tokenOf('Buy', bought), 'takingToken', second?.address, 'tokens')} ${input(amountOf(bought), 'takingAmount', '1')}
+        ${input(tokenOf('Sell', sold), 'makingToken', first?.address, 'tokens')} ${input(amountOf(sold), 'makingAmount', '2', decimalsOf(sold))}
+        ${input(tokenOf('Buy', bought), 'takingToken', second?.address, 'tokens')} ${input(amountOf(bought), 'takingAmount', '1', decimalsOf(bought))}
         ${input('Expires in, minutes', 'minutes', '60')} ${input('Nonce', 'nonce', '0')}
       </div>
       <datalist id="tokens">${tokens.map(({ symbol, address }) => html`<option value=${address}>${symbol}</option>`)}</datalist>
@@ -95,7 +95,7 @@ function findToken(token: string) {
 }
 
 /** A token that the operator has not named is counted in its smallest unit. */
-function decimalsOf(token: string): number {
+function decimalsOf(token = ''): number {
   return findToken(token)?.decimals ?? 0;
 }
 
@@ -111,17 +111,24 @@ function tellAmount(amount: string, token: string): string {
   return `${units} ${findToken(token)?.symbol ?? `of ${shorten(token)}`}`;
 }
 
-/** @param list of addresses to choose from; a field without one takes a number */
-function input(label: string, name: string, value = '', list?: string) {
-  const [mode, pattern] = list === undefined ? ['decimal', '[0-9]+([.][0-9]+)?'] : ['text', '0x[0-9a-fA-F]{40}'];
-  return html`<label>${label} <input name=${name} value=${value} list=${list ?? nothing} inputmode=${mode}
-    pattern=${pattern} required spellcheck="false" placeholder=${list === undefined ? nothing : '0x…'}></label>`;
+/** @param takes a list of addresses to choose from, or a number with at most so many decimals */
+function input(label: string, name: string, value = '', takes: string | number = 0) {
+  const isNumber = typeof takes === 'number';
+  const number = {
+    pattern: `[0-9]+${takes === 0 ? '' : `([.][0-9]{1,${takes}})?`}`,
+    title: `At most ${takes} decimals`,
+  };
+  const address = { pattern: '0x[0-9a-fA-F]{40}', title: 'An address: 0x and 40 hex digits' };
+  const { pattern, title } = isNumber ? number : address;
+  return html`<label>${label} <input name=${name} value=${value} list=${isNumber ? nothing : takes}
+    inputmode=${isNumber ? 'decimal' : 'text'} pattern=${pattern} title=${title} required spellcheck="false"
+    placeholder=${isNumber ? nothing : '0x…'}></label>`;
 }
 
 /** The way to cancel comes first: the last column of a wide table is out of sight. */
 function rowOf({ order, orderHash, ...state }: LimitOrderRecord) {
   const cancel = async () => {
-    await client.cancelOrders([{ orderHash, salt: order.salt }]);
+    await client.cancelOrders([{ orderHash, order }]);
     await list();
   };
   return html`

@@ -1,0 +1,54 @@
+import { paths } from '@makerbook/contracts-http';
+import type { Address } from '@makerbook/contracts-primitives';
+import { id, JsonRpcProvider } from 'ethers';
+import type { Bench } from '../bench/open-bench.js';
+import { admitMaker } from '../kit/admit-maker.js';
+import { openSender } from '../kit/send-requests.js';
+import { bodyOf, createMakers, createOrderSigner, type MakerKey, postOf } from '../kit/sign-orders.js';
+import type { Burners } from './attacks.js';
+
+const TOKENS = 40;
+const ORDERS_OF_WALLET = 300;
+const ORDERS_PER_POST = 100;
+
+/** Goes round and round until 10,000 gas are left: more than what a call of a wallet may take is never asked for. */
+const burn = (at: string) => `5b6127105a1160${at}57`;
+/** Accepts every signature, and logs when it is called without data. */
+const ACCEPTS = `0x3615601c57${burn('05')}631626ba7e60e01b5f5260205ff35b5f5fa000`;
+/** Accepts none. */
+const REFUSES = `0x${burn('00')}60205ff3`;
+/** Never answers, and logs a transfer to whom calls it without data. */
+const TOKEN = `0x36156009575b6005565b335f7f${id('Transfer(address,address,uint256)').slice(2)}60205fa300`;
+
+/** Two contract wallets whose checks burn gas, and a maker of tokens whose balances do: all with orders, by which they are read. */
+export async function openBurners({ stack, chain, domain, token }: Bench): Promise<Burners> {
+  const { baseUrl, rpcUrl, tokens } = stack.addresses;
+  const provider = new JsonRpcProvider(rpcUrl);
+  const sender = openSender(Number(new URL(baseUrl).port));
+  const [accepting, refusing, holder] = createMakers(3) as [MakerKey, MakerKey, MakerKey];
+  const burning = createMakers(TOKENS).map(({ address }) => address);
+  const other = (tokens[1]?.address ?? '') as Address;
+  try {
+    await provider.send('anvil_setCode', [accepting.address, ACCEPTS]);
+    await provider.send('anvil_setCode', [refusing.address, REFUSES]);
+    for (const address of burning) await provider.send('anvil_setCode', [address, TOKEN]);
+    await chain.giveGas(holder.address);
+    const addresses = [accepting, refusing, holder].map(({ address }) => address);
+    await admitMaker(addresses, stack.operatorEnvironment);
+    const sign = createOrderSigner(domain, token, other);
+    const signMany = (maker: MakerKey) => Array.from({ length: ORDERS_PER_POST }, () => sign(maker));
+    for (let placed = 0; placed < ORDERS_OF_WALLET; placed += ORDERS_PER_POST)
+      await sender.send(postOf(signMany(accepting)));
+    await sender.send(postOf(burning.map((making) => createOrderSigner(domain, making, other)(holder))));
+    const call = (to: string) => ({ from: holder.address, to, gas: '0x186a0' });
+    return {
+      rpcUrl,
+      wallet: [call(accepting.address)],
+      tokens: burning.map(call),
+      refused: { path: paths.limitOrders, body: bodyOf(signMany(refusing)).toString() },
+    };
+  } finally {
+    sender.close();
+    provider.destroy();
+  }
+}
