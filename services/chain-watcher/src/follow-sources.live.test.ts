@@ -3,7 +3,7 @@ import { measureSources, type Phase, type Sources } from './testing/measure-sour
 import { Stage } from './testing/stage-chain.js';
 
 const POLL_MS = 2000;
-const options = { blocks: 8, blockMs: [150, 250], pollMs: POLL_MS } as const;
+const options = { blocks: 8, blockMs: 200, pollMs: POLL_MS } as const;
 const steady = (from: Phase['from']): Phase => ({ what: 'steady', from });
 
 let chain: Stage;

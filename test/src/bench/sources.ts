@@ -3,7 +3,8 @@ import { startTestParts, stopTestParts } from '@makerbook/parts';
 import { type BenchOptions, type Figure, state } from './report.js';
 
 const POLL_MS = 500;
-const BLOCK_MS = [250, 1000] as const;
+/** By the golden ratio, so that blocks come at every time between two polls, and as often at each. */
+const BLOCK_MS = POLL_MS * 1.618;
 const BLOCKS = 40;
 const QUICK_BLOCKS = 8;
 /** In milliseconds; the second is a share of the interval. */

@@ -20,11 +20,10 @@ export function followBlockgroups({ log, topic, logger, held }: BlockgroupOption
   const read = (partition: number, { key, value, headers, offset }: StoredRecord) => {
     if (held.isPast(Number(key))) return;
     const message = joiner.add({ partition, key, value, headers });
-    if (message === undefined) return;
     const block = Buffer.isBuffer(message) ? parseBlockgroup(message) : message;
-    if ('unreadable' in block) {
+    if (block !== undefined && 'unreadable' in block) {
       logger.warn({ topic, partition, offset: String(offset), reason: block.unreadable }, 'unreadable block');
-    } else held.add(block);
+    } else if (block !== undefined) held.add(block);
   };
   log.followTopic({
     topic,

@@ -32,8 +32,7 @@ export interface MeasuredPhase {
 
 export interface MeasureOptions {
   readonly blocks: number;
-  /** The time between two blocks is drawn between these. */
-  readonly blockMs: readonly [least: number, most: number];
+  readonly blockMs: number;
   readonly pollMs: number;
 }
 
@@ -79,13 +78,12 @@ async function openSources(
   closing.push(node.onBlock((header) => madeAtMs.set(Number(header['number']), performance.now())));
   const writtenAtMs = new Map<number, number>();
   const topic = `${stage.prefix}klaytn.chaindatafetcher.en-0.blockgroup.v1`;
-  const chance = createChance(1);
   let writer: TopicWriter | undefined;
   if (hasTopic) {
     await stage.log.createTopics([{ name: topic, partitions: TOPIC_PARTITIONS, replicationFactor: 1, config: {} }]);
     const written = new TopicWriter({
       ...{ log: stage.log, topic, partitions: TOPIC_PARTITIONS, segmentBytes: SEGMENT_BYTES },
-      ...{ chain: stage.provider, chance },
+      ...{ chain: stage.provider, chance: createChance(1) },
       onWritten: (number) => writtenAtMs.set(number, performance.now()),
     });
     writer = written;
@@ -112,7 +110,7 @@ async function openSources(
   const mine = async (count: number) => {
     for (let made = 0; made < count; made += 1) {
       await stage.mine();
-      await pause(chance.between(...blockMs));
+      await pause(blockMs);
     }
     await stage.settled();
   };
