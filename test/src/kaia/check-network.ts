@@ -19,6 +19,8 @@ const QUIET_BLOCKS = 40;
 const TRANSFERS = 2_000;
 const FULL_BLOCKS = 3;
 const AWAY_MS = 10_000;
+/** A node looks for its peers once in half a minute. */
+const BACK_MS_MAX = 240_000;
 /** Half of the interval at which a node is polled. */
 const NEWS_MS_MAX = 250;
 const TURNS_MAX = 36;
@@ -122,7 +124,7 @@ async function killEndpoint(network: KaiaNetwork, watched: WatchedSources): Prom
   await pause(AWAY_MS);
   network.start('endpoint');
   const startedMs = performance.now();
-  await eventually(async () => (await head(network)) > before + AWAY_MS / 1000, true);
+  await eventually(async () => (await head(network)) > before + AWAY_MS / 1000, true, BACK_MS_MAX);
   const backMs = performance.now();
   const newest = await head(network);
   await watched.reached(newest);
