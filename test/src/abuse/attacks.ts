@@ -26,6 +26,8 @@ export interface Burners {
   readonly tokens: readonly object[];
   /** A POST of 100 orders of a wallet that refuses their signatures. */
   readonly refused: { readonly path: string; readonly body: string };
+  /** A POST of 100 orders that are open. */
+  readonly known: { readonly path: string; readonly body: string };
 }
 
 /** How often each answer came: a status, or what became of the connection. */
@@ -109,6 +111,10 @@ export const attacks: Readonly<Record<string, Attack>> = {
   cursors: {
     does: '50 GETs a second of lists, histories, streams and the book, each with another cursor',
     run: requests(50, withCursor),
+  },
+  'known orders': {
+    does: '50 POSTs a second of 100 orders of another maker that are open',
+    run: (target, answers, signal) => requests(50, target.burners.known)(target, answers, signal),
   },
   'wallets asked': {
     does: '50 POSTs a second of 100 orders whose contract wallet burns gas and refuses',

@@ -25,7 +25,7 @@ export async function openBurners({ stack, chain, domain, token }: Bench): Promi
   const { baseUrl, rpcUrl, tokens } = stack.addresses;
   const provider = new JsonRpcProvider(rpcUrl);
   const sender = openSender(Number(new URL(baseUrl).port));
-  const [accepting, refusing, holder] = createMakers(3) as [MakerKey, MakerKey, MakerKey];
+  const [accepting, refusing, holder, stranger] = createMakers(4) as [MakerKey, MakerKey, MakerKey, MakerKey];
   const burning = createMakers(TOKENS).map(({ address }) => address);
   const other = (tokens[1]?.address ?? '') as Address;
   try {
@@ -37,15 +37,20 @@ export async function openBurners({ stack, chain, domain, token }: Bench): Promi
     await admitMaker(addresses, stack.operatorEnvironment);
     const sign = createOrderSigner(domain, token, other);
     const signMany = (maker: MakerKey) => Array.from({ length: ORDERS_PER_POST }, () => sign(maker));
+    // By the key of another address, so that the wallet has to be asked.
+    const signFor = ({ address }: MakerKey) => signMany({ key: stranger.key, address });
     for (let placed = 0; placed < ORDERS_OF_WALLET; placed += ORDERS_PER_POST)
-      await sender.send(postOf(signMany(accepting)));
+      await sender.send(postOf(signFor(accepting)));
+    const known = signMany(holder);
+    await sender.send(postOf(known));
     await sender.send(postOf(burning.map((making) => createOrderSigner(domain, making, other)(holder))));
     const call = (to: string) => ({ from: holder.address, to, gas: '0x186a0' });
     return {
       rpcUrl,
       wallet: [call(accepting.address)],
       tokens: burning.map(call),
-      refused: { path: paths.limitOrders, body: bodyOf(signMany(refusing)).toString() },
+      refused: { path: paths.limitOrders, body: bodyOf(signFor(refusing)).toString() },
+      known: { path: paths.limitOrders, body: bodyOf(known).toString() },
     };
   } finally {
     sender.close();
