@@ -49,6 +49,8 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
   try {
     wrong.push(...(await measureSources(network, watched)));
     await fill(network, watched, contracts['TOKENS'] ?? '');
+    wrong.push(...(await run('end to end', ['deploy/local/dist/run-tests.js', 'end-to-end'], environment)));
+    // Whose end stops the network too.
     const stack = await openStack({
       ownParts: true,
       settings: { ...environment, KAFKA_BROKERS: network.kafkaBrokers, DATABASE_URL: postgres.url },
@@ -64,14 +66,13 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
       if (!said.includes('has changed its key')) wrong.push(`makers add warns of no changed key: ${said}`);
       await killEndpoint(network, watched);
       await stack.ready();
+      wrong.push(...(await compareLogs(network, watched)));
     } finally {
       await stack.stop();
     }
-    wrong.push(...(await compareLogs(network, watched)));
   } finally {
     await watched.stop();
   }
-  wrong.push(...(await run('end to end', ['deploy/local/dist/run-tests.js', 'end-to-end'], environment)));
   return wrong;
 }
 
