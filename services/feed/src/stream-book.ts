@@ -1,14 +1,16 @@
-import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { bookStreamHeaders, bookStreamQuery } from '@makerbook/contracts-http';
 import {
   type ApiRequest,
+  EventStream,
   isRefusal,
+  OpenStreams,
   parseAs,
   type Refusal,
   type Reply,
   readQuery,
   refuseFields,
+  streamReply,
   unavailable,
 } from '@makerbook/http';
 import type { Room } from './admit-readers.js';
@@ -30,16 +32,13 @@ export type BookStreams = ReturnType<typeof holdStreams>;
 
 const AHEAD_MS_MAX = 2_000;
 const AHEAD_POLL_MS = 20;
-/** Proxies and clients cut what is silent; and a client that has left is noticed by what it is sent. */
 const KEEP_ALIVE_MS = 5_000;
-const LINGER_MS = 500;
 
 /** The streams of this process. */
 export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
-  const open = new Set<BookStream>();
-  let isStopped = false;
+  const open = new OpenStreams<BookStream>();
   const keepingAlive = setInterval(() => {
-    for (const stream of open) stream.keepAlive();
+    for (const one of open.all) one.keepAlive();
   }, KEEP_ALIVE_MS).unref();
 
   /**
@@ -54,26 +53,18 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
     if (isRefusal(recent)) return recent;
     const room = takeRoom();
     if (isRefusal(room)) return room;
-    return {
-      body: '',
-      contentType: 'text/event-stream; charset=utf-8',
-      headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
-      stream(response) {
-        const one = new BookStream(response, recent, cursor, ended);
-        open.add(one);
-        room.enter(() => one.end('unauthorized'));
-        response.once('close', () => {
-          open.delete(one);
-          room.leave();
-        });
-        one.send();
-      },
-    };
+    return streamReply('no-store', (response) => {
+      const events = new EventStream<EndReason>(response);
+      const one = new BookStream(events, recent, cursor, ended);
+      room.enter(() => one.end('unauthorized'));
+      open.enter(one, events, room.leave);
+      one.send();
+    });
   }
 
   /** Waits a moment for this process where the client has read more at another one. */
   async function awaitCursor({ log, cursor }: NamedCursor): Promise<RecentNews | Refusal> {
-    for (let waitedMs = 0; !isStopped; waitedMs += AHEAD_POLL_MS) {
+    for (let waitedMs = 0; !open.isStopped; waitedMs += AHEAD_POLL_MS) {
       const recent = book.recent();
       if (recent === undefined) return unavailable('the book is still being read');
       const here = book.logName();
@@ -94,13 +85,11 @@ export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsO
     stream,
     /** Sends what is new to all of them. */
     send(): void {
-      for (const each of open) each.send();
+      for (const one of open.all) one.send();
     },
-    /** Ends all of them: their clients go on at another process. */
     stop(): void {
-      isStopped = true;
       clearInterval(keepingAlive);
-      for (const each of open) each.end('stopping');
+      open.stop();
     },
   };
 }
@@ -125,42 +114,38 @@ function readCursor(
 }
 
 class BookStream {
-  readonly #response: ServerResponse;
+  readonly #events: EventStream<EndReason>;
   readonly #recent: RecentNews;
   readonly #ended: StreamsOptions['ended'];
   #place: Place;
 
-  constructor(response: ServerResponse, recent: RecentNews, cursor: Cursor, ended: StreamsOptions['ended']) {
-    this.#response = response;
+  constructor(events: EventStream<EndReason>, recent: RecentNews, cursor: Cursor, ended: StreamsOptions['ended']) {
+    this.#events = events;
     this.#recent = recent;
     this.#ended = ended;
     this.#place = recent.placeOf(cursor);
-    response.on('drain', () => this.send());
+    events.response.on('drain', () => this.send());
   }
 
   /** Writes what there is, as far as the client takes it. */
   send(): void {
-    const response = this.#response;
-    if (response.destroyed || response.writableEnded) return;
+    const events = this.#events;
+    if (!events.isOpen()) return;
     if (!this.#recent.isKept(this.#place)) return this.end('slow');
-    while (!response.writableNeedDrain) {
+    while (!events.isFull()) {
       const more = this.#recent.eventsAt(this.#place);
       if (more === undefined) return;
-      if (more.events.length > 0) response.write(more.events);
+      if (more.events.length > 0) events.write(more.events);
       this.#place = more.place;
     }
   }
 
   keepAlive(): void {
-    if (!this.#response.writableNeedDrain && !this.#response.writableEnded) this.#response.write(':\n\n');
+    if (!this.#events.isFull()) this.#events.write(':\n\n');
   }
 
-  /** Says why, so that the client knows whether to come back with what it has. */
   end(reason: EndReason): void {
-    if (this.#response.destroyed || this.#response.writableEnded) return;
-    this.#ended(reason);
-    this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
-    // A client that takes nothing does not take this either.
-    setTimeout(() => this.#response.destroy(), LINGER_MS).unref();
+    if (this.#events.isOpen()) this.#ended(reason);
+    this.#events.end(reason);
   }
 }

@@ -1,5 +1,6 @@
-import type { ListState, WriteWatch } from '@makerbook/postgres';
+import type { ListState } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
+import type { WriteWatch } from './await-writes.js';
 import type { Found, ListFinder } from './find-lists.js';
 import type { HeldLists } from './hold-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';

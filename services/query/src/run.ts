@@ -5,15 +5,7 @@ import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
-import {
-  connectPostgres,
-  createWriteWatch,
-  openReadModel,
-  projectedBlock,
-  type ReadModel,
-  unlessAway,
-  type WriteWatchOptions,
-} from '@makerbook/postgres';
+import { connectPostgres, openReadModel, projectedBlock, type ReadModel, unlessAway } from '@makerbook/postgres';
 import { connectRedis, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import {
   kafkaConnection,
@@ -26,6 +18,7 @@ import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import type { Asker } from './answer-signed.js';
+import { createWriteWatch, type WriteWatchOptions } from './await-writes.js';
 import { openCursors } from './cursor.js';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';

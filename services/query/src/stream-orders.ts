@@ -2,9 +2,20 @@ import type { ServerResponse } from 'node:http';
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { happenings, type StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } from '@makerbook/http';
+import {
+  type After,
+  type ApiRequest,
+  EventStream,
+  isRefusal,
+  OpenStreams,
+  type Refusal,
+  type Reply,
+  startTimer,
+  streamReply,
+  unavailable,
+} from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { type After, type HistoryPlace, type PartitionClockRow, startTimer } from '@makerbook/postgres';
+import type { HistoryPlace, PartitionClockRow } from '@makerbook/postgres';
 import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
 import { logIsAway } from './find-moment.js';
@@ -24,7 +35,6 @@ export interface StreamParts extends SignedParts {
 
 /** A client that has not taken a page by then is dropped: it goes on from where it was. */
 const SLOW_MS = 10_000;
-const LINGER_MS = 500;
 const ENTRIES_MAX = 100;
 const everything = { happened: happenings, before: undefined };
 const CLOCK_MS = 1_000;
@@ -47,12 +57,7 @@ export async function streamOrders(request: ApiRequest, parts: StreamParts): Pro
     const room = parts.streams.takeRoom(maker);
     if (isRefusal(room)) return room;
     const { open } = room;
-    return {
-      body: '',
-      contentType: 'text/event-stream; charset=utf-8',
-      headers: { 'Cache-Control': 'private, no-store', 'X-Accel-Buffering': 'no' },
-      stream: (response: ServerResponse) => open(response, begun),
-    };
+    return streamReply('private, no-store', (response) => open(response, begun));
   });
 }
 
@@ -106,13 +111,14 @@ interface Room {
   readonly open: (response: ServerResponse, begun: Begun) => void;
 }
 
+type EndReason = StreamEvent<'end'>['reason'];
+
 export type OrderStreams = ReturnType<typeof holdStreams>;
 
 /** The streams of this process. */
 export function holdStreams(parts: OrderStreamsParts) {
-  const open = new Set<OrderStream>();
+  const open = new OpenStreams<OrderStream>();
   const ofMaker = new Map<Hex, number>();
-  let isStopped = false;
 
   function leave(maker: Hex): void {
     const rest = (ofMaker.get(maker) ?? 1) - 1;
@@ -121,7 +127,7 @@ export function holdStreams(parts: OrderStreamsParts) {
   }
 
   return {
-    count: () => open.size,
+    count: () => open.all.size,
 
     /** Refuses a stream that is one too many. */
     takeRoom(maker: Hex): Room | Refusal {
@@ -130,17 +136,14 @@ export function holdStreams(parts: OrderStreamsParts) {
         const detail = `the maker has ${own} streams open: end one first`;
         return { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } };
       }
-      if (isStopped) return unavailable('the service stops');
-      if (open.size >= parts.streamsMax) return unavailable(`${open.size} streams are open here; try again`);
+      if (open.isStopped) return unavailable('the service stops');
+      if (open.all.size >= parts.streamsMax) return unavailable(`${open.all.size} streams are open here; try again`);
       return {
         open(response, begun) {
-          const stream = new OrderStream(maker, response, parts);
-          open.add(stream);
+          const events = new EventStream<EndReason>(response, parts.after);
+          const stream = new OrderStream(maker, events, parts);
           ofMaker.set(maker, (ofMaker.get(maker) ?? 0) + 1);
-          response.once('close', () => {
-            open.delete(stream);
-            leave(maker);
-          });
+          open.enter(stream, events, () => leave(maker));
           stream.run(begun).catch((error: unknown) => {
             parts.onError(error);
             response.destroy();
@@ -149,18 +152,14 @@ export function holdStreams(parts: OrderStreamsParts) {
       };
     },
 
-    /** Ends all of them: their clients go on at another process. */
-    stop(): void {
-      isStopped = true;
-      for (const stream of open) stream.end('stopping');
-    },
+    stop: () => open.stop(),
   };
 }
 
 class OrderStream {
   readonly #maker: Hex;
   readonly #partition: number;
-  readonly #response: ServerResponse;
+  readonly #events: EventStream<EndReason>;
   readonly #parts: OrderStreamsParts;
   readonly #after: After;
   #lastId: string | undefined;
@@ -170,10 +169,10 @@ class OrderStream {
   /** Hears everything that is not told yet; undefined while the rows are read. */
   #listener: Listener | undefined;
 
-  constructor(maker: Hex, response: ServerResponse, parts: OrderStreamsParts) {
+  constructor(maker: Hex, events: EventStream<EndReason>, parts: OrderStreamsParts) {
     this.#maker = maker;
     this.#partition = partitionOf(maker, parts.partitions);
-    this.#response = response;
+    this.#events = events;
     this.#parts = parts;
     this.#after = parts.after ?? startTimer;
   }
@@ -183,7 +182,7 @@ class OrderStream {
     this.#lastId = id;
     if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
     this.#startClock();
-    while (this.#isOpen()) {
+    while (this.#events.isOpen()) {
       const listener = this.#parts.tail.listen(this.#maker, this.#partition);
       try {
         const page = await this.#parts.readEntries(this.#maker, {
@@ -191,7 +190,7 @@ class OrderStream {
           entriesMax: ENTRIES_MAX,
           after: place,
         });
-        if (isRefusal(page)) await this.#wait(RETRY_MS);
+        if (isRefusal(page)) await this.#events.wait(RETRY_MS);
         // A snapshot shows what came of all that is not kept.
         else if (snapshot === undefined && place.offset < page.keptFrom) this.end('gone');
         else {
@@ -210,14 +209,14 @@ class OrderStream {
     const { since } = listener;
     // The history of a maker in quarantine, and rows that a crash took back, end before what the tail reads.
     if (since === undefined || from.entry !== undefined || from.offset < since) {
-      await this.#wait(READ_AGAIN_MS, listener.arrived());
+      await this.#events.wait(READ_AGAIN_MS, listener.arrived());
       return from;
     }
     let { offset } = from;
     this.#listener = listener;
     for (;;) {
-      await this.#wait(undefined, listener.arrived());
-      const news = this.#isOpen() ? listener.take() : undefined;
+      await this.#events.wait(undefined, listener.arrived());
+      const news = this.#events.isOpen() ? listener.take() : undefined;
       if (news === undefined) break;
       const untold = news.filter((entry) => entry.offset >= offset);
       this.#tell(untold);
@@ -228,11 +227,9 @@ class OrderStream {
     return { offset };
   }
 
-  /** Says why, so that the client knows whether to come back with what it has. */
-  end(reason: StreamEvent<'end'>['reason']): void {
-    if (!this.#isOpen()) return;
+  end(reason: EndReason): void {
     this.#stopClock();
-    this.#response.end(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`);
+    this.#events.end(reason);
   }
 
   #tell(entries: readonly ToldEntry[]): void {
@@ -243,49 +240,27 @@ class OrderStream {
   }
 
   #startClock(): void {
-    if (!this.#isOpen()) return;
+    if (!this.#events.isOpen()) return;
     if (this.#listener?.isQuiet()) this.#told = this.#parts.tail.clockOf(this.#partition);
     const { nextOffset, block } = this.#told ?? {};
     // A client that takes nothing gets no more of it.
-    if (!this.#response.writableNeedDrain) {
-      if (nextOffset === undefined) this.#response.write(': waiting\n\n');
+    if (!this.#events.isFull()) {
+      if (nextOffset === undefined) this.#events.write(': waiting\n\n');
       else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
     }
     this.#stopClock = this.#after(CLOCK_MS, () => this.#startClock());
   }
 
   #write(event: StreamEvent['event'], data: string, id?: string): void {
-    if (!this.#isOpen()) return;
-    this.#response.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
+    this.#events.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
   }
 
   /** @returns whether the client has taken what was written; one that does not in time is dropped */
   async #isTaken(): Promise<boolean> {
-    if (!this.#response.writableNeedDrain) return true;
-    await this.#wait(SLOW_MS, new Promise<void>((resolve) => this.#response.once('drain', resolve)));
-    if (this.#response.writableNeedDrain) this.#drop();
-    return !this.#response.writableNeedDrain;
-  }
-
-  #drop(): void {
-    this.end('slow');
-    this.#after(LINGER_MS, () => this.#response.destroy());
-  }
-
-  #isOpen(): boolean {
-    return !this.#response.destroyed && !this.#response.writableEnded;
-  }
-
-  /** Waits for so long at most, and no longer than the client stays. */
-  async #wait(ms: number | undefined, until?: Promise<void>): Promise<void> {
-    let end: () => void = () => undefined;
-    const over = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const cancel = ms === undefined ? undefined : this.#after(ms, end);
-    this.#response.once('close', end);
-    await (until === undefined ? over : Promise.race([until, over]));
-    this.#response.off('close', end);
-    cancel?.();
+    const { response } = this.#events;
+    if (!this.#events.isFull()) return true;
+    await this.#events.wait(SLOW_MS, new Promise((resolve) => response.once('drain', resolve)));
+    if (this.#events.isFull()) this.end('slow');
+    return !this.#events.isFull();
   }
 }

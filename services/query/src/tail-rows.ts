@@ -1,11 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import {
-  type After,
-  type PartitionClockRow,
-  PostgresUnavailable,
-  type ReadModel,
-  startTimer,
-} from '@makerbook/postgres';
+import { type After, startTimer } from '@makerbook/http';
+import { type PartitionClockRow, PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
 import type { News, NewsReader, ReadEntry } from './read-history.js';
 
 const POLL_MS = 50;

@@ -15,3 +15,4 @@ export { type Route, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
 export * from './serve-page.js';
 export * from './share-result.js';
+export { type After, EventStream, OpenStreams, startTimer, streamReply } from './stream-events.js';

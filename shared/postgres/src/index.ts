@@ -1,4 +1,3 @@
-export { type After, createWriteWatch, startTimer, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
 export * from './claim-work.js';
 export {
   byteaOf,

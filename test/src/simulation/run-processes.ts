@@ -1,12 +1,11 @@
 import type { AskWallets } from '@makerbook/chain';
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
-import type { ApiRequest, Reply } from '@makerbook/http';
+import type { After, ApiRequest, Reply } from '@makerbook/http';
 import { createRoutes, followRows, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
-import type { After } from '@makerbook/postgres';
 import { createTestProjector, type Projector } from '@makerbook/projector/testing';
 import { createMakerRoutes, openStreams, querySettings as querySpec } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/redis/testing';

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { ListState } from './read-lists.js';
+import { type After, startTimer } from '@makerbook/http';
+import type { ListState } from '@makerbook/postgres';
 
 export interface WriteWatch {
   /**
@@ -16,9 +17,6 @@ export interface WriteWatchOptions {
   /** Does the work after the time, unless it is called off. Default: a timer of this process. */
   readonly after?: After;
 }
-
-/** Does the work after the time, unless it is called off. */
-export type After = (ms: number, work: () => void) => () => void;
 
 const PAUSE_MS = 10;
 const PAUSE_MS_MAX = 100;
@@ -47,9 +45,3 @@ export function createWriteWatch({ readState, waitMsMax, after = startTimer }: W
     },
   };
 }
-
-/** A timer of this process. */
-export const startTimer: After = (ms, work) => {
-  const timer = setTimeout(work, ms);
-  return () => clearTimeout(timer);
-};
