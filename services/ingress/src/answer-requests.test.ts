@@ -2,24 +2,17 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { receiptTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { FILL_CAPS_MAX, noExits, REQUEST_AGE_MS_MAX } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
 import { type Appender, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import {
-  type MarkUnplacedOutcome,
-  type MarkUnplacedRequest,
-  type OrderAmounts,
-  type PlacementStore,
-  type PlaceOutcome,
-  PostgresUnavailable,
-} from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { recoverAddress, verifyTypedData } from 'ethers';
 import { ingressSettings } from './env.js';
-import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import type { Outside } from './parts.js';
 import { createRoutes } from './run.js';
+import { holdTestStore } from './testing/hold-test-store.js';
 import {
   hashExit,
   hashOf,
@@ -46,23 +39,8 @@ const environment = {
   UNKNOWN_HASHES_PER_CLIENT_MAX: '3',
 };
 const settings = readSettings(ingressSettings, environment);
-const placed = { kind: 'placed', untilMs: 77, remaining: [1] } as const;
-const marked = { kind: 'marked', untilMs: 77, remaining: [1] } as const;
-const away = async () => {
-  throw new PostgresUnavailable('away');
-};
-const noPostgres = {
-  place: away,
-  findOrders: away,
-  markCancelling: away,
-  markUnplaced: away,
-  markAll: away,
-  instruct: away,
-};
-const taken = { kind: 'taken', untilMs: 77, isKnown: true, remaining: [1] } as const;
-
 /** The routes on a store that answers as it is told to, and a log that counts. */
-function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
+function openRoutes(given: Given = {}) {
   const {
     lagSeconds = 0,
     own,
@@ -76,6 +54,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
   } = given;
   const records: { readonly value: unknown }[] = [];
   const clock = { nowMs: Date.now() };
+  const { held, store } = holdTestStore(() => clock.nowMs);
   const seen = { appended: 0, losses: 0, charged: 0 };
   const ends = new Map<number, bigint>();
   const appender: Pick<Appender, 'append'> = {
@@ -105,13 +84,14 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
       cancelKeysOf: (address: Hex) => (address === lower(maker) ? [lower(key)] : []),
       ...makers,
     },
-    store: { forgetNotes: async () => undefined, instruct: async () => taken, ...store },
+    store,
     rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => given.isBehind !== true },
     acks,
     askWallets,
     askCode,
     trust: { noteLoss: () => (seen.losses += 1) },
     now: () => clock.nowMs,
+    monotonicMs: () => clock.nowMs,
     pause: async (ms: number) => {
       clock.nowMs += ms;
     },
@@ -135,7 +115,7 @@ function openRoutes(store: Partial<PlacementStore> = {}, given: Given = {}) {
     return route.handle(request as ApiRequest);
   };
   const post = (path: string, body: unknown, headers = {}, query = '') => send('POST', path, body, headers, query);
-  return { clock, seen, records, post, send };
+  return { clock, seen, records, held, post, send };
 }
 type Given = Partial<Makers> & {
   readonly askWallets?: Outside['askWallets'];
@@ -152,31 +132,37 @@ type Given = Partial<Makers> & {
 const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
   return { orderHash: hashOf(order), signature: signCancellation(signer, hashOf(order), salt, 'uint256') };
 };
-const foundOf = ({ order }: SignedOrder) =>
-  ({
-    state: 'FOUND',
-    maker: order.maker as Hex,
-    salt: order.salt as Hex,
-    expiresAtSeconds: 9,
-    isInFlight: false,
-  }) as const;
+const foundOf = ({ order }: SignedOrder) => ({
+  maker: order.maker as Hex,
+  salt: order.salt as Hex,
+  expiresAtSeconds: 9,
+});
+/** It is open, with so much of it left. */
+const openIn = ({ held }: Pick<ReturnType<typeof openRoutes>, 'held'>, order: SignedOrder, remaining = 100n) => {
+  held.rows.set(hashOf(order), { open: foundOf(order), isAccepted: true });
+  const amounts = { making: 100n, remaining, expiresAtSeconds: 9 };
+  held.hashes.set(hashOf(order), { remembered: 'ACCEPTED', order: amounts });
+};
 
 describe('orders', () => {
-  test('that Postgres placed too late are released, and not appended', async () => {
-    const released: [readonly Hex[], number][] = [];
-    const service = openRoutes({
-      place: async () => {
-        service.clock.nowMs += settings.POSTGRES_TIMEOUT_MS + 1;
-        return placed;
-      },
-      release: async (...release) => {
-        released.push(release);
-      },
-    });
+  test('that were stored too late are released, and not appended', async () => {
+    const { held, clock, post, seen } = openRoutes();
+    held.onWrite = () => {
+      clock.nowMs += settings.POSTGRES_TIMEOUT_MS + 1;
+    };
     const order = await signOrder(maker);
-    expect(await service.post(paths.limitOrders, [order])).toMatchObject({ code: 'unavailable' });
-    expect(released).toEqual([[[hashOf(order)], 77]]);
-    expect(service.seen.appended).toBe(0);
+    expect(await post(paths.limitOrders, [order])).toMatchObject({ code: 'unavailable' });
+    expect(held.released).toEqual([[hashOf(order)]]);
+    expect(seen.appended).toBe(0);
+  });
+
+  test('that others overtake are decided again, three times at most, and then alone', async () => {
+    const { held, post, seen } = openRoutes();
+    held.overtaken = 3;
+    expect(await post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
+    held.overtaken = 4;
+    expect(await post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'unavailable' });
+    expect(seen.appended).toBe(1);
   });
 
   test('that were received too long ago are not placed: a DELETE may have been told that they are unknown', async () => {
@@ -184,24 +170,25 @@ describe('orders', () => {
       service.clock.nowMs += REQUEST_AGE_MS_MAX + 1;
       return true;
     };
-    const service = openRoutes({ place: async () => placed }, { isCaughtUp });
+    const service = openRoutes({ isCaughtUp });
     expect(await service.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'unavailable' });
     expect(service.seen.appended).toBe(0);
   });
 
   test('that Postgres placed in time are appended, while the read model is behind by no more than is allowed', async () => {
     const lagSeconds = settings.PROJECTION_LAG_SECONDS_MAX;
-    const timely = openRoutes({ place: async () => placed }, { lagSeconds });
+    const timely = openRoutes({ lagSeconds });
     expect(await timely.post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
     expect(timely.seen.appended).toBe(1);
-    const late = openRoutes({ place: async () => placed }, { lagSeconds: lagSeconds + 1 });
+    const late = openRoutes({ lagSeconds: lagSeconds + 1 });
     expect(await late.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'unavailable' });
     expect(late.seen.appended).toBe(0);
   });
 
   test('that another request places are waited for, and Valid-Until is judged again then', async () => {
-    const { post, clock } = openRoutes({ place: async () => ({ kind: 'in_flight', index: 0 }), findOrders: away });
+    const { post, clock, held } = openRoutes();
     const orders = [await signOrder(maker)];
+    for (const order of orders) held.hashes.set(hashOf(order), { inFlight: { expiresAtSeconds: 9 } });
     expect(await post(paths.limitOrders, orders)).toMatchObject({
       code: 'unavailable',
       index: 0,
@@ -212,20 +199,17 @@ describe('orders', () => {
   });
 
   test.each([
-    ['are open', { isInFlight: false }, 'duplicate'],
-    ['were accepted before', { state: 'GONE' }, 'duplicate'],
-    ['are still on their way', { isInFlight: true }, 'valid_until_passed'],
-    ['are unknown', { state: 'UNSURE' }, 'valid_until_passed'],
-    ['cannot be looked up', undefined, 'valid_until_passed'],
+    ['are open', 'open', 'duplicate'],
+    ['were accepted before', 'gone', 'duplicate'],
+    ['are still on their way', 'inFlight', 'valid_until_passed'],
+    ['are unknown', 'unknown', 'valid_until_passed'],
+    ['cannot be looked up', 'away', 'valid_until_passed'],
   ] as const)('that %s, after Valid-Until, are told so', async (_what, found, code) => {
     const late = await signOrder(maker);
-    const { post, clock, seen } = openRoutes({
-      place: async () => placed,
-      findOrders: async (hashes, _nowMs, mayNote) => {
-        if (found === undefined || mayNote) return away();
-        return hashes.map((hash) => (hash === hashOf(late) ? { ...foundOf(late), ...found } : { state: 'UNSURE' }));
-      },
-    });
+    const { post, clock, seen, held } = openRoutes();
+    held.isAway = found === 'away';
+    if (found === 'gone') held.rows.set(hashOf(late), { isAccepted: true });
+    if (found === 'open' || found === 'inFlight') held.rows.set(hashOf(late), { [found]: foundOf(late) });
     const headers = { 'valid-until-ms': String(clock.nowMs - 1) };
     const reply = await post(paths.limitOrders, [await signOrder(maker), late], headers);
     const detail = code === 'duplicate' ? /accepted before/ : /^this request stored nothing: .* an earlier one did$/;
@@ -240,67 +224,48 @@ describe('orders', () => {
     let [first, second] = [newWallet(), newWallet()];
     const partition = (of: typeof first) => partitionOf(lower(of), settings.PARTITIONS);
     while (partition(first) === partition(second)) [first, second] = [second, newWallet()];
-    const { post } = openRoutes({ place: async () => placed }, { admissionOf: () => 'ADMITTED' });
+    const { post } = openRoutes({ admissionOf: () => 'ADMITTED' });
     const orders = await Promise.all([first, second, first, first].map((one) => signOrder(one)));
     const { headers } = (await post(paths.limitOrders, orders)) as { headers?: Record<string, string> };
     expect(headers?.['X-Log-Position']).toBe(`${partition(first)}:2, ${partition(second)}:0`);
   });
 
   test('that anybody can repeat are charged to the address that sends them, and the others to their maker', async () => {
-    const asked: number[] = [];
-    let outcome: PlaceOutcome = { kind: 'charged', known: 2, remaining: [1] };
-    const { post, seen } = openRoutes({
-      place: async ({ orders, chargeOnly }) => {
-        asked.push(orders.length);
-        return chargeOnly || outcome.kind !== 'charged' ? outcome : placed;
-      },
-    });
+    const { post, seen, held } = openRoutes();
     const late = () => signOrder(maker, { expiresAt: '0x1' });
     const orders = await Promise.all([late(), signOrder(maker), signOrder(maker), signOrder(maker), late()]);
     const codeOf = async (...items: unknown[]) => {
       const reply = await post(paths.limitOrders, items);
       return isRefusal(reply) ? `${reply.code} ${reply.index}` : 'none';
     };
-    // Nothing is asked of the maker.
+    const left = () => held.makers.get(lower(maker))?.orders.left;
     expect(await codeOf(await late())).toBe('order_expired 0');
-    expect([asked, seen.charged]).toEqual([[], 1]);
+    expect([left(), seen.charged]).toEqual([undefined, 1]);
     // Two of the three that are timely are known.
+    for (const order of orders.slice(2, 4)) openIn({ held }, order);
     expect(await codeOf(...orders)).toBe('order_expired 0');
-    expect([asked, seen.charged]).toEqual([[3], 5]);
-    outcome = { kind: 'rate_limited', index: 2, retryAfterMs: 10, remaining: [0] };
-    expect(await codeOf(...orders)).toBe('rate_limited 3');
-    outcome = { kind: 'duplicate', index: 1, known: 2, remaining: [1] };
+    expect([left(), seen.charged]).toEqual([999, 5]);
     expect(await codeOf(...orders.slice(1, 4))).toBe('duplicate 1');
-    expect(seen.charged).toBe(9);
-    const passed = openRoutes({ place: async () => placed }, { nonceOf: () => 1n });
+    expect([left(), seen.charged]).toEqual([998, 7]);
+    const passed = openRoutes({ nonceOf: () => 1n });
     expect(await passed.post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({ code: 'order_cancelled' });
     expect(passed.seen.charged).toBe(1);
   });
 
-  test.each([
-    ['for too many hashes, with the ways out', 'too_many_remembered', 'too_many_orders', /shorter expiries.*nonce/],
-    ['for more open orders than the maker may have', 'too_many_open', 'too_many_orders', /may have 2 open orders/],
-    ['for more orders than its budget holds', 'over_budget', 'too_many_orders', /holds 20 orders when full/],
-    ['as they were told unknown meanwhile', 'told_unknown', 'order_cancelled', /post it again/],
-  ] as const)('are refused %s, and the headers show the limits of their maker', async (_what, kind, code, detail) => {
+  test('that are refused show the limits of their maker in the headers', async () => {
     const limitsOf = () => ({ openOrdersMax: 2, ordersPerSecond: 10, ordersBurst: 20 });
-    const outcome: PlaceOutcome = { kind, index: 0, count: 2, remaining: [1] };
-    const { post } = openRoutes({ place: async () => outcome }, { limitsOf });
+    const { post, held } = openRoutes({ limitsOf });
+    held.set(lower(maker), { open: 2 });
     expect(await post(paths.limitOrders, [await signOrder(maker)])).toMatchObject({
-      code,
+      code: 'too_many_orders',
       index: 0,
-      detail: expect.stringMatching(detail),
+      detail: expect.stringMatching(/may have 2 open orders/),
       headers: { 'RateLimit-Policy': expect.stringContaining('q=20; w=2') },
     });
   });
 
   test('are refused for the lowest phase first, then for the lowest index', async () => {
-    const { post } = openRoutes({
-      place: async ({ chargeOnly, firstRepeatAt }) =>
-        chargeOnly
-          ? { kind: 'charged', known: 0, remaining: [1] }
-          : { kind: 'duplicate', index: firstRepeatAt ?? 0, known: 1, remaining: [1] },
-    });
+    const { post, held } = openRoutes();
     const again = await signOrder(maker);
     const late = await signOrder(maker, { expiresAt: '0x1' });
     const unsigned = { ...(await signOrder(maker)), signature: `0x${'11'.repeat(64)}1b` };
@@ -318,6 +283,7 @@ describe('orders', () => {
     expect(await codeOf(again, late, byKey)).toBe('invalid_signature 2');
     expect(await codeOf(again, late)).toBe('order_expired 1');
     expect(await codeOf(again, again)).toBe('duplicate 1');
+    openIn({ held }, again);
     expect(await codeOf(again)).toBe('duplicate 0');
   });
 });
@@ -329,11 +295,8 @@ describe('cancellations', () => {
 
   test('are answered for each hash: an unknown one does not fail the rest, a repeated one is appended once', async () => {
     const [own, ofOther, never] = [await signOrder(maker), await signOrder(other), await signOrder(maker)];
-    const known = new Map([own, ofOther].map((order) => [hashOf(order), foundOf(order)]));
-    const { post, seen } = openRoutes({
-      findOrders: async (orderHashes) => orderHashes.map((orderHash) => known.get(orderHash) ?? { state: 'UNKNOWN' }),
-      markCancelling: async () => ({ ...marked, remaining: [1, 1] }),
-    });
+    const { post, seen, held } = openRoutes();
+    for (const order of [own, ofOther]) openIn({ held }, order);
     const items = [cancelling(never), cancelling(own, key), cancelling(own), cancelling(ofOther, other)];
     expect(statuses(await post(paths.cancellations, items))).toEqual([
       'NOT_FOUND',
@@ -358,17 +321,16 @@ describe('cancellations', () => {
   ])('with %s and %j behind say what was waited for', async (prefer, unseen, isBehind, applied, unseenBy) => {
     const acks = unseen && ({ awaitSeen: async () => unseen, ageSeconds: () => new Map() } as unknown);
     const given = { acks: acks as NonNullable<Outside['acks']>, isBehind };
-    const { post } = openRoutes(noPostgres, given);
+    const { post, held } = openRoutes(given);
+    held.isAway = true;
     const reply = await post(paths.cancellations, [salted(await signOrder(maker))], { prefer });
     const { headers = {} } = reply as { headers?: Record<string, string> };
     expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
   });
 
   test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
-    const { post, seen } = openRoutes({
-      findOrders: async (orderHashes) => orderHashes.map(() => ({ state: 'UNSURE' })),
-      markUnplaced: async () => ({ kind: 'marked', untilMs: 77, remaining: 1 }),
-    });
+    const { post, seen, held } = openRoutes();
+    held.trustedSinceMs = undefined;
     const [own, shared] = [await signOrder(maker), await signOrder(maker)];
     const items = [salted(own), cancelling(shared, maker, '0xabc')];
     expect(statuses(await post(paths.cancellations, items, {}, 'salt=0xabc'))).toEqual(['CANCELLED', 'CANCELLED']);
@@ -377,7 +339,8 @@ describe('cancellations', () => {
   });
 
   test('go on with their salts while Postgres is away, and a signature by a stranger cancels nothing', async () => {
-    const { post, seen } = openRoutes(noPostgres);
+    const { post, seen, held } = openRoutes();
+    held.isAway = true;
     const [order, second] = [await signOrder(maker), await signOrder(maker)];
     expect(statuses(await post(paths.cancellations, [salted(order)]))).toEqual(['CANCELLED']);
     expect(await post(paths.cancellations, [salted(order), cancelling(second)])).toMatchObject({
@@ -391,15 +354,8 @@ describe('cancellations', () => {
 
   test('of unknown hashes beyond the bound are not answered, and known orders do not suffer', async () => {
     const known = await signOrder(maker);
-    const { post } = openRoutes({
-      findOrders: async (orderHashes, _nowMs, mayNote) =>
-        orderHashes.map((orderHash) => {
-          if (orderHash === hashOf(known)) return foundOf(known);
-          return { state: mayNote ? 'UNKNOWN' : 'UNSURE' };
-        }),
-      markCancelling: async () => marked,
-      markUnplaced: async () => ({ kind: 'marked', untilMs: 78, remaining: 1 }),
-    });
+    const { post, held } = openRoutes();
+    openIn({ held }, known);
     const unknown = async () => cancelling(await signOrder(maker));
     const ask = async (...items: unknown[]) => statuses(await post(paths.cancellations, items));
     expect(await ask(await unknown(), await unknown())).toEqual(['NOT_FOUND', 'NOT_FOUND']);
@@ -419,42 +375,20 @@ describe('cancellations of hashes that nobody has placed', () => {
   const codeOf = (reply: Reply) => (isRefusal(reply) ? `${reply.code} ${reply.headers?.['Retry-After']}` : 'cancelled');
 
   /** Nothing is known of any hash but this one. */
-  function open(outcome: MarkUnplacedOutcome | undefined, known?: SignedOrder, own: Record<string, string> = {}) {
-    const asked: MarkUnplacedRequest[] = [];
-    const released: (readonly Hex[])[] = [];
-    const service = openRoutes(
-      {
-        findOrders: async (hashes) =>
-          hashes.map((hash) => (known && hash === hashOf(known) ? foundOf(known) : { state: 'UNSURE' })),
-        markCancelling: async () => ({ kind: 'rate_limited', makerIndex: 0, retryAfterMs: 9_000, remaining: [0] }),
-        markUnplaced: async (request) => {
-          asked.push(request);
-          return outcome ?? away();
-        },
-        release: async (hashes) => void released.push(hashes),
-      },
-      { own, limitsOf: (address) => (address === lower(other) ? { ordersPerSecond: 7, ordersBurst: 7 } : {}) },
-    );
-    return {
-      ...service,
-      asked,
-      released,
-      cancel: async (...items: unknown[]) => service.post(paths.cancellations, items),
-    };
+  function open(known?: SignedOrder, own: Record<string, string> = {}) {
+    const limitsOf = (address: Hex) => (address === lower(other) ? { ordersPerSecond: 7, ordersBurst: 7 } : {});
+    const service = openRoutes({ own, limitsOf });
+    service.held.trustedSinceMs = undefined;
+    if (known !== undefined) openIn(service, known);
+    return { ...service, cancel: async (...items: unknown[]) => service.post(paths.cancellations, items) };
   }
-  const isMarked = { kind: 'marked', untilMs: 78, remaining: 5 } as const;
 
   test('are charged like orders of their makers, and kept until the expiry that the request names, else for good', async () => {
-    const { cancel, post, asked, records } = open(isMarked);
+    const { cancel, post, held, records } = open();
     const facts = () => records.map(({ value }) => JSON.parse(String(value)));
     const items = [await salted({ expiresAt: '0x0123' }), await salted({}, other), await salted({ expiresAt: '0x1' })];
     expect(codeOf(await cancel(...items, items[0]))).toBe('cancelled');
-    const rememberedMax = settings.REMEMBERED_HASHES_PER_MAKER_MAX;
-    expect(asked).toMatchObject([
-      { maker: lower(maker), budget: { ratePerSecond: 100, burst: 1000 }, rememberedMax },
-      { maker: lower(other), budget: { ratePerSecond: 7, burst: 7 }, rememberedMax },
-    ]);
-    expect(asked.map(({ orderHashes }) => orderHashes.length)).toEqual([2, 1]);
+    expect([maker, other].map((one) => held.makers.get(lower(one))?.orders.left)).toEqual([998, 6]);
     const forGood = Number.MAX_SAFE_INTEGER;
     expect(facts()).toMatchObject([0x123, forGood, 1].map((expiresAtSeconds) => ({ expiresAtSeconds })));
     // That of the query is for the items without one.
@@ -468,29 +402,30 @@ describe('cancellations of hashes that nobody has placed', () => {
   });
 
   test.each([
-    [{ kind: 'rate_limited', retryAfterMs: 3_000, remaining: 0 }, 'rate_limited 3'],
-    [{ kind: 'over_budget', remaining: 5 }, 'too_many_orders undefined'],
-    [{ kind: 'too_many_remembered', count: 7, remaining: 5 }, 'too_many_orders undefined'],
-  ] as const)('are refused where Postgres says %j, and nothing is cancelled', async (outcome, expected) => {
+    [{ orders: { left: -2, atMs: Date.now() + 3_600_000 } }, {}, 'rate_limited 3'],
+    [{}, { ORDER_BUDGET_BURST: '1', ORDER_BUDGET_PER_SECOND: '1' }, 'too_many_orders undefined'],
+    [{ remembered: 999 }, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000' }, 'too_many_orders undefined'],
+  ])('are refused where Postgres says %j, and nothing is cancelled', async (standing, own, expected) => {
     const known = await signOrder(maker);
-    const { cancel, seen } = open(outcome, known);
-    expect(codeOf(await cancel(await salted(), cancelling(known)))).toBe(expected);
+    const { cancel, seen, held } = open(known, { ORDER_BUDGET_PER_SECOND: '1', ...own });
+    held.set(lower(maker), standing);
+    const items = [await salted(), ...(expected.startsWith('too_many') ? [await salted()] : [])];
+    expect(codeOf(await cancel(...items, cancelling(known)))).toBe(expected);
     expect(seen.appended).toBe(0);
   });
 
   test('leave no marks where the budget of cancellations does not hold the others', async () => {
     const known = await signOrder(maker);
-    const { cancel, seen, released } = open(isMarked, known);
+    const { cancel, seen, held } = open(known, { CANCEL_BUDGET_PER_SECOND: '1' });
+    held.set(lower(maker), { cancels: { left: -8, atMs: Date.now() + 3_600_000 } });
     const unknown = await salted();
     expect(codeOf(await cancel(unknown, cancelling(known)))).toBe('rate_limited 9');
-    expect([seen.appended, released]).toEqual([0, [[unknown.orderHash]]]);
+    expect([seen.appended, held.decisions.filter(({ kind }) => kind === 'mark')]).toEqual([0, []]);
   });
 
   test('while Postgres is away are bounded by what this process has taken', async () => {
-    const { cancel, seen, clock } = open(undefined, undefined, {
-      ORDER_BUDGET_BURST: '2',
-      ORDER_BUDGET_PER_SECOND: '1',
-    });
+    const { cancel, seen, clock, held } = open(undefined, { ORDER_BUDGET_BURST: '2', ORDER_BUDGET_PER_SECOND: '1' });
+    held.isAway = true;
     expect(codeOf(await cancel(await salted(), await salted(), await salted()))).toBe('too_many_orders undefined');
     expect(codeOf(await cancel(await salted(), await salted()))).toBe('cancelled');
     expect(codeOf(await cancel(await salted()))).toBe('rate_limited 1');
@@ -498,7 +433,8 @@ describe('cancellations of hashes that nobody has placed', () => {
     clock.nowMs += 1_000;
     expect(codeOf(await cancel(await salted()))).toBe('cancelled');
     expect(seen.appended).toBe(4);
-    const many = open(undefined, undefined, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000', MAX_CANCELS_PER_DELETE: '500' });
+    const many = open(undefined, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000', MAX_CANCELS_PER_DELETE: '500' });
+    many.held.isAway = true;
     for (const count of [500, 500]) {
       const items = await Promise.all(Array.from({ length: count }, () => salted()));
       expect(codeOf(await many.cancel(...items))).toBe('cancelled');
@@ -510,83 +446,76 @@ describe('cancellations of hashes that nobody has placed', () => {
 });
 
 describe('a replacement', () => {
-  /** Of two orders, each with what is left of it. */
-  async function open(amounts: readonly (OrderAmounts | undefined)[] | undefined, isInFlight = false) {
-    const [first, second] = [await signOrder(maker), await signOrder(maker)];
-    const known = new Map([first, second].map((order) => [hashOf(order), { ...foundOf(order), isInFlight }]));
-    const released: number[] = [];
-    const service = openRoutes({
-      findOrders: async (hashes) => hashes.map((hash) => known.get(hash) ?? { state: 'UNKNOWN' }),
-      markCancelling: async () => marked,
-      readAmounts: async () => amounts ?? away(),
-      place: async () => placed,
-      release: async (_hashes, untilMs) => void released.push(untilMs),
-    });
-    const replace = async (...left: (string | undefined)[]) => {
-      const cancel = [first, second].map((order, at) => ({ ...cancelling(order), remainingMakingAmount: left[at] }));
-      return service.post(paths.replacements, { cancel, place: [await signOrder(maker)] });
-    };
-    return { replace, released, seen: service.seen };
-  }
-  const all = { making: 100n, remaining: 100n };
-  const part = { making: 100n, remaining: 40n };
+  const all = 100n;
+  const part = 40n;
 
   test.each([
-    ['whose order nobody has filled', [all, all], [], false, 'stored'],
-    ['that names what is left', [all, part], ['0x64', '0x028'], false, 'stored'],
-    ['whose orders the fold has not seen', [undefined, undefined], ['0x5', undefined], true, 'stored'],
-    ['that does not know of a fill', [all, part], [], false, 'remaining_changed 1 0x28'],
-    ['that names more than is left', [all, part], [undefined, '0x29'], false, 'remaining_changed 1 0x28'],
-    ['that names less than is left', [part, all], ['0x27'], false, 'remaining_changed 0 0x28'],
-    ['that believes in a fill', [all, all], [undefined, '0x63'], false, 'remaining_changed 1 0x64'],
-    ['whose order has ended meanwhile', [all, undefined], [], false, 'not_found 1 undefined'],
-    ['while Postgres is away', undefined, [], false, 'unavailable undefined undefined'],
-  ] as const)('%s happens, or not at all', async (_what, amounts, left, isInFlight, expected) => {
-    const { replace, released, seen } = await open(amounts, isInFlight);
-    const reply = await replace(...left);
-    const { code, index, remainingMakingAmount } = reply as Refusal;
-    expect(isRefusal(reply) ? `${code} ${index} ${remainingMakingAmount}` : 'stored').toBe(expected);
-    expect([seen.appended, released]).toEqual(expected === 'stored' ? [3, []] : [0, [marked.untilMs]]);
+    ['whose order nobody has filled', [all, all], [], 'stored'],
+    ['that names what is left', [all, part], ['0x64', '0x028'], 'stored'],
+    ['whose orders the fold has not seen', [undefined, undefined], ['0x5', undefined], 'stored'],
+    ['that does not know of a fill', [all, part], [], 'remaining_changed 1 0x28 /cancel/1/remainingMakingAmount'],
+    [
+      'that names more than is left',
+      [all, part],
+      [undefined, '0x29'],
+      'remaining_changed 1 0x28 /cancel/1/remainingMakingAmount',
+    ],
+    ['that names less than is left', [part, all], ['0x27'], 'remaining_changed 0 0x28 /cancel/0/remainingMakingAmount'],
+    [
+      'that believes in a fill',
+      [all, all],
+      [undefined, '0x63'],
+      'remaining_changed 1 0x64 /cancel/1/remainingMakingAmount',
+    ],
+    ['whose order has ended meanwhile', [all, 'ended'], [], 'unavailable undefined undefined undefined'],
+    ['while Postgres is away', undefined, [], 'unavailable undefined undefined undefined'],
+  ] as const)('%s happens, or not at all', async (_what, amounts, left, expected) => {
+    const orders = [await signOrder(maker), await signOrder(maker)];
+    const service = openRoutes();
+    const { held, seen, post } = service;
+    for (const [at, order] of orders.entries()) {
+      const amount = amounts?.[at];
+      if (typeof amount === 'bigint') openIn(service, order, amount);
+      else if (amount === 'ended') held.rows.set(hashOf(order), { open: foundOf(order) });
+      else {
+        held.rows.set(hashOf(order), { inFlight: foundOf(order) });
+        held.hashes.set(hashOf(order), { inFlight: { expiresAtSeconds: 9 } });
+      }
+    }
+    held.isAway = amounts === undefined;
+    const cancel = orders.map((order, at) => ({ ...cancelling(order), remainingMakingAmount: left[at] }));
+    const reply = await post(paths.replacements, { cancel, place: [await signOrder(maker)] });
+    const { code, index, remainingMakingAmount, errors } = reply as Refusal;
+    expect(isRefusal(reply) ? `${code} ${index} ${remainingMakingAmount} ${errors?.[0]?.pointer}` : 'stored').toBe(
+      expected,
+    );
+    const stored = held.decisions.filter(({ kind }) => kind !== 'charge').length;
+    expect([seen.appended, stored]).toEqual(expected === 'stored' ? [3, 3] : [0, 0]);
   });
 });
 
 describe('what a maker says of all its orders', () => {
   test('is charged once, a cancellation of all like a hundred', async () => {
-    const counts: number[] = [];
-    const { post, seen } = openRoutes({
-      markAll: async ({ count }) => {
-        counts.push(count);
-        return { ...marked, orderHashes: [] };
-      },
-      instruct: async ({ count }) => {
-        counts.push(count);
-        return taken;
-      },
-    });
+    const { post, seen, held } = openRoutes();
+    const spent = async (path: string, body: object) => {
+      expect(await post(path, body)).toHaveProperty('body');
+      return settings.CANCEL_BUDGET_BURST - (held.makers.get(lower(maker))?.cancels.left ?? 0);
+    };
     const all = await signExit('cancelAll', maker, { untilMs: Date.now() });
-    expect(await post(paths.cancelAll, all)).toHaveProperty('body');
-    expect(await post(paths.cancelAll, all)).toHaveProperty('body');
     const beat = await signExit('heartbeat', maker, { cancelAt: 0 });
-    expect(await post(paths.heartbeat, beat)).toHaveProperty('body');
-    expect(await post(paths.heartbeat, beat)).toHaveProperty('body');
-    expect(counts).toEqual([100, 1, 0]);
+    expect([await spent(paths.cancelAll, all), await spent(paths.cancelAll, all)]).toEqual([100, 100]);
+    expect([await spent(paths.heartbeat, beat), await spent(paths.heartbeat, beat)]).toEqual([101, 101]);
     expect(seen.appended).toBe(2);
   });
 
   test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
-    const { post } = openRoutes({
-      markAll: async () => ({
-        kind: 'rate_limited',
-        makerIndex: 0,
-        retryAfterMs: 51_000,
-        remaining: [0],
-        orderHashes: [],
-      }),
-    });
+    const { post, held } = openRoutes({ own: { CANCEL_BUDGET_PER_SECOND: '2' } });
+    held.set(lower(maker), { cancels: { left: -2, atMs: Date.now() + 3_600_000 } });
     expect(await post(paths.cancelAll, await signExit('cancelAll', maker, { untilMs: Date.now() }))).toMatchObject({
       code: 'rate_limited',
       headers: { 'Retry-After': '51' },
     });
+    held.set(lower(maker), { cancels: { left: undefined, atMs: 0 } });
     const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 1 });
     const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
@@ -597,7 +526,8 @@ describe('what a maker says of all its orders', () => {
   });
 
   test('may be signed by a key of the maker unless it names keys or a cap, by nobody else’s, and needs no Postgres', async () => {
-    const { post } = openRoutes(noPostgres);
+    const { post, held } = openRoutes();
+    held.isAway = true;
     const ask = async (what: Parameters<typeof signExit>[0], signer = maker) => {
       const terms = {
         cancelAll: { untilMs: Date.now() },
@@ -625,13 +555,8 @@ describe('a standing instruction', () => {
   const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
 
   test('that is taken says what counts from now on, and in the log who signed it', async () => {
-    const asked: unknown[] = [];
-    const { post, records } = openRoutes({
-      instruct: async ({ instruction }) => {
-        asked.push(instruction);
-        return taken;
-      },
-    });
+    const { post, records, held } = openRoutes();
+    held.set(lower(maker), { exits: { ...noExits, cancelKeys: [lower(key)], keysIssuedAtMs: 1 } });
     const beat = await signExit('heartbeat', maker, { cancelAt: 0 }, key);
     const { issuedAtMs } = beat as unknown as { issuedAtMs: number };
     expect(bodyOf(await post(paths.heartbeat, beat))).toEqual({
@@ -641,7 +566,7 @@ describe('a standing instruction', () => {
     expect(JSON.parse(String(records[0]?.value))).toMatchObject({ cancelAt: 0, issuedAtMs, key: lower(key) });
     const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x0A', windowSeconds: 60 });
     expect(bodyOf(await post(paths.fillCap, cap))).toMatchObject({ counts: { token: tokenA, amount: '0xa' } });
-    expect(asked).toEqual([
+    expect(held.makers.get(lower(maker))?.instructions).toEqual([
       { subject: 'switch', issuedAtMs, terms: { cancelAt: 0 }, key: lower(key) },
       {
         subject: `cap:${tokenA}`,
@@ -653,66 +578,64 @@ describe('a standing instruction', () => {
   });
 
   test('that another one supersedes is refused with what counts, also where it was answered before', async () => {
-    let isSuperseded = false;
-    const { post, seen } = openRoutes({
-      instruct: async () => {
-        if (!isSuperseded) return taken;
-        return { kind: 'superseded', counts: { amount: '0x2', windowSeconds: 5, issuedAtMs: 9 }, remaining: [1] };
-      },
-    });
+    const { post, seen, held } = openRoutes();
     const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 60 });
     expect(bodyOf(await post(paths.fillCap, cap))).toHaveProperty('counts');
-    isSuperseded = true;
+    const issuedAtMs = Date.now() + 60_000;
+    const newer = { subject: `cap:${tokenA}`, issuedAtMs, terms: { amount: '0x2', windowSeconds: 5 } };
+    held.set(lower(maker), { instructions: [newer] });
     expect(await post(paths.fillCap, cap)).toMatchObject({
       code: 'superseded',
-      counts: { token: tokenA, amount: '0x2', windowSeconds: 5, issuedAtMs: 9 },
+      counts: { token: tokenA, amount: '0x2', windowSeconds: 5, issuedAtMs },
     });
     expect(seen.appended).toBe(1);
   });
 
   test('is taken while Postgres is away, and until the rows have it nobody knows what counts', async () => {
-    const given: { isBehind: boolean; isAway: boolean } = { isBehind: true, isAway: true };
-    const store = { instruct: async () => (given.isAway ? away() : taken) };
-    const { post } = openRoutes(store, given);
+    const given: { isBehind: boolean } = { isBehind: true };
+    const { post, held } = openRoutes(given);
+    held.isAway = true;
     const counts = async () =>
       bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }))).counts;
     expect(await counts()).toBeNull();
-    given.isAway = false;
+    held.isAway = false;
     expect(await counts()).toBeNull();
     given.isBehind = false;
     expect(await counts()).toHaveProperty('cancelAt', 0);
   });
 
   test('is released where the log has certainly not stored it', async () => {
-    const released: unknown[] = [];
-    const { post } = openRoutes(
-      { release: async (...release) => void released.push(release) },
-      { isLogAway: true, mayHaveBeenAppended: false },
-    );
+    const { post, held } = openRoutes({ isLogAway: true, mayHaveBeenAppended: false });
     expect(bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 })))).toBe(
       'unavailable',
     );
-    expect(released).toEqual([[[expect.stringMatching(/^0x[0-9a-f]{64}$/)], 77]]);
+    expect(held.released).toEqual([[expect.stringMatching(/^0x[0-9a-f]{64}$/)]]);
   });
 
-  test.each([
-    ['unknown_key', paths.heartbeat, 'unavailable'],
-    ['too_many_caps', paths.fillCap, 'invalid_request'],
-  ] as const)('is refused as %s', async (kind, path, code) => {
-    const { post, seen } = openRoutes({ instruct: async () => ({ kind, remaining: [1] }) });
+  test('is refused where the key is not known, or too many tokens have a cap', async () => {
+    const { post, seen, held } = openRoutes();
+    expect(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }, key))).toMatchObject({
+      code: 'unavailable',
+    });
+    const instructions = Array.from({ length: FILL_CAPS_MAX }, (_, n) => {
+      return { subject: `cap:${n}`, issuedAtMs: 1, terms: { amount: '0x1', windowSeconds: 5 } };
+    });
+    held.set(lower(maker), { instructions });
     const cap = { token: tokenA, amount: '0x1', windowSeconds: 60 };
-    const body = await (path === paths.fillCap
-      ? signExit('fillCap', maker, cap)
-      : signExit('heartbeat', maker, { cancelAt: 0 }));
-    expect(await post(path, body)).toMatchObject({ code });
+    const errors = [{ pointer: '/token', detail: expect.stringMatching(/^is one more than the 100 tokens/) }];
+    expect(await post(paths.fillCap, await signExit('fillCap', maker, cap))).toMatchObject({
+      code: 'invalid_request',
+      errors,
+    });
     expect(seen.appended).toBe(0);
   });
 });
 
 describe('a mistake of a person', () => {
-  const { clock, post, send } = openRoutes({ markAll: async () => ({ ...marked, orderHashes: [] }) });
+  const { clock, post, send, held } = openRoutes();
   beforeEach(() => {
     clock.nowMs = Date.now();
+    held.makers.clear();
   });
   const faultOf = (reply: Reply) =>
     isRefusal(reply) ? `${reply.code}: ${reply.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`)}` : 'taken';
@@ -752,15 +675,12 @@ describe('a mistake of a person', () => {
 
   test('a cap of the native coin, or of an account without code; but not its removal', async () => {
     const asked: string[] = [];
-    const { post: cap } = openRoutes(
-      {},
-      {
-        askCode: async (token) => {
-          asked.push(token);
-          return token === tokenA ? true : token === lower(stranger) ? false : undefined;
-        },
+    const { post: cap } = openRoutes({
+      askCode: async (token) => {
+        asked.push(token);
+        return token === tokenA ? true : token === lower(stranger) ? false : undefined;
       },
-    );
+    });
     const faultWith = async (token: string, amount = '0x1') =>
       faultOf(await cap(paths.fillCap, await signExit('fillCap', maker, { token, amount, windowSeconds: 60 })));
     for (const native of [ZERO_ADDRESS, `0x${'E'.repeat(40)}`])
@@ -793,13 +713,6 @@ describe('a mistake of a person', () => {
 });
 
 describe('a contract wallet', () => {
-  const store: Partial<PlacementStore> = {
-    place: async () => placed,
-    findOrders: async (hashes) => hashes.map(() => foundOf({ order: { maker: contract, salt: '0x5' } } as SignedOrder)),
-    markCancelling: async () => marked,
-    readAmounts: async (hashes) => hashes.map(() => ({ making: 1n, remaining: 1n })),
-    markAll: async () => ({ ...marked, orderHashes: [] }),
-  };
   const terms = {
     cancelAll: { untilMs: Date.now() },
     heartbeat: { cancelAt: 0 },
@@ -810,7 +723,7 @@ describe('a contract wallet', () => {
   };
   const sign = async () => lengthened(await signOrder(owner, { maker: contract, salt: '0x5' }));
 
-  function open(given = store) {
+  function open(isAway = false) {
     const chain = { isAway: false, asked: [] as boolean[] };
     /** The contract accepts what its owner has signed, and does not look at the bytes behind that. */
     const askWallets: Outside['askWallets'] = async (questions, { isExit }) => {
@@ -821,23 +734,27 @@ describe('a contract wallet', () => {
       });
       return at < 0 ? 'accepted' : { at, fault: 'it does not accept it' };
     };
-    const { post } = openRoutes(given, { askWallets, cancelKeysOf: () => [lower(key)] });
+    const service = openRoutes({ askWallets, cancelKeysOf: () => [lower(key)] });
+    const { post, held } = service;
+    held.isAway = isAway;
+    const openOrder = (order: SignedOrder) => openIn(service, order);
     const outcomeOf = async (path: string, body: unknown) => {
       const reply = await post(path, body);
       return isRefusal(reply) ? reply.code : 'taken';
     };
     const say = async (what: keyof typeof terms, signer = owner) =>
       outcomeOf(paths[what], await signExit(what, owner, { maker: contract, ...terms[what] }, signer));
-    return { chain, post, outcomeOf, say };
+    return { chain, post, openOrder, outcomeOf, say };
   }
 
   test('takes all back, sends heartbeats and names keys, which cancel for it without the chain', async () => {
-    const { chain, outcomeOf, say } = open();
+    const { chain, openOrder, outcomeOf, say } = open();
     for (const what of ['cancelAll', 'heartbeat', 'cancelKeys'] as const)
       expect([await say(what, stranger), await say(what)]).toEqual(['invalid_signature', 'taken']);
     const order = await sign();
     const byOwner = lengthened(cancelling(order, owner));
     expect(await outcomeOf(paths.limitOrders, [order])).toBe('taken');
+    openOrder(order);
     expect(await outcomeOf(paths.cancellations, [byOwner])).toBe('taken');
     chain.isAway = true;
     expect(await outcomeOf(paths.cancellations, [byOwner])).toBe('unavailable');
@@ -845,21 +762,26 @@ describe('a contract wallet', () => {
   });
 
   test('has a place of its own for what takes orders back', async () => {
-    const { chain, outcomeOf, say } = open();
+    const { chain, openOrder, outcomeOf, say } = open();
     const order = await sign();
+    openOrder(order);
     const byOwner = lengthened(cancelling(order, owner));
     const asked = async (ask: Promise<string>) => [await ask, ...chain.asked.splice(0)];
     expect(await asked(outcomeOf(paths.cancellations, [byOwner]))).toEqual(['taken', true]);
     expect(await asked(say('cancelAll'))).toEqual(['taken', true]);
     expect(await asked(say('heartbeat'))).toEqual(['taken', true]);
     expect(await asked(say('cancelKeys'))).toEqual(['taken', false]);
-    expect(await asked(outcomeOf(paths.limitOrders, [order]))).toEqual(['taken', false]);
-    const replacement = { cancel: [byOwner], place: [order] };
+    const next = lengthened(await signOrder(owner, { maker: contract, salt: '0x6' }));
+    expect(await asked(outcomeOf(paths.limitOrders, [next]))).toEqual(['taken', false]);
+    const third = lengthened(await signOrder(owner, { maker: contract, salt: '0x7' }));
+    const replaced = lengthened(await signOrder(owner, { maker: contract, salt: '0x8' }));
+    openOrder(replaced);
+    const replacement = { cancel: [lengthened(cancelling(replaced, owner))], place: [third] };
     expect(await asked(outcomeOf(paths.replacements, replacement))).toEqual(['taken', false, false]);
   });
 
   test('names itself while Postgres is away: cancel-all needs no store, and of a hash it is not known whose it is', async () => {
-    const { post, say } = open(noPostgres);
+    const { post, say } = open(true);
     const byHash = { ...lengthened(cancelling(await sign(), owner)), salt: '0x5' };
     const detail = expect.stringContaining('cancel-all');
     expect(await post(paths.cancellations, [byHash])).toMatchObject({ code: 'unavailable', detail });
@@ -882,15 +804,10 @@ describe('a receipt', () => {
   const own = { RECEIPT_SIGNER_KEY: serviceKey, RECEIPT_SIGNERS: `${lower(stranger)},${serviceSigner}` };
   const both = { prefer: 'wait=2, receipt' };
   const orders = Promise.all([signOrder(maker), signOrder(maker), signOrder(maker)]);
-  const store: Partial<PlacementStore> = {
-    findOrders: async (hashes) => {
-      const known = new Map((await orders).slice(0, 2).map((order) => [hashOf(order), foundOf(order)]));
-      return hashes.map((hash) => known.get(hash) ?? { state: 'UNKNOWN' });
-    },
-    markCancelling: async () => marked,
-    readAmounts: async (hashes) => hashes.map(() => ({ making: 1n, remaining: 1n })),
-    markAll: async () => ({ ...marked, orderHashes: [] }),
-    place: async () => placed,
+  const openAll = async (given: Given) => {
+    const service = openRoutes(given);
+    for (const order of (await orders).slice(0, 2)) openIn(service, order);
+    return service;
   };
   const headersOf = (reply: Reply) => (isRefusal(reply) ? { code: reply.code, ...reply.headers } : reply.headers);
   const exit = async (what: Parameters<typeof signExit>[0], terms: object) => {
@@ -902,8 +819,8 @@ describe('a receipt', () => {
   const kinds: readonly [path: string, make: () => Promise<readonly [body: unknown, stated: object]>, at: string][] = [
     [
       paths.limitOrders,
-      async () => [(await orders).slice(1), { placed: (await orders).slice(1).map(hashOf) }],
-      '1 receipt',
+      async () => [(await orders).slice(2), { placed: (await orders).slice(2).map(hashOf) }],
+      '0 receipt',
     ],
     [
       paths.cancellations,
@@ -930,7 +847,7 @@ describe('a receipt', () => {
 
   test.each(kinds)('of %s names what was stored and where, by the key of the service', async (path, make, at) => {
     const [body, stated] = await make();
-    const headers = headersOf(await openRoutes(store, { own }).post(path, body, both)) ?? {};
+    const headers = headersOf(await (await openAll({ own })).post(path, body, both)) ?? {};
     const { 'X-Log-Position': position, 'X-Receipt': signature = '', 'Preference-Applied': applied } = headers;
     expect(`${position} ${applied}`).toBe(`${partitionOf(lower(maker), settings.PARTITIONS)}:${at}`);
     const message = { placed: [], cancelled: [], messages: [], position, ...stated };
@@ -943,7 +860,7 @@ describe('a receipt', () => {
     async (path, make) => {
       const [body] = await make();
       const ask = async (given: Given, headers: object) =>
-        headersOf(await openRoutes(store, given).post(path, body, headers));
+        headersOf(await (await openAll(given)).post(path, body, headers));
       expect(await ask({ own }, both)).toHaveProperty('X-Receipt');
       for (const headers of [await ask({ own }, { prefer: 'wait=2' }), await ask({}, both)]) {
         expect(headers).toHaveProperty('X-Log-Position');
@@ -958,12 +875,12 @@ describe('a receipt', () => {
 
   test('is not given where nothing was cancelled', async () => {
     const [, , never] = await orders;
-    const headers = headersOf(await openRoutes(store, { own }).post(paths.cancellations, [cancelling(never)], both));
+    const headers = headersOf(await (await openAll({ own })).post(paths.cancellations, [cancelling(never)], both));
     expect(Object.keys(headers ?? {})).toEqual([]);
   });
 
   test('of a message that is sent again is the same one', async () => {
-    const { post, seen } = openRoutes(store, { own });
+    const { post, seen } = openRoutes({ own });
     const [body] = await exit('cancelAll', { untilMs: Date.now() });
     const { RateLimit: _, 'RateLimit-Policy': __, ...first } = headersOf(await post(paths.cancelAll, body, both)) ?? {};
     expect(headersOf(await post(paths.cancelAll, body, both))).toEqual(first);
@@ -971,7 +888,7 @@ describe('a receipt', () => {
   });
 
   test('is not signed by a key that the info would not name: the start fails', () => {
-    expect(() => openRoutes({}, { own: { ...own, RECEIPT_SIGNERS: lower(stranger) } })).toThrow(
+    expect(() => openRoutes({ own: { ...own, RECEIPT_SIGNERS: lower(stranger) } })).toThrow(
       `RECEIPT_SIGNERS lacks ${serviceSigner}`,
     );
   });

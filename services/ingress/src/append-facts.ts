@@ -1,25 +1,17 @@
 import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ExitFact, nameOfExit } from '@makerbook/domain';
+import { type Decision, type ExitFact, nameOfExit } from '@makerbook/domain';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 import { makerEventsTopicOf, type Parts } from './parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 
-/** When a request is worth sending again behind one whose append is in flight: that ends within seconds. */
-export const IN_FLIGHT_RETRY_SECONDS = 2;
-
-/** What Postgres has written about orders before an append: rows that count until then. */
-export interface Written {
-  readonly orderHashes: readonly Hex[];
-  readonly untilMs: number;
-}
-
 /**
- * Appends what Postgres has decided, all or none. Where the log has certainly stored nothing, what Postgres has written
- * is released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
+ * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is released. Where
+ * the outcome is unknown it stays: the fold meets it, or its clock passes.
  * @param timeMs when the facts happened
+ * @param decisions what was stored of the request
  * @returns where the last one of each partition is; the error where the log has not confirmed them
  */
 export async function appendDecided(
@@ -28,11 +20,11 @@ export async function appendDecided(
   {
     requestId,
     timeMs,
-    written,
+    decisions,
   }: {
     readonly requestId: string;
     readonly timeMs: number;
-    readonly written: readonly Written[];
+    readonly decisions: readonly Decision[];
   },
 ): Promise<readonly AppendedAt[] | LogUnavailable> {
   const { settings, rows, metrics, logger } = parts;
@@ -48,19 +40,23 @@ export async function appendDecided(
     return appended;
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
-    if (!error.mayHaveBeenAppended) await release(parts, written);
+    if (!error.mayHaveBeenAppended) await release(parts, requestId, decisions);
     logger.warn({ requestId, reason: error.message, facts: facts.length }, 'the log did not confirm');
     return error;
   }
 }
 
 /** Best effort: what is not released is deleted by the clock of the rows. */
-export async function release({ store, logger }: Parts, written: readonly Written[]): Promise<void> {
-  for (const { orderHashes, untilMs } of written) {
-    await store.release(orderHashes, untilMs).catch((error: unknown) => {
-      logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
-    });
-  }
+export async function release(
+  { store, logger }: Pick<Parts, 'store' | 'logger'>,
+  requestId: string,
+  decisions: readonly Decision[],
+): Promise<void> {
+  const orderHashes = decisions.flatMap((one): Hex[] => (one.kind === 'charge' ? [] : [one.orderHash]));
+  if (orderHashes.length === 0) return;
+  await store.release(requestId, orderHashes).catch((error: unknown) => {
+    logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
+  });
 }
 
 /** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */

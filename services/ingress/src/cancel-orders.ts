@@ -1,25 +1,18 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { cancelOrder } from '@makerbook/domain';
-import {
-  type ApiRequest,
-  isRefusal,
-  okJson,
-  type Refusal,
-  type Reply,
-  type ReplyHeaders,
-  rateHeaders,
-  unavailable,
-} from '@makerbook/http';
+import { type Cancellation, type CancelledHash, cancelOrder, type FoundHash } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type FoundHash, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided, IN_FLIGHT_RETRY_SECONDS, release, type Written } from './append-facts.js';
+import { appendDecided } from './append-facts.js';
 import { askAbout, type Doubt } from './ask-about.js';
-import { chargeUnplaced } from './charge-unplaced.js';
 import type { AskedCancellations } from './parse-cancellations.js';
-import { type Parts, settledMsOf } from './parts.js';
+import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
+import { orderBudgetOf } from './place-orders.js';
+import { describeBudget, refuse } from './refuse-placements.js';
+import type { Decided } from './store/decide-together.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 /** Reads what a request asks for, at most so many hashes. */
@@ -64,16 +57,10 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const facts = [...toCancel.values(), ...unplaced.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
-  const marked = await chargeUnplaced(parts, unplaced);
-  if (isRefusal(marked)) return marked;
-  const charged = await charge(parts, toCancel, orderHashes);
-  if (isRefusal(charged)) {
-    await release(parts, marked);
-    return charged;
-  }
-  const { headers } = charged;
-  const written = [...charged.written, ...marked];
-  const origin = { requestId: request.requestId, timeMs: parts.now(), written };
+  const decided = await decideCancels(parts, request, proven);
+  if (decided !== undefined && isRefusal(decided)) return decided;
+  const headers = describeBudget(decided?.left);
+  const origin = { requestId: request.requestId, timeMs: parts.now(), decisions: decided?.decisions ?? [] };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
@@ -92,12 +79,12 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
 export async function lookUp(
-  { store, trust, notes, now }: Parts,
+  { find, trust, notes }: Parts,
   client: string,
   orderHashes: readonly Hex[],
 ): Promise<ReadonlyMap<Hex, FoundHash>> {
   const mayNote = notes.mayNote(client, orderHashes.length);
-  const found = (await unlessAway(store.findOrders(orderHashes, now(), mayNote))) ?? [];
+  const found = (await unlessAway(find(orderHashes, mayNote))) ?? [];
   notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
   if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
   return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' }]));
@@ -188,48 +175,42 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number, hasWallets: boo
   return unavailable(`it is not known now whether ${which} may still be placed; ${others}. ${remedy} at once`);
 }
 
-interface Charged {
-  readonly headers: ReplyHeaders;
-  /** The marks, if there are any. */
-  readonly written: readonly Written[];
+/**
+ * Charges the budgets and marks the orders. While Postgres is away a maker can always cancel; this process alone bounds how many
+ * hashes that nobody has placed.
+ */
+async function decideCancels(
+  parts: Parts,
+  { requestId, receivedAtMs }: ApiRequest,
+  { toCancel, unplaced }: Proven,
+): Promise<Decided | undefined | Refusal> {
+  const { settings, makers } = parts;
+  if (toCancel.size === 0 && unplaced.size === 0) return undefined;
+  const budgetOf = (maker: Address) => orderBudgetOf(settings, makers.limitsOf(maker));
+  const request: Cancellation = {
+    kind: 'cancellation',
+    lastsMs: settledMsOf(settings),
+    budget: cancelBudgetOf(settings),
+    hashes: cancelledHashes(parts, toCancel),
+    unplaced: cancelledHashes(parts, unplaced).map((hash) => ({ ...hash, ordersBudget: budgetOf(hash.maker) })),
+    rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
+  };
+  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request }));
+  for (const [maker, own] of Map.groupBy(request.unplaced, (hash) => hash.maker)) {
+    if (decided !== undefined) parts.unplaced.forget(maker);
+    else {
+      const budget = budgetOf(maker);
+      const refusal = parts.unplaced.take(maker, own.length, budget, request.rememberedMax);
+      const left = { of: 'orders', makers: [{ maker, budget }], remaining: [0] } as const;
+      if (refusal !== undefined) return refuse(refusal, left);
+    }
+  }
+  if (decided?.refusal === undefined) return decided;
+  return refuse(decided.refusal, decided.left);
 }
 
-/**
- * Charges the budgets and marks the orders. Does neither while Postgres is away: a maker can always cancel.
- * @param isFirst refuses where another request cancels one of the orders at the moment, and where that is not known
- */
-export async function charge(
-  { settings, store, now }: Parts,
-  toCancel: ToCancel,
-  orderHashes: readonly Hex[],
-  isFirst = false,
-): Promise<Charged | Refusal> {
-  const nothing = { headers: {}, written: [] };
-  if (toCancel.size === 0) return nothing;
-  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
-  const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
-  const marking = store.markCancelling({
-    nowMs: now(),
-    lastsMs: settledMsOf(settings),
-    budget,
-    makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
-    hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
-    isFirst,
+export function cancelledHashes({ settings }: Pick<Parts, 'settings'>, toCancel: ToCancel): CancelledHash[] {
+  return [...toCancel].map(([orderHash, { maker }]) => {
+    return { orderHash, maker, partition: partitionOf(maker, settings.PARTITIONS) };
   });
-  const outcome = await unlessAway(marking);
-  if (outcome === undefined && isFirst) return unavailable('nothing was stored: the store of orders does not answer');
-  if (outcome === undefined) return nothing;
-  const owners = makers.map((maker) => ({ maker, budget }));
-  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-  const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
-  if (outcome.kind === 'marked') {
-    return { headers, written: [{ orderHashes: [...toCancel.keys()], untilMs: outcome.untilMs }] };
-  }
-  if (outcome.kind === 'marked_already') {
-    const detail = 'nothing was stored: another request cancels one of the orders; send this one again';
-    return unavailable(detail, IN_FLIGHT_RETRY_SECONDS);
-  }
-  const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
-  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
-  return { code: 'rate_limited', detail, index, headers };
 }

@@ -4,4 +4,7 @@ export { keepTrust } from './keep-trust.js';
 export { parsePlacements } from './parse-placements.js';
 export { createPatchQuote } from './patch-quote.js';
 export { createRoutes, runIngress } from './run.js';
+export { decideTogether } from './store/decide-together.js';
+export { openStore } from './store/open-store.js';
+export type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from './store/store.js';
 export { createOrderVerifier } from './verify-orders.js';

@@ -21,7 +21,6 @@ async function stepsSince(sinceMs: number): Promise<readonly string[]> {
   const parts: unknown = {
     settings,
     logger: silentLogger,
-    now: () => 0,
     pause: async (ms: number) => void steps.push(`pause ${ms}`),
     log: {
       endOffsets: async () => {

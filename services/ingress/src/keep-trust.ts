@@ -2,7 +2,7 @@ import { type Log, LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { appendMsMaxOf, makerEventsTopicOf, type Parts } from './parts.js';
 
-export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'now' | 'pause'> {
+export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'pause'> {
   readonly log: Pick<Log, 'endOffsets'>;
 }
 
@@ -16,18 +16,18 @@ export type TrustKeeper = ReturnType<typeof keepTrust>;
  * once every append that was in flight has ended and the rows have reached the end that the log had after that. By then
  * everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
-export function keepTrust({ settings, store, log, rows, logger, now, pause }: TrustParts) {
+export function keepTrust({ settings, store, log, rows, logger, pause }: TrustParts) {
   let isTrusted = false;
   let isStopped = false;
   let isWorking = false;
 
   async function establish(): Promise<void> {
-    const trust = await store.beginTrust(now());
+    const trust = await store.beginTrust();
     if (trust.isTrusted) return;
     const { sinceMs } = trust;
     if (sinceMs > 0) {
       logger.warn({ sinceMs }, 'Postgres may have lost rows: no order is placed until the log is folded');
-      // Waits the full time, because `sinceMs` may come from another process's clock.
+      // Waits the full time, because another process may have begun.
       await pause(appendMsMaxOf(settings));
     }
     const ends = await log.endOffsets(makerEventsTopicOf(settings));

@@ -1,9 +1,5 @@
+import { NOTE_MS } from '@makerbook/domain';
 import type { Parts } from './parts.js';
-
-/** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
-export const REQUEST_AGE_MS_MAX = 25_000;
-/** A note that a hash is unknown counts for longer than a request that was received before it may take. */
-const NOTE_MS = REQUEST_AGE_MS_MAX + 5_000;
 
 interface NoteParts extends Pick<Parts, 'now'> {
   readonly settings: Pick<Parts['settings'], 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
@@ -22,7 +18,7 @@ export function countUnknownNotes({ settings, store, now }: NoteParts) {
     const nowMs = now();
     if (nowMs < endsAtMs) return;
     // Older notes are of no use.
-    if (total > 0) void store.forgetNotes(nowMs - NOTE_MS).catch(() => undefined);
+    if (total > 0) void store.forgetNotes(NOTE_MS).catch(() => undefined);
     clients.clear();
     total = 0;
     endsAtMs = nowMs + NOTE_MS;

@@ -1,9 +1,8 @@
 import type { AskCode, AskWallets } from '@makerbook/chain';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Order } from '@makerbook/domain';
+import type { Budget, Order } from '@makerbook/domain';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
-import type { PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { UnplacedBound } from './bound-unplaced.js';
@@ -14,6 +13,9 @@ import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
 import type { UnknownNotes } from './note-unknown.js';
 import type { SignReceipt } from './sign-receipts.js';
+import type { Decide } from './store/decide-together.js';
+import type { FindHashes } from './store/find-hashes.js';
+import type { Store } from './store/store.js';
 import type { ProveCancellation } from './verify-cancellations.js';
 import type { VerifyOrders } from './verify-orders.js';
 
@@ -24,7 +26,7 @@ export interface Outside {
   readonly log: Pick<Log, 'createAppender'>;
   readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly makers: Makers;
-  readonly store: PlacementStore;
+  readonly store: Store;
   readonly rows: Rows;
   readonly trust: TrustKeeper;
   /** Undefined where no router is registered. */
@@ -35,6 +37,8 @@ export interface Outside {
   readonly askCode?: AskCode | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** The clock of the times at which requests were received: it never goes back. */
+  readonly monotonicMs: () => number;
   readonly pause: (ms: number) => Promise<void>;
 }
 
@@ -42,6 +46,8 @@ export interface Outside {
 export interface Parts extends Outside {
   readonly metrics: IngressMetrics;
   readonly appender: Appender;
+  readonly decide: Decide;
+  readonly find: FindHashes;
   /** Resolves when the next slice of signatures may be verified. */
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
@@ -58,7 +64,7 @@ const APPEND_SPARE_MS = 1_000;
 /** The clock of the rows is the brokers', and may be ahead of the one here. */
 const CLOCK_SPARE_MS = 2_000;
 
-/** The longest time from a decision of Postgres to the end of the append that follows. */
+/** The longest time from reading what a request is decided by to the end of the append that follows. */
 export function appendMsMaxOf(settings: IngressSettings): number {
   return settings.POSTGRES_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
 }
@@ -66,6 +72,10 @@ export function appendMsMaxOf(settings: IngressSettings): number {
 /** From a decision to the time by which its append has ended and a later record is stored. */
 export function settledMsOf(settings: IngressSettings): number {
   return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
+}
+
+export function cancelBudgetOf(settings: IngressSettings): Budget {
+  return { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
 }
 
 export function makerEventsTopicOf({ TOPIC_PREFIX }: IngressSettings): string {

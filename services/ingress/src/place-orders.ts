@@ -1,17 +1,21 @@
 import type { MakerLimits, OrderCancelled } from '@makerbook/contracts-events';
-import { quantity } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import {
   type Budget,
-  boundedSeconds,
   checkAdmission,
-  checkRepeats,
   checkTerms,
-  checkTimeliness,
+  type Refusal as DomainRefusal,
+  type FoundHash,
+  IN_FLIGHT_RETRY_MS,
   type Order,
+  type Placement,
   type ProvenOrder,
   placeOrders,
+  REQUEST_AGE_MS_MAX,
+  type Replacement,
   recordEnd,
   recordStart,
+  refuseLate,
 } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -20,17 +24,16 @@ import {
   type Refusal,
   type Reply,
   type ReplyHeaders,
-  rateHeaders,
   unavailable,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided, IN_FLIGHT_RETRY_SECONDS, release, type Written } from './append-facts.js';
-import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
-import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
+import { appendDecided, release } from './append-facts.js';
+import { type Placement as Parsed, parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
-import { type Asked, refuse, refuseLate, refuseOutcome } from './refuse-placements.js';
+import { describeBudget, refuse } from './refuse-placements.js';
+import type { Decided } from './store/decide-together.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
@@ -51,7 +54,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   if (typeof validUntilMs === 'object') return validUntilMs;
   const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return proven;
-  const stored = await storeOrders(parts, request, proven, validUntilMs);
+  const stored = await storeOrders(parts, request, placementOf(parts, proven, validUntilMs), proven);
   if (isRefusal(stored)) return stored;
   const placed = proven.map(({ orderHash }) => orderHash);
   const headers = await acknowledge(parts, request, stored.appended, { placed }, false);
@@ -62,7 +65,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
 export async function proveOrders(
   parts: Parts,
   request: ApiRequest,
-  placements: readonly Placement[],
+  placements: readonly Parsed[],
   validUntilMs: number | undefined,
   startedAt: number,
 ): Promise<readonly ProvenOrder[] | Refusal> {
@@ -76,10 +79,31 @@ export async function proveOrders(
   return proven;
 }
 
-/** Cancellations of the same maker that are stored with its orders, and what they have written in Postgres. */
-export interface Replaced {
-  readonly facts: readonly OrderCancelled[];
-  readonly written: readonly Written[];
+/** Decides, and appends what was decided with these facts: all of them, or nothing. */
+export async function storeOrders(
+  parts: Parts,
+  request: ApiRequest,
+  asked: Placement | Replacement,
+  proven: readonly ProvenOrder[],
+  cancelled: readonly OrderCancelled[] = [],
+): Promise<Stored | Refusal> {
+  const { metrics } = parts;
+  const { requestId } = request;
+  const startedAt = performance.now();
+  const decided = await decideInTime(parts, request, asked);
+  metrics.took('decide', startedAt);
+  if (isRefusal(decided)) return decided;
+  const { nowMs, decisions } = decided;
+  const facts = [...cancelled, ...placeOrders(proven, nowMs, { kind: 'request', requestId })];
+  const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
+  if (appended instanceof LogUnavailable) {
+    return unavailable(
+      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
+      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_MS / 1000 : undefined,
+    );
+  }
+  metrics.ordersAccepted(proven.length);
+  return { headers: describeBudget(decided.left), appended };
 }
 
 interface Stored {
@@ -87,72 +111,46 @@ interface Stored {
   readonly appended: readonly AppendedAt[];
 }
 
-/** Lets Postgres decide, and appends: all orders, and the cancellations with them, or nothing. */
-export async function storeOrders(
-  parts: Parts,
-  request: ApiRequest,
-  proven: readonly ProvenOrder[],
-  validUntilMs: number | undefined,
-  replaced: Replaced = { facts: [], written: [] },
-): Promise<Stored | Refusal> {
-  const { metrics, now } = parts;
-  const { requestId } = request;
-  const startedAt = performance.now();
-  const acceptedAtMs = now();
-  const outcome = await decideOrRefuse(parts, request, proven, validUntilMs, acceptedAtMs);
-  metrics.took('decide', startedAt);
-  if (isRefusal(outcome)) {
-    await release(parts, replaced.written);
-    return outcome;
-  }
-  const { headers } = outcome;
-  const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const placed = { orderHashes: proven.map(({ orderHash }) => orderHash), untilMs: outcome.untilMs };
-  const origin = { requestId, timeMs: acceptedAtMs, written: [...replaced.written, placed] };
-  const appended = await appendDecided(parts, [...replaced.facts, ...facts], origin);
-  if (appended instanceof LogUnavailable) {
-    return unavailable(
-      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
-      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
-    );
-  }
-  metrics.ordersAccepted(proven.length);
-  return { headers, appended };
-}
-
-interface Placed {
-  readonly untilMs: number;
-  readonly headers: ReplyHeaders;
-}
-
 /**
- * Lets Postgres decide. Untimely orders are judged after the rate limit. What anybody can repeat, a known or an untimely order,
- * is charged to the address that sends it, and the others to their makers.
+ * Decides, and once more as long as another request places the same hash. What is stored too late is released: by the time of its
+ * append a note may be forgotten, or the rows.
  */
-async function decideOrRefuse(
+async function decideInTime(
   parts: Parts,
-  { receivedAtMs, charge }: ApiRequest,
-  proven: readonly ProvenOrder[],
-  validUntilMs: number | undefined,
-  nowMs: number,
-): Promise<Placed | Refusal> {
-  const check = (orders: readonly Order[]) => checkTimeliness(orders, Math.floor(nowMs / 1000), parts.makers.nonceOf);
-  const untimely = check(proven.map(({ order }) => order));
-  const judged = [...proven.entries()].filter(([, { order }]) => check([order]) === undefined);
-  await charge(proven.length - judged.length);
-  if (untimely !== undefined && judged.length === 0) return refuse(untimely);
-  const orders = judged.map(([, one]) => one);
-  const repeat = checkRepeats(orders.map(({ orderHash }) => orderHash));
-  const given = { receivedAtMs, chargeOnly: untimely !== undefined, firstRepeatAt: repeat?.index };
-  const asked: Asked = { ...askFor(parts, orders), ...given };
-  const outcome = await decide(parts, asked, validUntilMs);
-  if (isRefusal(outcome)) return outcome;
-  const headers = describeBudget(asked, outcome);
-  if (outcome.kind === 'placed') return { untilMs: outcome.untilMs, headers };
-  if ('known' in outcome) await charge(outcome.known);
-  if (outcome.kind === 'charged' && untimely !== undefined) return { ...refuse(untimely), headers };
-  const { index: at = 0, ...refused } = refuseOutcome(asked, outcome, repeat);
-  return { ...refused, index: judged[at]?.[0] ?? 0, headers: { ...headers, ...refused.headers } };
+  { requestId, receivedAtMs, charge }: ApiRequest,
+  asked: Placement | Replacement,
+): Promise<Decided | Refusal> {
+  const { settings, trust, monotonicMs, pause } = parts;
+  const deadlineMs = monotonicMs() + settings.PLACE_WAIT_MS;
+  for (let pollMs = POLL_MS; ; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
+    const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request: asked }));
+    if (decided === undefined) return unavailable('nothing was stored: the store of orders does not answer');
+    const { refusal, left, ofClient, begunAtMs, decisions } = decided;
+    if (refusal?.cause === 'in_flight' && monotonicMs() < deadlineMs) {
+      await pause(pollMs);
+      continue;
+    }
+    if (ofClient > 0) await charge(ofClient);
+    if (refusal?.cause === 'untrusted') trust.noteLoss();
+    if (refusal !== undefined) return inListOf(asked, refusal, refuse(refusal, left));
+    const nowMs = monotonicMs();
+    if (nowMs - begunAtMs <= settings.POSTGRES_TIMEOUT_MS && nowMs - receivedAtMs <= REQUEST_AGE_MS_MAX) return decided;
+    await release(parts, requestId, decisions);
+    return unavailable('nothing was stored: the store of orders took too long');
+  }
+}
+
+/** Points to the item in its list of the body, where the request has two. */
+function inListOf(asked: Placement | Replacement, { list }: DomainRefusal, refusal: Refusal): Refusal {
+  return asked.kind === 'placement' ? refusal : inList(list ?? 'place', refusal);
+}
+
+/** Points to the item in its list of the body. */
+export function inList(list: 'cancel' | 'place', refusal: Refusal): Refusal {
+  const { errors, index, detail } = refusal;
+  const places = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);
+  if (places.length === 0) return refusal;
+  return { ...refusal, errors: places.map((place) => ({ ...place, pointer: `/${list}${place.pointer}` })) };
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
@@ -164,7 +162,7 @@ async function refuseUnseen(
   const { settings, makers, rows, now } = parts;
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
-  if (validUntilMs !== undefined && now() > validUntilMs) return refuseLate(parts, orders.map(parts.hashOrder));
+  if (validUntilMs !== undefined && now() > validUntilMs) return refuseLateBy(parts, orders.map(parts.hashOrder));
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
   if (notAdmitted !== undefined) return refuse(notAdmitted);
@@ -177,28 +175,14 @@ async function refuseUnseen(
   return undefined;
 }
 
-/** Asks Postgres, and once more as long as another request places the same hash. */
-async function decide(parts: Parts, asked: Asked, validUntilMs: number | undefined): Promise<PlaceOutcome | Refusal> {
-  const { settings, store, trust, now, pause } = parts;
-  const orderHashes = asked.orders.map(({ orderHash }) => orderHash);
-  const deadlineMs = now() + settings.PLACE_WAIT_MS;
-  let pollMs = POLL_MS;
-  for (;;) {
-    const nowMs = now();
-    if (validUntilMs !== undefined && nowMs > validUntilMs) return refuseLate(parts, orderHashes);
-    if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
-      return unavailable('nothing was stored: the request took too long');
-    const outcome = await unlessAway(store.place({ ...asked, nowMs, lastsMs: settledMsOf(settings) }));
-    if (outcome === undefined) return unavailable('nothing was stored: the store of orders does not answer');
-    if (outcome.kind === 'untrusted') trust.noteLoss();
-    if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
-      await release(parts, [{ orderHashes, untilMs: outcome.untilMs }]);
-      return unavailable('nothing was stored: the store of orders took too long');
-    }
-    if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return outcome;
-    await pause(pollMs);
-    pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
-  }
+/** Refuses orders whose `Valid-Until` has passed by the clock here. */
+async function refuseLateBy({ find }: Parts, hashes: readonly Hex[]): Promise<Refusal> {
+  const found = (await unlessAway(find(hashes, false))) ?? [];
+  return refuse(refuseLate(found.map(isAccepted)));
+}
+
+export function isAccepted(found: FoundHash): boolean {
+  return found.state === 'GONE' || (found.state === 'FOUND' && !found.isInFlight);
 }
 
 /** The service's limits where the maker has none of its own. */
@@ -209,11 +193,6 @@ export function orderBudgetOf(settings: Parts['settings'], limits: MakerLimits):
   };
 }
 
-function describeBudget({ makers }: Asked, outcome: PlaceOutcome): ReplyHeaders {
-  if (!('remaining' in outcome)) return {};
-  return rateHeaders('orders', makers, outcome.remaining, 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined);
-}
-
 const validating = recordEnd({ status: 'VALIDATING' });
 
 /** The records in the order of the request. They are hex and names: one byte per character. */
@@ -221,29 +200,29 @@ export function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
   return Buffer.from(`[${proven.map((order) => recordStart(order) + validating).join(',')}]`, 'latin1');
 }
 
-function askFor(
+/** What is asked of the domain. */
+export function placementOf(
   { settings, makers }: Parts,
   proven: readonly ProvenOrder[],
-): Pick<PlaceRequest, 'makers' | 'orders' | 'rememberedMax'> {
+  validUntilMs: number | undefined,
+): Placement {
   const addresses = [...new Set(proven.map(({ order }) => order.maker))].sort();
   return {
+    kind: 'placement',
+    receivedAtMs: 0,
+    lastsMs: settledMsOf(settings),
+    validUntilMs,
     makers: addresses.map((maker) => {
-      // The service's limits where the maker has none of its own.
       const limits = makers.limitsOf(maker);
       return {
         maker,
         partition: partitionOf(maker, settings.PARTITIONS),
         budget: orderBudgetOf(settings, limits),
         openOrdersMax: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER,
+        nonce: makers.nonceOf(maker),
       };
     }),
-    orders: proven.map(({ order, orderHash }) => ({
-      orderHash,
-      makerIndex: addresses.indexOf(order.maker),
-      salt: quantity(order.salt),
-      nonce: order.nonce,
-      expiresAtSeconds: boundedSeconds(order.expiresAt),
-    })),
+    orders: proven,
     rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
 }

@@ -15,7 +15,7 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
-import { connectPostgres, openPlacementStore, openReadModel } from '@makerbook/postgres';
+import { connectPostgres, openReadModel } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain, walletConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -36,6 +36,9 @@ import { createExitReaders } from './read-exits.js';
 import { replace } from './replace-orders.js';
 import { createPatch } from './serve-patches.js';
 import { createReceiptSigner } from './sign-receipts.js';
+import { decideTogether } from './store/decide-together.js';
+import { findTogether } from './store/find-hashes.js';
+import { openStore } from './store/open-store.js';
 import { takeExit } from './take-exits.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
@@ -82,8 +85,9 @@ export function runIngress(
     onStop(makers.stop);
     const rows = followRows(openReadModel(postgres), { now: Date.now, pause: wait });
     onStop(rows.stop);
-    const store = openPlacementStore(postgres);
-    const node = { ...walletConnection(settings), nowMs: () => performance.now() };
+    const store = openStore(postgres);
+    const monotonicMs = () => performance.now();
+    const node = { ...walletConnection(settings), nowMs: monotonicMs };
     const wallets = openWallets({
       ...node,
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
@@ -92,7 +96,7 @@ export function runIngress(
     const code = openCode({ ...node, onAway: (reason) => logger.warn({ reason }, 'a token could not be looked up') });
     onStop(async () => code?.close());
     const [askWallets, askCode] = [wallets?.ask, code?.ask];
-    const clock = { now: Date.now, pause: wait };
+    const clock = { now: Date.now, monotonicMs, pause: wait };
     const following = { topic: names.acks, partitions, routers, logger, onFatal: fail, ...clock };
     const acks = routers.length > 0 ? followAcks(log, following) : undefined;
     onStop(async () => acks?.stop());
@@ -106,7 +110,7 @@ export function runIngress(
     });
     onStop(ops.stop);
     const routes = createRoutes({ ...outside, trust });
-    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs: Date.now });
+    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs: monotonicMs });
     onStop(api.stop);
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
     await Promise.race([topics.firstTry, wait(START_MS_MAX, undefined, { ref: false })]);
@@ -116,7 +120,7 @@ export function runIngress(
 
 /** The flow of each request, on whatever it is connected to. */
 export function createRoutes(outside: Outside): Route[] {
-  const { settings, log, topics } = outside;
+  const { settings, log, topics, store, monotonicMs } = outside;
   const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
   const domain = signingDomain(settings);
   const hasher = createOrderHasher(domain);
@@ -124,6 +128,8 @@ export function createRoutes(outside: Outside): Route[] {
     ...outside,
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
+    decide: decideTogether(store, monotonicMs),
+    find: findTogether(store),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),

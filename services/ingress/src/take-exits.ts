@@ -1,37 +1,26 @@
 import type { Cause } from '@makerbook/contracts-events';
 import { bytesToHex } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { FILL_CAPS_MAX, isCapOn, markOfExit, subjectOf } from '@makerbook/domain';
+import { type Refusal as DomainRefusal, isCapOn, markOfExit, subjectOf } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
   okJson,
   type Refusal,
   type Reply,
-  type ReplyHeaders,
-  rateHeaders,
   refuseFields,
   unavailable,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type InstructOutcome, type MarkOutcome, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import { recoverSigner } from '@makerbook/signatures';
 import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided, type Written } from './append-facts.js';
+import { appendDecided } from './append-facts.js';
 import { askAbout } from './ask-about.js';
-import { type Parts, settledMsOf } from './parts.js';
+import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
 import { type Exit, type Instruction, type ReadExit, TAKEN_MS_MAX } from './read-exits.js';
-
-/** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
-const CANCEL_ALL_COST = 100;
-
-/** What was decided about a request that is taken. */
-interface Decided {
-  readonly headers: ReplyHeaders;
-  readonly written: readonly Written[];
-  /** Of an instruction: whether it counts from now on. False where the log may have a newer one. */
-  readonly isKnown: boolean;
-}
+import { describeBudget, refuse } from './refuse-placements.js';
+import type { Decided } from './store/decide-together.js';
 
 /** Where in the log an answered message is, and when it was answered. */
 interface Answered {
@@ -69,14 +58,15 @@ export function takeExit(read: ReadExit) {
     const before = answered.get(digest);
     const badToken = before === undefined ? await refuseToken(parts, exit.fact) : undefined;
     if (badToken !== undefined) return badToken;
-    const decided = await decide(parts, signed, before !== undefined);
-    if (decided !== undefined && isRefusal(decided)) return decided;
-    const { headers, written, isKnown } = decided ?? { headers: {}, written: [], isKnown: false };
+    const decided = await decideExit(parts, request, signed, before !== undefined);
+    if (decided?.refusal !== undefined) return refuseExit(decided.refusal, signed, decided.left);
+    const { decisions, isKnown = true } = decided ?? { decisions: [], isKnown: false };
+    const headers = describeBudget(decided?.left);
     const { requestId } = request;
     const cause: Cause = { kind: 'request', requestId };
     const appended =
       before?.appended ??
-      (await appendDecided(parts, [{ ...signed.fact, cause }], { requestId, timeMs: parts.now(), written }));
+      (await appendDecided(parts, [{ ...signed.fact, cause }], { requestId, timeMs: parts.now(), decisions }));
     if (appended instanceof LogUnavailable) {
       return unavailable('the log did not confirm the request: send it again');
     }
@@ -136,50 +126,38 @@ async function refuseToken({ askCode }: Parts, fact: Exit['fact']): Promise<Refu
   return refuseFields([{ path: ['token'], message: 'is no contract: there is no code at this address' }]);
 }
 
-/** @returns undefined while Postgres is away: a maker can always cancel */
-async function decide(parts: Parts, { fact }: Exit, isRepeat: boolean): Promise<Decided | Refusal | undefined> {
-  if (fact.type !== 'OrdersCancelled') return instruct(parts, fact, isRepeat);
-  if (isRepeat) return { headers: {}, written: [], isKnown: true };
-  const { maker, making, taking, untilMs } = fact;
-  const rules = rulesOf(parts, maker);
-  const scope = { untilMs, making, taking, mark: markOfExit(fact) };
-  const outcome = await unlessAway(parts.store.markAll({ ...rules, count: CANCEL_ALL_COST, scope }));
-  if (outcome === undefined) return undefined;
-  const headers = describeBudget(rules, outcome);
-  if (outcome.kind !== 'marked') return refuseRate(rules, CANCEL_ALL_COST, headers);
-  return { headers, written: [outcome], isKnown: true };
-}
+type Judged = Pick<Decided, 'decisions' | 'refusal' | 'left' | 'isKnown'>;
 
-/** Whether the instruction counts. One that was taken before is judged again: a newer one may have come. */
-async function instruct(parts: Parts, fact: Instruction, isRepeat: boolean): Promise<Decided | Refusal | undefined> {
-  const rules = rulesOf(parts, fact.maker);
+/**
+ * Whether it is taken; an instruction that was taken before is judged again, for a newer one may have come.
+ * @returns undefined while Postgres is away: a maker can always cancel
+ */
+async function decideExit(
+  { settings, decide }: Parts,
+  { requestId, receivedAtMs }: ApiRequest,
+  { fact }: Exit,
+  isRepeat: boolean,
+): Promise<Judged | undefined> {
+  const { maker } = fact;
+  const partition = partitionOf(maker, settings.PARTITIONS);
   const mark = markOfExit(fact);
+  const rules = { lastsMs: settledMsOf(settings), budget: cancelBudgetOf(settings), maker, partition, mark };
+  if (fact.type === 'OrdersCancelled') {
+    if (isRepeat) return { decisions: [] };
+    const request = { kind: 'cancel-all', ...rules, scope: fact } as const;
+    return unlessAway(decide({ requestId, receivedAtMs, request }));
+  }
   const key = fact.type === 'SwitchSet' ? fact.key : undefined;
   const instruction = { subject: subjectOf(fact), issuedAtMs: fact.issuedAtMs, terms: termsOf(fact), key };
-  const asked = { ...rules, count: isRepeat ? 0 : 1, mark, instruction, capsMax: FILL_CAPS_MAX } as const;
-  const outcome = await unlessAway(parts.store.instruct(asked));
-  if (outcome === undefined) return undefined;
-  const headers = describeBudget(rules, outcome);
-  switch (outcome.kind) {
-    case 'taken': {
-      const written = isRepeat ? [] : [{ orderHashes: [mark], untilMs: outcome.untilMs }];
-      return { headers, written, isKnown: outcome.isKnown };
-    }
-    case 'superseded': {
-      const counts = { ...(fact.type === 'FillCapSet' && { token: fact.token }), ...outcome.counts };
-      const detail =
-        'nothing was changed: `counts` was issued later, or at the same time; sign anew, with a later issuedAtMs';
-      return { code: 'superseded', detail, counts, headers };
-    }
-    case 'rate_limited':
-      return refuseRate(rules, 1, headers);
-    case 'unknown_key':
-      return unavailable('nothing was changed: whether the key may do this is not known now; send the request again');
-    case 'too_many_caps': {
-      const message = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: remove another cap first, by amount 0`;
-      return { ...refuseFields([{ path: ['token'], message }]), headers };
-    }
-  }
+  const request = { kind: 'instruction', ...rules, instruction, isRepeat } as const;
+  return unlessAway(decide({ requestId, receivedAtMs, request }));
+}
+
+/** A cap is told with its token. */
+function refuseExit(refusal: DomainRefusal, { fact }: Exit, left: Judged['left']): Refusal {
+  const { counts } = refusal;
+  if (counts === undefined || fact.type !== 'FillCapSet') return refuse(refusal, left);
+  return refuse({ ...refusal, counts: { token: fact.token, ...counts } }, left);
 }
 
 function termsOf(fact: Instruction): object {
@@ -191,23 +169,4 @@ function termsOf(fact: Instruction): object {
     case 'FillCapSet':
       return { amount: fact.amount, windowSeconds: fact.windowSeconds };
   }
-}
-
-/** What Postgres judges a request of the maker by. */
-function rulesOf({ settings, now }: Parts, maker: Address) {
-  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
-  const partition = partitionOf(maker, settings.PARTITIONS);
-  return { nowMs: now(), lastsMs: settledMsOf(settings), budget, maker, partition };
-}
-
-type Rules = ReturnType<typeof rulesOf>;
-
-function describeBudget({ maker, budget }: Rules, outcome: MarkOutcome | InstructOutcome): ReplyHeaders {
-  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-  return rateHeaders('cancels', [{ maker, budget }], outcome.remaining, retryAfterMs);
-}
-
-function refuseRate({ budget }: Rules, cost: number, headers: ReplyHeaders): Refusal {
-  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent; this costs ${cost}`;
-  return { code: 'rate_limited', detail, headers };
 }

@@ -1,149 +1,34 @@
-import type { Cause, OrderCancelled, OrderSubmitted } from '@makerbook/contracts-events';
-import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import type { Admission } from './maker.js';
-import { type Order, orderToBody } from './order.js';
+import {
+  type CancelAll,
+  type Cancellation,
+  decideCancelAll,
+  decideCancellation,
+  decideReplacement,
+  type Replacement,
+} from './decide-cancellation.js';
+import { decideInstruction, type Instructing } from './decide-instruction.js';
+import { decidePlacement, type Placement } from './decide-placement.js';
+import type { Standing } from './standing.js';
+import type { Verdict } from './verdict.js';
 
-/** Why a request to place orders is refused: the code of the answer, the item that failed, and what to do about it. */
-export interface PlacementRefusal {
-  readonly code:
-    | 'unsupported_permitted_taker'
-    | 'invalid_request'
-    | 'maker_not_whitelisted'
-    | 'order_expired'
-    | 'order_cancelled'
-    | 'duplicate';
-  /** The item of the request, from 0. */
-  readonly index: number;
-  /** JSON pointer into the item to the field that is wrong, where one field is: `/order/making/amount`. */
-  readonly pointer?: string;
-  readonly detail: string;
-}
-
-/** An order of a request with what ingress has proved of it. */
-export interface ProvenOrder {
-  readonly order: Order;
-  readonly orderHash: Hex;
-  readonly signature: Hex;
-  /** The contract at the maker's address accepted the signature, and no key made it. */
-  readonly byWallet: boolean;
-}
+/** What is asked about orders, parsed and its signatures proved. */
+export type DecidedRequest = Placement | Cancellation | Replacement | CancelAll | Instructing;
 
 /**
- * The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens, and none of
- * the addresses that stand for the native coin as the taking token.
+ * Decides about a request, by what was read. Every rule about a request that needs more than the request is here.
+ * @param nowMs the time of the standing, in milliseconds since 1970: the clock of the store, not that of a process
  */
-export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefined {
-  return firstRefusal(orders, (order, index) => {
-    if (order.permittedTaker !== ZERO_ADDRESS) {
-      const detail = 'permittedTaker must be the zero address: orders for one taker are not supported yet';
-      return { code: 'unsupported_permitted_taker', index, pointer: '/order/permittedTaker', detail };
-    }
-    if (order.making.amount === 0n) return zeroAmount(index, 'making');
-    if (order.taking.amount === 0n) return zeroAmount(index, 'taking');
-    if (order.making.token === order.taking.token) {
-      const detail = 'making and taking must be different tokens';
-      return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
-    }
-    if (isNativeCoin(order.taking.token)) {
-      const detail = `${order.taking.token} stands for the native coin, which no order can take: use the wrapped token`;
-      return { code: 'invalid_request', index, pointer: '/order/taking/token', detail };
-    }
-    return undefined;
-  });
-}
-
-/** True for the addresses by which other protocols name the native coin. */
-export function isNativeCoin(token: Address): boolean {
-  return token === ZERO_ADDRESS || token === `0x${'e'.repeat(40)}`;
-}
-
-/** Only an admitted maker places orders. */
-export function checkAdmission(
-  orders: readonly Order[],
-  admissionOf: (maker: Address) => Admission,
-): PlacementRefusal | undefined {
-  return firstRefusal(orders, (order, index) => {
-    const admission = admissionOf(order.maker);
-    if (admission === 'ADMITTED') return undefined;
-    const detail =
-      admission === 'SUSPENDED' ? `maker ${order.maker} is suspended` : `maker ${order.maker} is not on the whitelist`;
-    return { code: 'maker_not_whitelisted', index, pointer: '/order/maker', detail };
-  });
-}
-
-/**
- * An order must not be dead on arrival: expired, or cancelled by a nonce that has moved on.
- * @param nowSeconds the server's clock
- * @param nonceOf the maker's nonce as last seen on the chain, undefined where it was never read
- */
-export function checkTimeliness(
-  orders: readonly Order[],
-  nowSeconds: number,
-  nonceOf: (maker: Address) => bigint | undefined,
-): PlacementRefusal | undefined {
-  return firstRefusal(orders, (order, index) => {
-    if (order.expiresAt <= BigInt(nowSeconds)) {
-      const detail = `expiresAt ${order.expiresAt} is not after now, ${nowSeconds}`;
-      return { code: 'order_expired', index, pointer: '/order/expiresAt', detail };
-    }
-    const nonce = nonceOf(order.maker);
-    if (nonce !== undefined && order.nonce < nonce) {
-      const detail = `the maker's nonce is ${nonce}: an order with nonce ${order.nonce} is cancelled`;
-      return { code: 'order_cancelled', index, pointer: '/order/nonce', detail };
-    }
-    return undefined;
-  });
-}
-
-/** The same order twice in one request. */
-export function checkRepeats(orderHashes: readonly Hex[]): PlacementRefusal | undefined {
-  const seen = new Map<Hex, number>();
-  return firstRefusal(orderHashes, (orderHash, index) => {
-    const earlier = seen.get(orderHash);
-    seen.set(orderHash, index);
-    if (earlier === undefined) return undefined;
-    return { code: 'duplicate', index, detail: `order ${orderHash} is at index ${earlier} already` };
-  });
-}
-
-/** The facts of an accepted request, in its order. */
-export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number, cause: Cause): OrderSubmitted[] {
-  return orders.map(({ order, orderHash, signature, byWallet }) => ({
-    type: 'OrderSubmitted',
-    maker: order.maker,
-    orderHash,
-    order: orderToBody(order),
-    signature,
-    ...(byWallet && { byWallet }),
-    acceptedAtMs,
-    cause,
-  }));
-}
-
-/**
- * The fact that a maker cancelled an order through the service.
- * @param expiresAtSeconds when the order expires, as `boundedSeconds` has it
- */
-export function cancelOrder(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {
-  return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds, cause };
-}
-
-function zeroAmount(index: number, side: 'making' | 'taking'): PlacementRefusal {
-  return {
-    code: 'invalid_request',
-    index,
-    pointer: `/order/${side}/amount`,
-    detail: `${side}.amount must be above zero`,
-  };
-}
-
-function firstRefusal<T>(
-  items: readonly T[],
-  check: (item: T, index: number) => PlacementRefusal | undefined,
-): PlacementRefusal | undefined {
-  for (const [index, item] of items.entries()) {
-    const refusal = check(item, index);
-    if (refusal !== undefined) return refusal;
+export function decide(standing: Standing, request: DecidedRequest, nowMs: number): Verdict {
+  switch (request.kind) {
+    case 'placement':
+      return decidePlacement(standing, request, nowMs);
+    case 'cancellation':
+      return decideCancellation(standing, request, nowMs);
+    case 'replacement':
+      return decideReplacement(standing, request, nowMs);
+    case 'cancel-all':
+      return decideCancelAll(standing, request, nowMs);
+    case 'instruction':
+      return decideInstruction(standing, request, nowMs);
   }
-  return undefined;
 }

@@ -103,8 +103,14 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
 
 /** A plan that was made while a table was small would read all of it when it has grown. */
 const planSettings = ['-c plan_cache_mode=force_custom_plan'];
-/** Keeps a generic plan from reading whole tables. */
-const lookUpSettings = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off'];
+/**
+ * Leaves a generic plan look-ups by an index alone: it is made while the tables are small, and must hold when they have grown. A
+ * bitmap scan would visit deleted rows until they are vacuumed, while an index scan marks them as dead.
+ */
+const lookUpSettings = [
+  '-c plan_cache_mode=force_generic_plan',
+  ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map((way) => `-c enable_${way}=off`),
+];
 
 /** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
 function addressOf(url: string): pg.ClientConfig {

@@ -8,7 +8,6 @@ import {
   type Granted,
   migrate,
   NO_LARGE_OBJECTS,
-  openPlacementStore,
   openProjectionStore,
   openReadModel,
   type Postgres,
@@ -23,7 +22,6 @@ import { describeRights } from './testing/index.js';
 import { addressOf, hashOf, insertRow } from './testing/open-test-database.js';
 
 const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
-const NOW = 1_700_000_000_000;
 const services = ['ingress', 'query', 'chain-watcher', 'projector'] as const;
 type Service = (typeof services)[number];
 const maker = addressOf(1);
@@ -57,42 +55,8 @@ test('the README has the rights of each role, and no other', () => {
   expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(describeRights());
 });
 
+/** That of ingress is beside its statements. */
 describe('a service does its work by the rights of its role', () => {
-  test('ingress', async () => {
-    const store = openPlacementStore(as('ingress'));
-    const times = { nowMs: NOW, lastsMs: 8000 };
-    const budget = { ratePerSecond: 100, burst: 1000 };
-    const { sinceMs } = await store.beginTrust(NOW - 1000);
-    await store.endTrust(sinceMs);
-    const orders = [
-      { orderHash: hashOf(1), makerIndex: 0, salt: '0x7', nonce: 0n, expiresAtSeconds: NOW / 1000 + 60 },
-    ] as const;
-    const request = {
-      ...times,
-      receivedAtMs: NOW,
-      rememberedMax: 10,
-      chargeOnly: false,
-      firstRepeatAt: undefined,
-      orders,
-    };
-    const makers = [{ maker, partition: 3, budget, openOrdersMax: 10 }];
-    expect(await store.place({ ...request, makers })).toMatchObject({ kind: 'placed' });
-    expect(await store.findOrders([hashOf(1), hashOf(2)], NOW, true)).toMatchObject([
-      { state: 'FOUND' },
-      { state: 'UNKNOWN' },
-    ]);
-    const hashes = [{ orderHash: hashOf(1), makerIndex: 0 }];
-    const marked = await store.markCancelling({ ...times, budget, makers, hashes });
-    expect(marked).toMatchObject({ kind: 'marked' });
-    const scope = { untilMs: NOW, mark: hashOf(9) };
-    expect(await store.markAll({ ...times, budget, maker, partition: 3, count: 1, scope })).toMatchObject({
-      kind: 'marked',
-    });
-    if (marked.kind === 'marked') await store.release([hashOf(1)], marked.untilMs);
-    await store.forgetNotes(NOW + 1);
-    await openReadModel(as('ingress')).projectedPositions();
-  });
-
   test('query', async () => {
     const rows = openReadModel(as('query'));
     await rows.projectedPositions();

@@ -1,3 +1,4 @@
+export { encodeArray } from './binary-array.js';
 export * from './claim-work.js';
 export {
   byteaOf,
@@ -7,9 +8,9 @@ export {
   type Query,
   seeOneMoment,
 } from './connect-postgres.js';
-export * from './decide-requests.js';
 export * from './failures.js';
 export * from './follow-partitions.js';
+export { gatherCalls } from './gather-calls.js';
 export { type Granted, NO_LARGE_OBJECTS, rights, roleOf } from './grant-rights.js';
 export { type Happening, type HistoryEntry, happenings, type OrderChange } from './history-rows.js';
 export * from './migrate.js';

@@ -50,6 +50,24 @@ describe('migrations', () => {
     await verifySchema(postgres);
   });
 
+  test('a database of an earlier release keeps what is in flight, and its budgets are charged on', async () => {
+    const earlier = readMigrations().filter(({ name }) => name < '0006');
+    await migrate({ url }, earlier);
+    await postgres.query(`insert into budgets (maker, of_cancels, tokens, at_ms) values ('\\x01', false, 3, 7)`);
+    await postgres.query(
+      `insert into in_flight (order_hash, maker, partition, until_ms) values ('\\x02', '\\x01', 3, 9)`,
+    );
+    await postgres.query(
+      `insert into cancelling (order_hash, maker, partition, until_ms) values ('\\x03', '\\x01', 3, 9)`,
+    );
+    await migrate({ url });
+    const rows = await postgres.query(
+      `select tokens, version, f.request_id as placed_by, c.request_id as cancelled_by
+       from budgets join in_flight f using (maker) join cancelling c using (maker)`,
+    );
+    expect(rows).toEqual([{ tokens: 3, version: 0n, placed_by: null, cancelled_by: null }]);
+  });
+
   test('a migration that fails leaves nothing behind', async () => {
     const broken = [
       ...readMigrations(),

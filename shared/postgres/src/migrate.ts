@@ -28,7 +28,7 @@ export function readMigrations(): Migration[] {
 
 /**
  * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn.
- * A database that is ahead of this build is left as it is: steps only ever add, so that an old process can go on.
+ * A database that is ahead of this build is left as it is: steps add, so that an old process can go on, or have it answer 503.
  * The roles of the services that exist have their rights afterwards: see `grantRights`.
  * @param options.onGranted takes these roles
  * @returns the names of the steps that were taken

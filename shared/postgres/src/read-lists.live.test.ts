@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, openPlacementStore, readListChanges, readListState } from './index.js';
+import { byteaOf, readListChanges, readListState } from './index.js';
 import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -61,12 +61,10 @@ describe('the state of a list', () => {
       return (await readListState(postgres, maker)).cancelAt;
     };
     expect([await read(1_700_000_001), await read(1_700_000_000), await read(0)]).toEqual([1_700_000_001, 0, 0]);
-    const instruction = { subject: 'switch', issuedAtMs: 1, terms: { cancelAt: 2 } };
-    const budget = { ratePerSecond: 1, burst: 1 };
-    const asked = { nowMs: 1, lastsMs: 1, budget, maker, partition: 3, count: 1, mark: hashOf(1), capsMax: 1 } as const;
-    await openPlacementStore(postgres).instruct({ ...asked, instruction });
+    const instruction = JSON.stringify({ subject: 'switch', issuedAtMs: 1, terms: { cancelAt: 2 } });
+    await insertRow(postgres, 'cancelling', { maker, order_hash: hashOf(1), instruction });
     expect((await readListState(postgres, maker)).unsettled).toHaveLength(1);
-    await postgres.query('truncate projections, budgets');
+    await postgres.query('truncate projections');
   });
 
   test('is unsure while the maker is in quarantine', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type OrderEvent, type SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { info, paths } from '@makerbook/contracts-http';
-import { openPlacementStore } from '@makerbook/postgres';
+import { openStore } from '@makerbook/ingress';
 import { Wallet } from 'ethers';
 import { testExamples } from '../examples/test-examples.js';
 import { runOperator } from '../kit/admit-maker.js';
@@ -101,8 +101,8 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
     for (const order of orders) await check.story(order, submitted, found('ACTIVE'));
     const orderHashes = orders.map(({ orderHash }) => orderHash);
-    const known = await openPlacementStore(postgres).findOrders(orderHashes, Date.now(), false);
-    expect(known.map(({ state }) => state)).toEqual(orders.map(() => 'FOUND'));
+    const { rows } = await openStore(postgres).findHashes(orderHashes);
+    expect(rows.map(({ open }) => open?.maker)).toEqual(orders.map(({ order }) => order.maker));
   });
 
   test('without funds is INACTIVE, allowance first, judged alone, and follows each of them there and back', async () => {

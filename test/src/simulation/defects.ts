@@ -3,8 +3,8 @@ import { type FillCap, MakerDraft, type Rules } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
-import { PlacementsInMemory } from './hold-placements.js';
 import { StoreInMemory } from './hold-store.js';
+import { placementDefects } from './placement-defects.js';
 import { projectorDefects } from './projector-defects.js';
 import { watcherDefects } from './watcher-defects.js';
 
@@ -13,15 +13,7 @@ export const defects: readonly Defect[] = [
   ...projectorDefects,
   { name: 'the position is committed before the rows', plant: breakPromise(RowsInMemory, 'splitsCommits') },
   { name: 'an earlier owner publishes', plant: breakPromise(LogInMemory, 'ignoresFence') },
-  { name: 'a look-up that answered unknown leaves no note', plant: breakPromise(PlacementsInMemory, 'ignoresNotes') },
-  {
-    name: 'requests are decided before the rows can be trusted',
-    plant: breakPromise(PlacementsInMemory, 'ignoresTrust'),
-  },
-  { name: 'an order in flight leaves no row', plant: breakPromise(PlacementsInMemory, 'forgetsPlacements') },
-  { name: 'an order is replaced twice', plant: breakPromise(PlacementsInMemory, 'replacesTwice') },
-  { name: 'an instruction on its way is not known', plant: breakPromise(PlacementsInMemory, 'ignoresInstructions') },
-  { name: 'an order is replaced whose fill was seen', plant: breakPromise(PlacementsInMemory, 'hidesFills') },
+  ...placementDefects,
   {
     name: 'a cancel is marked and never appended',
     plant: () => {

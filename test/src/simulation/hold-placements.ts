@@ -1,45 +1,58 @@
-import type { Hex } from '@makerbook/contracts-primitives';
-import { hashKeyText, noExits } from '@makerbook/domain';
-import type {
-  FoundHash,
-  InstructOutcome,
-  InstructRequest,
-  MarkAllRequest,
-  MarkOutcome,
-  MarkRequest,
-  MarkUnplacedOutcome,
-  MarkUnplacedRequest,
-  OrderAmounts,
-  OrderRow,
-  OrderToPlace,
-  PlacementStore,
-  PlaceOutcome,
-  PlaceRequest,
-  Trust,
-} from '@makerbook/postgres';
-import type { InFlight, RowsInMemory } from '@makerbook/projector/testing';
-import { decideInstruction } from './hold-instructions.js';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import {
+  type Decision,
+  type HashKey,
+  type HashStanding,
+  hashKeyText,
+  type MakerStanding,
+  noExits,
+} from '@makerbook/domain';
+import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
+import { type OrderRow, PostgresUnavailable } from '@makerbook/postgres';
+import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
 
-/** No budget is ever spent here. */
-const REMAINING = 1_000;
+type Tokens = MakerStanding['orders'];
+type Ask = <T>(serve: () => T) => Promise<T>;
+type Of<Kind extends Decision['kind']> = Extract<Decision, { kind: Kind }>;
+
+/** A transaction that holds locks and does nothing is ended by then. */
+const LOCKED_MS_MAX = 5_000;
+/** Whoever wants a lock waits for it so long. */
+const LOCK_MS_MAX = 1_000;
 
 /**
- * What Postgres decides about requests, by rows in memory: the functions `place`, `find_orders` and `mark_cancelling` of the
- * migrations, without budgets. Each call is one step.
+ * What ingress decides by, in memory: the rows, the budgets with their versions, the notes. It compares and stores, and decides
+ * nothing. Each call is one step.
  */
 export class PlacementsInMemory {
   /** Planted defects. */
   static ignoresNotes = false;
   static ignoresTrust = false;
   static forgetsPlacements = false;
-  static replacesTwice = false;
+  static forgetsMarks = false;
+  static forgetsCharges = false;
+  static ignoresMarks = false;
   static ignoresInstructions = false;
   static hidesFills = false;
+  static ignoresVersions = false;
+  static ignoresInFlight = false;
+  static ignoresRaces = false;
+  static ignoresOpen = false;
+  static tellsInFlightAsStored = false;
+  static tellsOvertakenAsStored = false;
+  static splitsGroups = false;
+  static usesProcessClocks = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
+  readonly #budgets = new Map<string, Tokens>();
+  readonly #versions = new Map<string, number>();
+  readonly #locks = new Map<Address, { readonly by: object; readonly untilMs: number }>();
+  #lastVersion = 0;
   /** When the cancellation of a hash was first marked, by the clock of the simulation, unless its mark was released. */
   readonly markedAtMs = new Map<Hex, number>();
+  /** Takes the request whose cancellations are about to be marked. */
+  onMark: (requestId: string) => void = () => undefined;
   #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
 
   constructor(rows: readonly RowsInMemory[], nowMs: () => number) {
@@ -52,28 +65,40 @@ export class PlacementsInMemory {
   }
 
   crash(): void {
-    this.#notes.clear();
+    for (const table of [this.#notes, this.#budgets, this.#versions, this.#locks]) table.clear();
     this.#trust = undefined;
   }
 
-  /** @param ask serves a call as one step, or fails */
-  connect(ask: <T>(serve: () => T) => Promise<T>): PlacementStore {
+  /**
+   * @param ask serves a call as one step, or fails
+   * @param processMs the clock of the process, which nothing is to be decided by
+   */
+  connect(ask: Ask, processMs: () => number): Store {
+    const readAndWrite = (by: object): ReadAndWrite => ({
+      read: (wanted) => ask(() => this.#read(wanted, processMs())),
+      write: (reading, groups) => ask(() => groups.map((group) => this.#write(reading, group, by))),
+    });
     return {
-      place: (request) => ask(() => this.#place(request)),
-      release: (orderHashes, untilMs) => ask(() => this.#release(new Set(orderHashes), untilMs)),
-      findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
-      markCancelling: (request) => ask(() => this.#mark(request)),
-      markUnplaced: (request) => ask(() => this.#markUnplaced(request)),
-      readAmounts: (orderHashes) => ask(() => orderHashes.map((orderHash) => this.#amountsOf(orderHash))),
-      markAll: (request) => ask(() => this.#markAll(request)),
-      instruct: (request) => ask(() => this.#instruct(request)),
-      forgetNotes: (beforeMs) =>
+      ...readAndWrite(this),
+      alone: async (makers, work) => {
+        const by = {};
+        const untilMs = this.#nowMs() + LOCK_MS_MAX;
+        while (!(await ask(() => this.#lock(makers, by, untilMs)))) await Promise.resolve();
+        const done = await work(readAndWrite(by));
+        await ask(() => this.#unlock(by));
+        return done;
+      },
+      findHashes: (hashes) => ask(() => this.#find(hashes)),
+      note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
+      release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),
+      forgetNotes: (olderThanMs) =>
         ask(() => {
+          const beforeMs = this.#nowMs() - olderThanMs;
           for (const [orderHash, toldAtMs] of this.#notes) if (toldAtMs < beforeMs) this.#notes.delete(orderHash);
         }),
-      beginTrust: (nowMs) =>
+      beginTrust: () =>
         ask(() => {
-          this.#trust ??= { sinceMs: nowMs, isTrusted: false };
+          this.#trust ??= { sinceMs: this.#nowMs(), isTrusted: false };
           return this.#trust;
         }),
       endTrust: (sinceMs) =>
@@ -83,181 +108,192 @@ export class PlacementsInMemory {
     };
   }
 
-  #place(request: PlaceRequest): PlaceOutcome {
-    const { makers, orders, receivedAtMs, nowMs, lastsMs } = request;
-    if (!this.isTrusted || (this.#trust?.sinceMs ?? 0) >= receivedAtMs) return { kind: 'untrusted' };
-    const remaining = makers.map(() => REMAINING);
-    const known = orders.filter((order) => this.#isKnown(order, makers)).length;
-    if (request.chargeOnly) return { kind: 'charged', known, remaining };
-    if (makers.some((one) => this.#isQuarantined(one))) return { kind: 'quarantined' };
-    for (const [index, order] of orders.entries()) {
-      const { orderHash, makerIndex } = order;
-      const maker = makers[makerIndex];
-      if (maker === undefined) throw new Error(`there is no maker ${makerIndex}`);
-      const { inFlight, cancelling } = this.#of(maker.partition).tables;
-      const key = hashKeyText({ orderHash, maker: maker.maker });
-      if (this.#isKnown(order, makers) || request.firstRepeatAt === index) {
-        return { kind: 'duplicate', index, known, remaining };
-      }
-      if (inFlight.has(key) || cancelling.some((row) => hashKeyText(row) === key)) return { kind: 'in_flight', index };
-    }
-    const told = orders.findIndex(({ orderHash }) => (this.#notes.get(orderHash) ?? -1) >= receivedAtMs);
-    if (told >= 0 && !PlacementsInMemory.ignoresNotes) return { kind: 'told_unknown', index: told, remaining };
-    for (const [makerIndex, { maker, partition, openOrdersMax }] of makers.entries()) {
-      const chainNonce = BigInt(this.#of(partition).tables.makers.get(maker)?.nonce ?? 0);
-      const passed = orders.findIndex((order) => order.makerIndex === makerIndex && order.nonce < chainNonce);
-      if (passed >= 0) return { kind: 'nonce_passed', index: passed, remaining };
-      const own = [...orders.entries()].filter(([, order]) => order.makerIndex === makerIndex);
-      const count = this.#countOpen(maker, partition, nowMs);
-      if (count + own.length <= openOrdersMax) continue;
-      const [index] = own[Math.max(0, openOrdersMax - count)] ?? [0];
-      return { kind: 'too_many_open', index, count, remaining };
-    }
-    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
-    for (const { orderHash, makerIndex, salt, expiresAtSeconds } of orders) {
-      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
-      this.#notes.delete(orderHash);
-      if (!PlacementsInMemory.forgetsPlacements) {
-        this.#of(partition).place({ orderHash, maker, untilMs, salt, expiresAtSeconds });
-      }
-    }
-    return { kind: 'placed', untilMs, remaining };
+  #trustedSinceMs(): number | undefined {
+    return this.isTrusted ? (this.#trust?.sinceMs ?? 0) : undefined;
   }
 
-  #isKnown({ orderHash, makerIndex }: OrderToPlace, makers: PlaceRequest['makers']): boolean {
-    const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
-    return this.#of(partition).tables.hashes.has(hashKeyText({ orderHash, maker }));
+  #read({ makers, hashes, isPlacing, isCancellingAll }: Wanted, processMs: number): Reading {
+    const nowMs = PlacementsInMemory.usesProcessClocks ? processMs : this.#nowMs();
+    const standings = makers.map(({ maker }) => [maker, this.#standingOf(maker, nowMs, isCancellingAll)] as const);
+    const known = isPlacing ? hashes : [];
+    return {
+      standing: {
+        trustedSinceMs: this.#trustedSinceMs(),
+        makers: new Map(standings),
+        hashes: new Map(known.map((key) => [key.orderHash, this.#hashOf(key)])),
+      },
+      versions: new Map(this.#versions),
+      nowMs,
+    };
   }
 
-  #countOpen(maker: Hex, partition: number, nowMs: number): number {
-    const { orders, inFlight, cancelling } = this.#of(partition).tables;
-    const isOpen = (row: Pick<OrderRow | InFlight, 'maker' | 'orderHash'> & { readonly expiresAtSeconds: number }) =>
-      row.maker === maker &&
-      row.expiresAtSeconds > Math.floor(nowMs / 1000) &&
-      !cancelling.some((mark) => hashKeyText(mark) === hashKeyText(row));
-    return [...orders.values(), ...inFlight.values()].filter(isOpen).length;
+  #standingOf(maker: Address, nowMs: number, isCancellingAll: boolean): MakerStanding {
+    const all = this.#rows.map(({ tables }) => tables);
+    const own = <Row extends { readonly maker: Hex }>(rows: (tables: Tables) => Iterable<Row>) =>
+      all.flatMap((tables) => [...rows(tables)]).filter((row) => row.maker === maker);
+    const [row] = own(({ makers }) => makers.values());
+    const marks = own(({ cancelling }) => cancelling);
+    const marked = new Set(marks.map(({ orderHash }) => orderHash));
+    const left = <Row extends { readonly orderHash: Hex }>(rows: readonly Row[]) =>
+      rows.filter(({ orderHash }) => !marked.has(orderHash));
+    const isExpired = (each: { readonly expiresAtSeconds: number }) =>
+      each.expiresAtSeconds <= Math.floor(nowMs / 1000);
+    const orders = left(own((tables) => tables.orders.values()));
+    const inFlight = own((tables) => tables.inFlight.values());
+    const hashes = own((tables) => tables.hashes.values());
+    const known = new Set([...hashes, ...inFlight].map(({ orderHash }) => orderHash));
+    const flying = PlacementsInMemory.ignoresInFlight ? [] : left(inFlight).filter((each) => !isExpired(each));
+    return {
+      orders: this.#budgets.get(`${maker} orders`) ?? { left: undefined, atMs: 0 },
+      cancels: this.#budgets.get(`${maker} cancels`) ?? { left: undefined, atMs: 0 },
+      nonce: BigInt(row?.nonce ?? 0),
+      isQuarantined: (row?.quarantinedOffset ?? null) !== null,
+      open: PlacementsInMemory.ignoresOpen ? 0 : orders.length,
+      expired: PlacementsInMemory.ignoresOpen ? 0 : orders.filter(isExpired).length,
+      inFlight: flying.length,
+      remembered: hashes.length,
+      onTheirWay: inFlight.length + [...marked].filter((orderHash) => !known.has(orderHash)).length,
+      exits: { ...noExits, ...row?.exits },
+      instructions: PlacementsInMemory.ignoresInstructions ? [] : marks.flatMap(({ instruction }) => instruction ?? []),
+      listed: isCancellingAll ? orders.map(listedOf) : [],
+    };
   }
 
-  #release(orderHashes: ReadonlySet<Hex>, untilMs: number): void {
-    const isReleased = (row: InFlight) => orderHashes.has(row.orderHash) && row.untilMs === untilMs;
+  #hashOf(key: HashKey): HashStanding {
+    const all = this.#rows.map(({ tables }) => tables);
+    const text = hashKeyText(key);
+    const [hash] = all.flatMap(({ hashes }) => hashes.get(text) ?? []);
+    const [flying] = all.flatMap(({ inFlight }) => inFlight.get(text) ?? []);
+    const [order] = all.flatMap(({ orders }) => orders.get(key.orderHash) ?? []);
+    const isCancelling = all.some(({ cancelling }) => cancelling.some((row) => hashKeyText(row) === text));
+    const told = this.#notes.get(key.orderHash);
+    const state = PlacementsInMemory.tellsInFlightAsStored && flying ? 'ACCEPTED' : hash?.state;
+    return {
+      ...(state && { remembered: state }),
+      ...(flying && { inFlight: { expiresAtSeconds: flying.expiresAtSeconds } }),
+      ...(order && { order: amountsOf(order) }),
+      ...(told !== undefined && !PlacementsInMemory.ignoresNotes && { notedUntilMs: told }),
+      ...(isCancelling && !PlacementsInMemory.ignoresMarks && { isCancelling }),
+    };
+  }
+
+  #write({ standing, versions }: Reading, group: Group, by: object): boolean {
+    const all = group.flatMap(({ requestId, decisions }) => decisions.map((decision) => ({ ...decision, requestId })));
+    const of = <Kind extends Decision['kind']>(kind: Kind) =>
+      all.filter((one): one is Of<Kind> & { readonly requestId: string } => one.kind === kind);
+    const [charges, placed, marked] = [of('charge'), of('place'), of('mark')];
+    const isSame = charges.every(({ maker, of: which }) => {
+      const version = this.#versions.get(`${maker} ${which}`);
+      return !this.#isLocked(maker, by) && version === versions.get(`${maker} ${which}`);
+    });
+    const isTrusted = placed.length === 0 || this.#trustedSinceMs() === standing.trustedSinceMs;
+    const isOvertaken =
+      (!isSame && !PlacementsInMemory.ignoresVersions) ||
+      !isTrusted ||
+      (placed.some((one) => this.#isTaken(one, standing.hashes)) && !PlacementsInMemory.ignoresRaces) ||
+      marked.some((one) => this.#hasChanged(one));
+    if (isOvertaken) {
+      if (PlacementsInMemory.splitsGroups && isTrusted) for (const one of placed) this.#place(one);
+      return PlacementsInMemory.tellsOvertakenAsStored || (PlacementsInMemory.splitsGroups && placed.length > 0);
+    }
+    this.#lastVersion += 1;
+    for (const requestId of new Set(marked.map((one) => one.requestId))) this.onMark(requestId);
+    for (const { maker, of: which, tokens } of charges) {
+      this.#versions.set(`${maker} ${which}`, this.#lastVersion);
+      if (!PlacementsInMemory.forgetsCharges) this.#budgets.set(`${maker} ${which}`, tokens);
+    }
+    if (!PlacementsInMemory.forgetsPlacements) for (const one of placed) this.#place(one);
+    if (!PlacementsInMemory.forgetsMarks) for (const one of marked) this.#mark(one);
+    return true;
+  }
+
+  #place({ orderHash, maker, partition, ...row }: Of<'place'> & { readonly requestId: string }): void {
+    this.#notes.delete(orderHash);
+    this.#of(partition).place({ orderHash, maker, ...row });
+  }
+
+  #mark({ orderHash, maker, partition, ...row }: Of<'mark'> & { readonly requestId: string }): void {
+    if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());
+    this.#of(partition).cancel({ orderHash, maker, salt: '0x', expiresAtSeconds: 0, ...row });
+  }
+
+  /** As the primary key of orders in flight and notes has it. */
+  #isTaken({ orderHash, maker, partition }: Of<'place'>, read: ReadonlyMap<Hex, HashStanding>): boolean {
+    const isInFlight = this.#of(partition).tables.inFlight.has(hashKeyText({ orderHash, maker }));
+    return isInFlight || this.#notes.get(orderHash) !== read.get(orderHash)?.notedUntilMs;
+  }
+
+  #hasChanged({ onlyWith, orderHash, maker, partition }: Of<'mark'>): boolean {
+    if (onlyWith === undefined) return false;
+    const { orders, inFlight } = this.#of(partition).tables;
+    if (onlyWith === 'in flight') return !inFlight.has(hashKeyText({ orderHash, maker }));
+    const order = orders.get(orderHash);
+    return order === undefined || amountsOf(order).remaining !== onlyWith;
+  }
+
+  #isLocked(maker: Address, by: object): boolean {
+    const lock = this.#locks.get(maker);
+    return lock !== undefined && lock.by !== by && lock.untilMs > this.#nowMs();
+  }
+
+  /** @returns false where it is not free yet */
+  #lock(makers: readonly Address[], by: object, untilMs: number): boolean {
+    if (makers.some((maker) => this.#isLocked(maker, by))) {
+      if (this.#nowMs() >= untilMs) throw new PostgresUnavailable('a lock was not free in time');
+      return false;
+    }
+    for (const maker of makers) this.#locks.set(maker, { by, untilMs: this.#nowMs() + LOCKED_MS_MAX });
+    return true;
+  }
+
+  #unlock(by: object): void {
+    for (const [maker, lock] of this.#locks) if (lock.by === by) this.#locks.delete(maker);
+  }
+
+  #release(requestId: string, orderHashes: ReadonlySet<Hex>): void {
+    const isReleased = (row: InFlight) => orderHashes.has(row.orderHash) && row.requestId === requestId;
     for (const rows of this.#rows) rows.forget(isReleased);
     const marked = new Set(this.#rows.flatMap(({ tables }) => tables.cancelling.map(({ orderHash }) => orderHash)));
     for (const orderHash of orderHashes) if (!marked.has(orderHash)) this.markedAtMs.delete(orderHash);
   }
 
-  #find(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): readonly FoundHash[] {
-    const known = orderHashes.map((orderHash) => this.#findKnown(orderHash));
-    return known.map((one, index): FoundHash => {
-      const orderHash = orderHashes[index];
-      if (one !== undefined || orderHash === undefined) return one ?? { state: 'UNSURE' };
-      if (!mayNote || !this.isTrusted) return { state: 'UNSURE' };
-      this.#notes.set(orderHash, Math.max(nowMs, this.#notes.get(orderHash) ?? 0));
-      return { state: 'UNKNOWN' };
-    });
-  }
-
-  #findKnown(orderHash: Hex): FoundHash | undefined {
-    const all = this.#rows.map(({ tables }) => tables);
-    const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
-    if (order !== undefined) {
-      const { maker, recordStart, expiresAtSeconds } = order;
-      const { salt } = JSON.parse(`${recordStart}}`).order;
-      return { state: 'FOUND', maker, salt, expiresAtSeconds, isInFlight: false };
-    }
-    const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
-    const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
-    const hash = all
-      .flatMap(({ hashes }) => [...hashes.values()])
-      .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
-    const found = placed ?? (hash?.state === 'UNFOLDED' ? hash : undefined);
-    if (found !== undefined) {
-      const { maker, salt, expiresAtSeconds } = found;
-      return { state: 'FOUND', maker, salt: salt as Hex, expiresAtSeconds, isInFlight: placed !== undefined };
-    }
-    return hash === undefined ? undefined : { state: 'GONE' };
-  }
-
-  #mark({ makers, hashes, nowMs, lastsMs, isFirst = false }: MarkRequest): MarkOutcome {
-    const isTaken = ({ orderHash, makerIndex }: MarkRequest['hashes'][number]) => {
-      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
-      const { orders, inFlight, cancelling, hashes } = this.#of(partition).tables;
-      const key = hashKeyText({ orderHash, maker });
-      const isOpen = orders.has(orderHash) || (inFlight.has(key) && hashes.get(key)?.state !== 'CANCELLED');
-      return !isOpen || cancelling.some((row) => row.maker === maker && row.orderHash === orderHash);
-    };
-    if (isFirst && !PlacementsInMemory.replacesTwice && hashes.some(isTaken))
-      return { kind: 'marked_already', remaining: makers.map(() => REMAINING) };
-    const { untilMs } = this.#addMarks({ makers, hashes, nowMs, lastsMs });
-    return { kind: 'marked', untilMs, remaining: makers.map(() => REMAINING) };
-  }
-
-  #addMarks({ makers, hashes, nowMs, lastsMs }: Pick<MarkRequest, 'makers' | 'hashes' | 'nowMs' | 'lastsMs'>) {
-    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
-    for (const { orderHash, makerIndex } of hashes) {
-      if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());
-      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
-      this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
-    }
-    return { untilMs };
-  }
-
-  #markUnplaced({ maker, partition, orderHashes, rememberedMax, ...rest }: MarkUnplacedRequest): MarkUnplacedOutcome {
-    const { hashes, inFlight, cancelling } = this.#of(partition).tables;
-    const all = [...hashes.values(), ...inFlight.values(), ...cancelling].filter((row) => row.maker === maker);
-    const known = new Set(all.map(({ orderHash }) => orderHash));
-    const count = orderHashes.filter((orderHash) => !known.has(orderHash)).length;
-    if (count > 0 && known.size + count > rememberedMax) {
-      return { kind: 'too_many_remembered', count: known.size, remaining: REMAINING };
-    }
-    const marked = orderHashes.map((orderHash) => ({ orderHash, makerIndex: 0 }));
-    const { untilMs } = this.#addMarks({ ...rest, makers: [{ maker, partition }], hashes: marked });
-    return { kind: 'marked', untilMs, remaining: REMAINING };
-  }
-
-  #amountsOf(orderHash: Hex): OrderAmounts | undefined {
-    const [order] = this.#rows.flatMap(({ tables }) => tables.orders.get(orderHash) ?? []);
-    if (order === undefined) return undefined;
-    const making = BigInt(order.makingAmount);
-    return { making, remaining: PlacementsInMemory.hidesFills ? making : BigInt(order.remaining) };
-  }
-
-  #markAll({ maker, partition, nowMs, lastsMs, budget, scope }: MarkAllRequest) {
-    const { orders, cancelling } = this.#of(partition).tables;
-    const isMarked = ({ orderHash, maker: whose, acceptedAtMs, makingToken, recordStart }: OrderRow) => {
-      const { taking } = JSON.parse(`${recordStart}}`).order;
-      return (
-        whose === maker &&
-        !cancelling.some((row) => row.maker === maker && row.orderHash === orderHash) &&
-        acceptedAtMs <= scope.untilMs &&
-        makingToken === (scope.making ?? makingToken) &&
-        taking.token === (scope.taking ?? taking.token)
+  #note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): void {
+    if (this.#trustedSinceMs() !== trustedSinceMs) return;
+    for (const orderHash of orderHashes) {
+      const isInFlight = this.#rows.some(({ tables }) =>
+        [...tables.inFlight.values()].some((row) => row.orderHash === orderHash),
       );
+      if (isInFlight && !PlacementsInMemory.ignoresRaces) continue;
+      this.#notes.set(orderHash, Math.max(nowMs, this.#nowMs(), this.#notes.get(orderHash) ?? 0));
+    }
+  }
+
+  #find(orderHashes: readonly Hex[]): FoundRows {
+    const all = this.#rows.map(({ tables }) => tables);
+    return {
+      nowMs: this.#nowMs(),
+      trustedSinceMs: this.#trustedSinceMs(),
+      rows: orderHashes.map((orderHash) => {
+        const told = this.#notes.get(orderHash);
+        const noted = told === undefined ? {} : { notedUntilMs: told };
+        const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
+        const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
+        const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
+        const hash = all
+          .flatMap(({ hashes }) => [...hashes.values()])
+          .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
+        const open = order && { ...keyOf(order), salt: JSON.parse(`${order.recordStart}}`).order.salt };
+        const inFlight = placed && { ...keyOf(placed), salt: placed.salt as Hex };
+        const unfolded = hash?.state === 'UNFOLDED' && { ...keyOf(hash), salt: hash.salt as Hex };
+        return {
+          ...(open && { open }),
+          ...(inFlight && { inFlight }),
+          ...(unfolded && { unfolded }),
+          isAccepted: hash !== undefined,
+          ...noted,
+        };
+      }),
     };
-    const marked = [...orders.values()].filter(isMarked).map(({ orderHash }) => orderHash);
-    const orderHashes = [scope.mark, ...marked];
-    const hashes = orderHashes.map((orderHash) => ({ orderHash, makerIndex: 0 }));
-    return { ...this.#mark({ makers: [{ maker, partition }], hashes, nowMs, lastsMs, budget }), orderHashes };
-  }
-
-  #instruct(request: InstructRequest): InstructOutcome {
-    const { maker, partition, nowMs, lastsMs, count, mark, instruction, capsMax } = request;
-    const { makers, cancelling } = this.#of(partition).tables;
-    const exits = { ...noExits, ...makers.get(maker)?.exits };
-    const marked = cancelling.flatMap((row) => (row.maker === maker && row.instruction ? [row.instruction] : []));
-    const ofMaker = PlacementsInMemory.ignoresInstructions ? [] : marked;
-    const decided = decideInstruction(exits, ofMaker, instruction, capsMax);
-    const remaining = [REMAINING];
-    if (decided.kind !== 'taken') return { ...decided, remaining };
-    const isKnown = this.isTrusted && !this.#isQuarantined({ maker, partition });
-    if (count === 0) return { kind: 'taken', untilMs: 0, isKnown, remaining };
-    const untilMs = Math.max(nowMs, this.#nowMs()) + lastsMs;
-    const row = { orderHash: mark, maker, untilMs, salt: '0x', expiresAtSeconds: 0, instruction } as const;
-    this.#of(partition).cancel(row);
-    return { kind: 'taken', untilMs, isKnown, remaining };
-  }
-
-  #isQuarantined({ maker, partition }: { readonly maker: Hex; readonly partition: number }): boolean {
-    return (this.#of(partition).tables.makers.get(maker)?.quarantinedOffset ?? null) !== null;
   }
 
   #of(partition: number): RowsInMemory {
@@ -265,4 +301,17 @@ export class PlacementsInMemory {
     if (rows === undefined) throw new Error(`there is no partition ${partition}`);
     return rows;
   }
+}
+
+function keyOf({ maker, expiresAtSeconds }: { readonly maker: Hex; readonly expiresAtSeconds: number }) {
+  return { maker, expiresAtSeconds };
+}
+
+function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {
+  const making = BigInt(makingAmount);
+  return { making, remaining: PlacementsInMemory.hidesFills ? making : BigInt(remaining), expiresAtSeconds };
+}
+
+function listedOf({ orderHash, makingToken: making, acceptedAtMs, recordStart }: OrderRow) {
+  return { orderHash, making, taking: JSON.parse(`${recordStart}}`).order.taking.token, acceptedAtMs };
 }

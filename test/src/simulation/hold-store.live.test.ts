@@ -2,6 +2,8 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { type DecidedRequest, type Instruction, orderFromBody, type Placement, type Verdict } from '@makerbook/domain';
+import { decideTogether, openStore, type Store } from '@makerbook/ingress';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { sendAtOnce, testParts } from '@makerbook/parts';
 import {
@@ -10,10 +12,8 @@ import {
   type HistoryPlace,
   happenings,
   migrate,
-  openPlacementStore,
   openProjectionStore,
   openReadModel,
-  type PlacementStore,
   type Postgres,
   type ProjectionStore,
   placeOfEntry,
@@ -70,126 +70,107 @@ async function readRows(store: ProjectionStore) {
   return { projection, quarantined, sorted };
 }
 
-const NOW_MS = 1_700_000_000_000;
-const budget = { ratePerSecond: 1, burst: 1_000 };
+const NOW_MS = Date.now();
+const budget = { ratePerSecond: 0.0001, burst: 1_000 };
 const LASTS_MS = 10_000;
+const mark: Hex = `0x${'ee'.repeat(32)}`;
 
-/** Places every other order of each maker anew, cancels some, and notes down all that can be learned on the way. */
-async function decideInto(store: PlacementStore) {
-  const outcomes: unknown[] = [];
-  const { sinceMs } = await store.beginTrust(NOW_MS - 1_000);
-  const place = (maker: Hex, numbers: readonly number[], receivedAtMs: number, openOrdersMax: number) =>
-    store.place({
-      makers: [{ maker, partition, budget, openOrdersMax }],
-      orders: numbers.map((number) => {
-        const { orderHash, order } = orderOf(maker, number);
-        return {
-          orderHash,
-          makerIndex: 0,
-          salt: order.salt,
-          nonce: BigInt(order.nonce),
-          expiresAtSeconds: Number(order.expiresAt),
-        };
-      }),
-      receivedAtMs,
-      nowMs: receivedAtMs,
+/** Some requests of each kind: orders that are known, new, in flight and being cancelled, and whatever is said of all of a maker's. */
+function requestsOf(maker: Hex): readonly DecidedRequest[] {
+  const own = { maker, partition };
+  const key = (number: number) => ({ ...own, orderHash: orderOf(maker, number).orderHash });
+  const place = (numbers: readonly number[], openOrdersMax: number, rememberedMax = 1_000): Placement => ({
+    kind: 'placement',
+    receivedAtMs: 0,
+    lastsMs: LASTS_MS,
+    validUntilMs: undefined,
+    makers: [{ ...own, budget, openOrdersMax, nonce: undefined }],
+    orders: numbers.map((number) => {
+      const order = { ...orderFromBody(orderOf(maker, number).order), expiresAt: 99_999_999_999n };
+      return { orderHash: orderOf(maker, number).orderHash, order };
+    }),
+    rememberedMax,
+  });
+  const cancel = (...numbers: number[]): DecidedRequest => {
+    return {
+      kind: 'cancellation',
       lastsMs: LASTS_MS,
-      rememberedMax: 1_000,
-      chargeOnly: false,
-      firstRepeatAt: undefined,
-    });
-  const maker = makers[0] as Hex;
-  outcomes.push((await place(maker, [ORDERS], NOW_MS, 100)).kind);
-  await store.endTrust(sinceMs);
-  const hashes = makers.flatMap((each) => [...numbers, ORDERS].map((number) => orderOf(each, number).orderHash));
-  outcomes.push(await store.findOrders(hashes, NOW_MS, true), await store.readAmounts(hashes));
-  for (const each of makers) {
-    for (const asked of [[ORDERS], [ORDERS + 1], [ORDERS + 1], [ORDERS + 2, ORDERS + 3], [0], [3]]) {
-      const { kind, ...rest } = await place(each, asked, NOW_MS, 8);
-      const told = { index: null, count: null, known: null, ...rest };
-      outcomes.push([kind, told.index, told.count, told.known]);
-    }
-    for (const [numbers, rememberedMax] of [
-      [[ORDERS + 20, ORDERS + 21], 1_000],
-      [[ORDERS + 20, ORDERS + 21], 1],
-      [[ORDERS + 22], 1],
-      [[ORDERS + 22], 1_000],
-    ] as const) {
-      const orderHashes = numbers.map((number) => orderOf(each, number).orderHash);
-      const asked = { budget, rememberedMax, maker: each, partition, orderHashes };
-      const { kind, ...rest } = await store.markUnplaced({ ...asked, nowMs: NOW_MS, lastsMs: LASTS_MS });
-      outcomes.push([kind, 'count' in rest ? rest.count : null]);
-    }
-    const marks = [
-      [ORDERS + 1, true],
-      [ORDERS + 1, true],
-      [ORDERS + 1, false],
-      [ORDERS + 9, true],
-    ] as const;
-    for (const [number, isFirst] of marks) {
-      const { kind } = await store.markCancelling({
-        budget,
-        makers: [{ maker: each, partition }],
-        hashes: [{ orderHash: orderOf(each, number).orderHash, makerIndex: 0 }],
-        nowMs: NOW_MS,
-        lastsMs: LASTS_MS,
-        isFirst,
-      });
-      outcomes.push(kind);
-    }
-    const placed = await place(each, [ORDERS + 4], NOW_MS, 8);
-    outcomes.push(placed.kind);
-    if (placed.kind === 'placed') await store.release([orderOf(each, ORDERS + 4).orderHash], placed.untilMs);
-    outcomes.push((await place(each, [ORDERS + 4], NOW_MS + 1, 100)).kind);
-  }
-  const scope = { untilMs: NOW_MS, making: orderOf(maker, 0).order.making.token, mark: `0x${'ee'.repeat(32)}` as Hex };
-  const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS };
-  const { kind, orderHashes } = await store.markAll({ ...charge, count: 1, scope });
-  outcomes.push(kind, [...orderHashes].sort());
-  outcomes.push(await instructInto(store, maker));
-  await store.forgetNotes(NOW_MS + 1);
-  outcomes.push((await place(maker, [ORDERS], NOW_MS, 100)).kind);
-  outcomes.push(await store.findOrders(hashes, NOW_MS, false));
-  return outcomes;
+      budget,
+      hashes: numbers.map(key),
+      unplaced: [],
+      rememberedMax: 9,
+    };
+  };
+  const unplaced = (rememberedMax: number, ...numbers: number[]): DecidedRequest => {
+    const hashes = numbers.map((number) => ({ ...key(number), ordersBudget: budget }));
+    return { kind: 'cancellation', lastsMs: LASTS_MS, budget, hashes: [], unplaced: hashes, rememberedMax };
+  };
+  const replace = (cancelled: number, placed: number): DecidedRequest => {
+    const { orderHash } = key(cancelled);
+    return {
+      kind: 'replacement',
+      placement: place([placed], 8),
+      budget,
+      cancels: [key(cancelled)],
+      expected: [{ orderHash }],
+    };
+  };
+  const instruct = (instruction: Instruction): DecidedRequest => {
+    return { kind: 'instruction', lastsMs: LASTS_MS, budget, ...own, mark, instruction, isRepeat: false };
+  };
+  const { making } = orderOf(maker, 0).order;
+  return [
+    ...[[ORDERS + 1], [ORDERS + 1], [ORDERS + 2, ORDERS + 3], [0], [3]].map((asked) => place(asked, 8)),
+    ...[unplaced(1_000, ORDERS + 20, ORDERS + 21), unplaced(1, ORDERS + 20), unplaced(1, ORDERS + 22)],
+    ...[place([ORDERS + 20], 100), cancel(ORDERS + 1), cancel(ORDERS + 1, ORDERS + 9), place([ORDERS + 4], 8, 2)],
+    ...numbers.map((number) => replace(number, ORDERS + 30 + number)),
+    ...[replace(ORDERS + 2, ORDERS + 50), replace(ORDERS + 2, ORDERS + 51), replace(ORDERS + 1, ORDERS + 52)],
+    { kind: 'cancel-all', lastsMs: LASTS_MS, budget, ...own, scope: { untilMs: NOW_MS, making: making.token }, mark },
+    instruct({ subject: 'switch', issuedAtMs: NOW_MS, terms: { cancelAt: 9 } }),
+    instruct({ subject: 'switch', issuedAtMs: NOW_MS - 1, terms: { cancelAt: 8 } }),
+    instruct({ subject: 'keys', issuedAtMs: NOW_MS, terms: { keys: [maker] } }),
+    place([ORDERS + 60], 100),
+  ];
 }
 
-/** Sends standing instructions of many times: anew, again, older, of the same time, by keys that are named and revoked. */
-async function instructInto(store: PlacementStore, maker: Hex) {
-  const [first, second] = [`0x${'1c'.repeat(20)}`, `0x${'2c'.repeat(20)}`] as const;
-  const keys = (named: readonly Hex[], issuedAtMs: number) => ({ subject: 'keys', issuedAtMs, terms: { keys: named } });
-  const beat = (cancelAt: number, issuedAtMs: number, key?: Hex) => {
-    return { subject: 'switch', issuedAtMs, terms: { cancelAt }, ...(key && { key }) };
-  };
-  const cap = (token: string, amount: Hex, issuedAtMs: number) => {
-    return { subject: `cap:${token}`, issuedAtMs, terms: { amount, windowSeconds: 60 } };
-  };
-  const given = [
-    ...[beat(9, NOW_MS), beat(9, NOW_MS), beat(8, NOW_MS), beat(7, NOW_MS - 1), beat(6, NOW_MS + 1, first)],
-    ...[
-      keys([first, second], NOW_MS),
-      beat(6, NOW_MS + 1, first),
-      beat(5, NOW_MS, second),
-      beat(4, NOW_MS + 2, second),
-    ],
-    ...[keys([second], NOW_MS + 1), beat(3, NOW_MS + 3, first), beat(3, NOW_MS + 3, second), keys([], NOW_MS + 2)],
-    ...[beat(2, NOW_MS + 1), keys([first], NOW_MS + 1), keys([first], NOW_MS + 3), keys([second], NOW_MS + 3)],
-    ...[cap('0xa', '0x1', NOW_MS), cap('0xb', '0x1', NOW_MS), cap('0xc', '0x1', NOW_MS), cap('0xa', '0x2', NOW_MS + 1)],
-    ...[
-      cap('0xa', '0x0', NOW_MS + 2),
-      cap('0xc', '0x1', NOW_MS + 1),
-      cap('0xd', '0x0', NOW_MS),
-      cap('0xd', '0x1', NOW_MS),
-    ],
-  ];
+/** What was decided, without times. */
+function toldOf({ decisions, refusal, left, ofClient, isKnown }: Verdict) {
+  const stored = decisions.map((one) => {
+    return one.kind === 'charge' ? [one.kind, one.of, Math.round(one.tokens.left)] : [one.kind, one.orderHash];
+  });
+  return { refusal, stored, left: left?.remaining, ofClient, isKnown };
+}
+
+/** Asks for the same of both, and notes down all that can be learned on the way. */
+async function decideInto(store: Store) {
   const outcomes: unknown[] = [];
-  for (const [n, instruction] of given.entries()) {
-    const mark: Hex = `0x${String(n).padStart(64, 'd')}`;
-    const charge = { budget, maker, partition, nowMs: NOW_MS, lastsMs: LASTS_MS, capsMax: 2 };
-    for (const count of [1, 0] as const) {
-      const { remaining: _, ...outcome } = await store.instruct({ ...charge, count, mark, instruction });
-      outcomes.push(outcome.kind === 'taken' ? { ...outcome, untilMs: 0 } : outcome);
-    }
-  }
+  const decide = decideTogether(store, () => performance.now());
+  const ask = async (request: DecidedRequest) => {
+    outcomes.push(toldOf(await decide({ requestId: `r${outcomes.length}`, request, receivedAtMs: performance.now() })));
+  };
+  const { sinceMs } = await store.beginTrust();
+  for (const maker of makers.slice(0, 1)) await ask(requestsOf(maker)[0] as DecidedRequest);
+  await store.endTrust(sinceMs);
+  const hashes = makers.flatMap((each) => [...numbers, ORDERS].map((number) => orderOf(each, number).orderHash));
+  const find = async () => {
+    const { trustedSinceMs, rows } = await store.findHashes(hashes);
+    outcomes.push(
+      trustedSinceMs,
+      rows.map(({ notedUntilMs, ...row }) => ({ ...row, isNoted: notedUntilMs !== undefined })),
+    );
+  };
+  await find();
+  await store.note(
+    makers.map((maker) => orderOf(maker, ORDERS).orderHash),
+    sinceMs,
+    0,
+  );
+  await find();
+  for (const maker of makers) for (const request of requestsOf(maker)) await ask(request);
+  await store.release('r9', hashes);
+  await find();
+  await store.forgetNotes(-60_000);
+  await find();
   return outcomes;
 }
 
@@ -267,8 +248,8 @@ test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed 
   expect(open.length).toBeGreaterThan(0);
   expect(inMemory.projected().filter((one) => one.partition === partition)).toEqual(projected);
   expect(new Set(inMemory.openOrders())).toEqual(new Set(open));
-  const placements = inMemory.openPlacements(sendAtOnce, 60_000);
-  const outcomes = await decideInto(openPlacementStore(postgres));
+  const placements = inMemory.openPlacements(sendAtOnce, 60_000, () => NOW_MS);
+  const outcomes = await decideInto(openStore(postgres));
   expect(await decideInto(placements)).toEqual(outcomes);
   expect(await readAll(inMemory.openReadModel(sendAtOnce))).toEqual(await readAll(openReadModel(postgres)));
 });

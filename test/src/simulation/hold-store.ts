@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Exits, hashKeyText, type OrderStatus } from '@makerbook/domain';
+import type { Store } from '@makerbook/ingress';
 import type { Send } from '@makerbook/parts';
 import {
   type Happening,
@@ -10,7 +11,6 @@ import {
   type ListedOrder,
   type News,
   type NewsQuery,
-  type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
   type ProjectionStore,
@@ -56,6 +56,10 @@ export class StoreInMemory {
     return this.#rows.map(({ tables }) => tables);
   }
 
+  set onMark(onMark: (requestId: string) => void) {
+    this.#placements.onMark = onMark;
+  }
+
   get markedAtMs(): ReadonlyMap<Hex, number> {
     return this.#placements.markedAtMs;
   }
@@ -92,9 +96,10 @@ export class StoreInMemory {
     };
   }
 
-  /** Serves ingress. */
-  openPlacements(send: Send, timeoutMs: number): PlacementStore {
-    return this.#placements.connect((serve) => send('decide', serve, unavailable, { isAway: this.isAway, timeoutMs }));
+  /** Serves ingress. @param processMs the clock of the process */
+  openPlacements(send: Send, timeoutMs: number, processMs: () => number): Store {
+    const options = () => ({ isAway: this.isAway, timeoutMs });
+    return this.#placements.connect((serve) => send('decide', serve, unavailable, options()), processMs);
   }
 
   /** Serves ingress and query. */

@@ -1,3 +1,4 @@
+import type { Budget } from '@makerbook/domain';
 import { type Chance, createChance } from '@makerbook/parts';
 
 export type Kind = 'ingress' | 'query' | 'projector' | 'watcher';
@@ -48,6 +49,8 @@ export interface Plan {
   /** Redis may be missing from the start. */
   readonly hasCache: boolean;
   readonly openOrdersMax: number;
+  /** Of orders, of each maker. Left out, nobody can spend it, and the clocks of the processes are the same. */
+  readonly budget?: Budget | undefined;
   readonly projector: {
     readonly commitTransitionsMax: number;
     readonly commitFactsMax: number;
@@ -109,6 +112,10 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
   const batchRecordsMax = chance.pick([500, 500, 3]);
   const others = [...planCaps(chance, endMs), ...planLate(chance, endMs)];
   const lastAtMs = chance.oneIn(2) ? 0 : chance.below(endMs);
+  const hasSources = chance.oneIn(2);
+  const budget = chance.oneIn(2)
+    ? undefined
+    : { ratePerSecond: chance.pick([1, 2, 5]), burst: chance.pick([3, 5, 10]) };
   return {
     seed,
     partitions,
@@ -118,7 +125,8 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     batchRecordsMax,
     admittedAtMs: [0, 0, lastAtMs].slice(-MAKERS),
     actions: [...actions, ...others].toSorted((a, b) => a.atMs - b.atMs),
-    hasSources: chance.oneIn(2),
+    hasSources,
+    ...(budget && { budget }),
     hasCostly: seed % 2 === 0,
     quietAtMs: endMs + 10_000,
   };

@@ -21,6 +21,10 @@ import type { Plan } from './plan-run.js';
 export const TOPICS: TopicNames = topicNames();
 export const CHAIN_ID = 8217;
 export const SERVICE_NAME = 'Simulated';
+/** The clocks of processes differ by so much at most. */
+const CLOCK_SKEW_MS_MAX = 5_000;
+/** A planted defect: processes do not see that time passes while they decide. */
+export const Clocks = { stand: false };
 const REDIS_PREFIX = 'mb:';
 const REDIS_MS_MAX = 1_500;
 const LOG_MS_MAX = 1_500;
@@ -101,14 +105,20 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     ...ingressSettings,
     PARTITIONS: plan.partitions,
     MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
+    ...(plan.budget && { ORDER_BUDGET_PER_SECOND: plan.budget.ratePerSecond, ORDER_BUDGET_BURST: plan.budget.burst }),
   };
-  const clock = { now: () => life.nowMs(), pause: (ms: number) => life.delay(ms) };
+  const skewMs = plan.budget === undefined ? 0 : (draw % (CLOCK_SKEW_MS_MAX + 1)) - CLOCK_SKEW_MS_MAX / 2;
+  const clock = {
+    now: () => life.nowMs() + skewMs,
+    monotonicMs: () => (Clocks.stand ? 0 : life.nowMs()),
+    pause: (ms: number) => life.delay(ms),
+  };
   const outside = {
     settings,
     logger: silentLogger,
     log,
     topics: { areVerified: () => true },
-    store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS),
+    store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS, clock.now),
     // A run is too short for a lag that counts.
     rows: { ...followRows(postgres.openReadModel(requests.sender), clock), appended: () => undefined },
     ...clock,

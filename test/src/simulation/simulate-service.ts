@@ -22,6 +22,7 @@ import { Chain } from './chain/keep-chain.js';
 import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
+import { judgeBudgets } from './judge/judge-budgets.js';
 import { judgeFills } from './judge/judge-fills.js';
 import { judgeHistories, judgeStreams } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
@@ -164,6 +165,7 @@ class Run {
       return order && BigInt(order.makingAmount) - BigInt(order.remaining);
     };
     this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find, filledOf });
+    this.#world.store.onMark = (requestId) => this.#visits.seeFills(requestId);
   }
 
   get log(): LogInMemory {
@@ -217,6 +219,7 @@ class Run {
         openOrdersMax: this.#plan.openOrdersMax,
         markedAtMs: this.#world.store.markedAtMs,
       }),
+      ...this.#judgeBudgets(replays),
       ...judgeHistories(this.#visits, replays),
       ...judgeStreams(this.#visits, replays),
     );
@@ -252,6 +255,13 @@ class Run {
       held: verdict.held,
       capped: verdict.capped,
     };
+  }
+
+  #judgeBudgets(replays: readonly Replay[]): string[] {
+    const { budget, actions } = this.#plan;
+    if (budget === undefined) return [];
+    const crashes = actions.flatMap(({ atMs, ...action }) => (action.do === 'crash' ? [START_MS + atMs] : []));
+    return judgeBudgets(replays, budget, crashes);
   }
 
   /** The feeds are the replay of the log, and so are the rows after each commit; the book is what the rows say. */

@@ -37,7 +37,7 @@ export interface Visit {
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
   readonly replaced: readonly Hex[];
-  /** How much of each of them is filled: as the request says, and as the rows had it when it was received, if they had the order. */
+  /** How much of each of them is filled: as the request says, and as the rows had it when it was stored, if they had the order. */
   readonly expectedFills: readonly bigint[];
   seenFills: readonly (bigint | undefined)[];
   /** What a cancellation of all orders is about. */
@@ -280,6 +280,12 @@ export class Visits {
     }
   }
 
+  /** The cancellations of a request are about to be stored. */
+  seeFills(requestId: string): void {
+    const visit = this.all[Number(requestId.split(' ')[1])];
+    if (visit !== undefined) visit.seenFills = visit.replaced.map(this.#parts.filledOf);
+  }
+
   list(maker: Address, chance: Chance): Promise<Visit> {
     const query = this.#signedQuery(maker, requestHashers.hashGetRequest);
     return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
@@ -383,7 +389,7 @@ export class Visits {
       },
     chance: Chance,
   ): Promise<Visit> {
-    const { nowMs, ends, note, find, filledOf } = this.#parts;
+    const { nowMs, ends, note, find } = this.#parts;
     const [first] = orders;
     const hashes = orders.flatMap(({ hash }) => hash ?? []);
     const maker = first?.maker ?? '0x';
@@ -411,7 +417,6 @@ export class Visits {
     if (server === undefined) return visit;
     await server.life.delay(chance.below(50));
     visit.receivedAtMs = nowMs();
-    visit.seenFills = replaced.map(filledOf);
     const request: ApiRequest = {
       requestId: `visit ${number}`,
       receivedAtMs: nowMs(),

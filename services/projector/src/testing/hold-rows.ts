@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { HASH_MEMORY_SECONDS, hashKeyText } from '@makerbook/domain';
+import { HASH_MEMORY_SECONDS, hashKeyText, type Instruction } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
   type FillRow,
@@ -7,7 +7,6 @@ import {
   type HashKey,
   type HashRow,
   type HistoryRow,
-  type Instruction,
   InvariantBroken,
   type MakerRow,
   type OrderRow,
@@ -25,6 +24,7 @@ export interface InFlight extends HashKey {
   readonly salt: string;
   readonly expiresAtSeconds: number;
   readonly untilMs: number;
+  readonly requestId: string;
   /** Of a standing instruction. */
   readonly instruction?: Instruction | undefined;
 }

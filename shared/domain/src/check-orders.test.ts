@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { checkAdmission, checkTerms, checkTimeliness } from './decide.js';
+import { checkAdmission, checkTerms, checkTimeliness } from './check-orders.js';
 import { bookEntryOf, makerViewOf } from './describe.js';
 import { type Admission, unknownMaker } from './maker.js';
 import type { OpenOrder } from './open-order.js';

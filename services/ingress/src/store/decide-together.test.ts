@@ -1,0 +1,109 @@
+import { expect, test } from '@jest/globals';
+import type { DecidedRequest } from '@makerbook/domain';
+import { PostgresUnavailable } from '@makerbook/postgres';
+import { holdTestStore } from '../testing/hold-test-store.js';
+import { type Decided, decideTogether } from './decide-together.js';
+import type { Group, Wanted } from './store.js';
+
+const addressOf = (number: number) => `0x${number.toString(16).padStart(40, '0')}` as const;
+const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const;
+const NOW_MS = 1_000_000;
+const budget = { ratePerSecond: 1, burst: 3 };
+
+function placing(number: number, ...makers: readonly number[]): DecidedRequest {
+  const token = { token: addressOf(9), amount: 1n };
+  const terms = { salt: 1n, nonce: 0n, expiresAt: 9_999n, making: token, taking: token, permittedTaker: addressOf(0) };
+  const orders = makers.map((n, at) => ({ orderHash: hashOf(number + at), order: { ...terms, maker: addressOf(n) } }));
+  const limits = makers.map((n) => ({ maker: addressOf(n), partition: 0, budget, openOrdersMax: 9, nonce: undefined }));
+  const times = { receivedAtMs: 0, lastsMs: 1, validUntilMs: undefined };
+  return { kind: 'placement', ...times, makers: limits, orders, rememberedMax: 99 };
+}
+
+function cancelling(number: number, maker: number): DecidedRequest {
+  const hashes = [{ maker: addressOf(maker), partition: 0, orderHash: hashOf(number) }];
+  return { kind: 'cancellation', lastsMs: 1, budget, hashes, unplaced: [], rememberedMax: 9 };
+}
+
+/** A store whose first read waits until it is let go, and that notes down what is read and written. */
+function open() {
+  const { held, store } = holdTestStore(() => NOW_MS);
+  const reads: Wanted[] = [];
+  const writes: (readonly Group[])[] = [];
+  const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
+  const refuses = { write: (_groups: readonly Group[]): readonly boolean[] | undefined => undefined };
+  const read = async (wanted: Wanted) => {
+    reads.push(wanted);
+    if (reads.length === 1) await gate;
+    return store.read(wanted);
+  };
+  const write: typeof store.write = async (reading, groups) => {
+    writes.push(groups);
+    return refuses.write(groups) ?? store.write(reading, groups);
+  };
+  const decide = decideTogether({ ...store, read, write, alone: (_, work) => work({ read, write }) }, () => NOW_MS);
+  const ask = (request: DecidedRequest) =>
+    decide({ requestId: request.kind, request, receivedAtMs: NOW_MS }).then(told, (error: Error) => error.name);
+  return { held, reads, writes, refuses, letGo, ask };
+}
+
+const told = ({ refusal }: Decided) => refusal?.code ?? 'stored';
+const sizes = (writes: readonly (readonly Group[])[]) => writes.map((groups) => groups.map((group) => group.length));
+
+test('requests that wait share one read and one write, each over what the one before it left', async () => {
+  const { reads, writes, letGo, ask } = open();
+  const answers = [1, 2, 3, 4, 5].map((number) => ask(placing(number, 1)));
+  letGo();
+  expect(await Promise.all(answers)).toEqual(['stored', 'stored', 'stored', 'rate_limited', 'rate_limited']);
+  expect(reads.map(({ hashes }) => hashes.length)).toEqual([1, 4]);
+  expect(sizes(writes)).toEqual([[1], [2]]);
+});
+
+test('makers that share a request are one group, also by others, and those that share none are not', async () => {
+  const { writes, letGo, ask } = open();
+  const answers = [placing(1, 9), placing(2, 1, 2), placing(4, 3), placing(5, 2, 4), placing(7, 4)].map(ask);
+  letGo();
+  await Promise.all(answers);
+  expect(sizes(writes)[1]?.sort()).toEqual([1, 3]);
+});
+
+test('what was decided over a standing that was not written is decided again, refusals too; others are not', async () => {
+  const { held, writes, refuses, letGo, ask } = open();
+  held.set(addressOf(1), { orders: { left: 1, atMs: NOW_MS } });
+  const answers = [placing(1, 9), placing(2, 1), placing(3, 1), placing(4, 2)].map(ask);
+  refuses.write = (groups) => {
+    if (groups.length !== 2) return undefined;
+    // Another process has filled the budget meanwhile.
+    held.set(addressOf(1), { orders: { left: 2, atMs: NOW_MS } });
+    refuses.write = () => undefined;
+    return [false, true];
+  };
+  letGo();
+  expect(await Promise.all(answers)).toEqual(['stored', 'stored', 'stored', 'stored']);
+  expect(sizes(writes)).toEqual([[1], [1, 1], [2]]);
+});
+
+test('a refusal over what was read alone is final, and nothing is written', async () => {
+  const { held, writes, letGo, ask } = open();
+  held.set(addressOf(1), { orders: { left: 0, atMs: NOW_MS } });
+  letGo();
+  expect(await ask(placing(1, 1))).toBe('rate_limited');
+  expect(writes).toEqual([]);
+});
+
+test('a cancellation does not wait for orders', async () => {
+  const { letGo, ask } = open();
+  const placed = ask(placing(1, 1));
+  expect(await ask(cancelling(2, 1))).toBe('stored');
+  letGo();
+  expect(await placed).toBe('stored');
+});
+
+test('a write of unknown outcome is neither stored nor decided again', async () => {
+  const { writes, refuses, letGo, ask } = open();
+  refuses.write = () => {
+    throw new PostgresUnavailable('no answer');
+  };
+  letGo();
+  expect(await ask(placing(1, 1))).toBe('PostgresUnavailable');
+  expect(writes).toHaveLength(1);
+});

@@ -1,0 +1,215 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import {
+  applyDecisions,
+  type DecidedRequest,
+  decide,
+  draftOf,
+  type HashKey,
+  type Placement,
+  type Verdict,
+} from '@makerbook/domain';
+import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
+import type { Group, ReadAndWrite, Reading, Store, Wanted } from './store.js';
+
+/** A request as it waits for its decision. Its age at the decision says when it was received by the clock of the store. */
+export interface Asked {
+  readonly requestId: string;
+  readonly request: DecidedRequest;
+  /** By the monotonic clock of this process. */
+  readonly receivedAtMs: number;
+}
+
+/** A verdict whose decisions are stored. */
+export interface Decided extends Verdict {
+  /** The time by which it was decided. */
+  readonly nowMs: number;
+  /** When the reading began, by the monotonic clock of this process: what was stored counts from then. */
+  readonly begunAtMs: number;
+}
+
+/** @throws PostgresUnavailable where nothing is known of what was stored */
+export type Decide = (asked: Asked) => Promise<Decided>;
+
+const REQUESTS_MAX = 64;
+/** Orders in a statement, so that a small request does not wait long for large ones. */
+const ORDERS_MAX = 400;
+/** As often a request is decided anew before it locks its makers' rows. */
+const TRIES_MAX = 3;
+const LOCKED_AT_ONCE_MAX = 4;
+
+/**
+ * Requests that wait share one read and one write. What was decided over a standing that was not written is decided again. Those that
+ * cancel have statements of their own: they never wait for those that place.
+ */
+export function decideTogether(store: Store, monotonicMs: () => number): Decide {
+  const share = () =>
+    gatherCalls<Asked, Decided | undefined>({
+      atOnceMax: 1,
+      count: countShared,
+      compare: () => 0,
+      decide: (asked) => decideAll(store, asked, monotonicMs),
+      isOfOne: () => false,
+    });
+  const [placing, cancelling] = [share(), share()];
+  const locking = gatherCalls<Asked, Decided | undefined>({
+    atOnceMax: LOCKED_AT_ONCE_MAX,
+    count: countOfMakers,
+    compare: () => 0,
+    decide: (asked) => {
+      const makers = [...new Set(asked.flatMap(({ request }) => makersOf(request)))].sort();
+      return store.alone(makers, (locked) => decideAll(locked, asked, monotonicMs));
+    },
+    isOfOne: () => false,
+  });
+  return async (asked) => {
+    const together = chargesOrders(asked.request) ? placing : cancelling;
+    for (let left = TRIES_MAX; left > 0; left -= 1) {
+      const decided = await together(asked);
+      if (decided !== undefined) return decided;
+    }
+    const decided = await locking(asked);
+    if (decided === undefined) throw new PostgresUnavailable('other requests came first, again and again');
+    return decided;
+  };
+}
+
+function chargesOrders(request: DecidedRequest): boolean {
+  if (request.kind === 'cancellation') return request.unplaced.length > 0;
+  return request.kind === 'placement' || request.kind === 'replacement';
+}
+
+function countShared(waiting: readonly Asked[]): number {
+  let orders = 0;
+  const end = waiting.findIndex(({ request }, index) => {
+    orders += sizeOf(request);
+    return index === REQUESTS_MAX || orders > ORDERS_MAX;
+  });
+  return end < 0 ? waiting.length : Math.max(1, end);
+}
+
+/** Those that wait for the same makers as the first. */
+function countOfMakers(waiting: readonly Asked[]): number {
+  const makers = waiting.slice(0, REQUESTS_MAX).map(({ request }) => makersOf(request).toSorted().join());
+  const end = makers.findIndex((each) => each !== makers[0]);
+  return end < 0 ? makers.length : end;
+}
+
+function sizeOf(request: DecidedRequest): number {
+  switch (request.kind) {
+    case 'placement':
+      return request.orders.length;
+    case 'cancellation':
+      return request.hashes.length + request.unplaced.length;
+    case 'replacement':
+      return request.cancels.length + request.placement.orders.length;
+    default:
+      return 1;
+  }
+}
+
+/** @returns undefined for those that another process has overtaken */
+async function decideAll(
+  store: ReadAndWrite,
+  all: readonly Asked[],
+  monotonicMs: () => number,
+): Promise<(Decided | undefined)[]> {
+  const begunAtMs = monotonicMs();
+  const reading = await store.read(wantedOf(all.map(({ request }) => request)));
+  const { nowMs } = reading;
+  const readAtMs = monotonicMs();
+  const draft = draftOf(reading.standing);
+  const verdicts = all.map(({ request, receivedAtMs }) => {
+    // Not later than it was, whenever the store has looked at its clock.
+    const received = nowMs - (readAtMs - receivedAtMs);
+    const verdict = decide(draft, withReceipt(request, received), nowMs);
+    applyDecisions(draft, verdict.decisions, nowMs);
+    return verdict;
+  });
+  const isStored = await writeAll(store, reading, all, verdicts);
+  return verdicts.map((verdict, index) => (isStored[index] ? { ...verdict, nowMs, begunAtMs } : undefined));
+}
+
+function withReceipt(request: DecidedRequest, receivedAtMs: number): DecidedRequest {
+  if (request.kind === 'placement') return { ...request, receivedAtMs };
+  if (request.kind === 'replacement') return { ...request, placement: { ...request.placement, receivedAtMs } };
+  return request;
+}
+
+/** Requests that share makers, directly or by others, are stored all or none. */
+async function writeAll(
+  store: ReadAndWrite,
+  reading: Reading,
+  all: readonly Asked[],
+  verdicts: readonly Verdict[],
+): Promise<boolean[]> {
+  const groupOf = new Map<Address, number>();
+  const requests: number[][] = [];
+  for (const [index, { request }] of all.entries()) {
+    const makers = makersOf(request);
+    const met = new Set(makers.flatMap((maker) => groupOf.get(maker) ?? []));
+    const joined = [...met].flatMap((group) => requests[group] ?? []);
+    for (const group of met) requests[group] = [];
+    const group = requests.push([...joined, index].sort((a, b) => a - b)) - 1;
+    for (const [maker, of] of groupOf) if (met.has(of)) groupOf.set(maker, group);
+    for (const maker of makers) groupOf.set(maker, group);
+  }
+  const isWriting = (index: number) => (verdicts[index]?.decisions.length ?? 0) > 0;
+  const writing = requests.filter((group) => group.some(isWriting));
+  const groups: Group[] = writing.map((group) =>
+    group.filter(isWriting).map((index) => {
+      return { requestId: all[index]?.requestId ?? '', decisions: verdicts[index]?.decisions ?? [] };
+    }),
+  );
+  const stored = groups.length === 0 ? [] : await store.write(reading, groups);
+  const overtaken = new Set(writing.flatMap((group, at) => (stored[at] ? [] : group)));
+  return all.map((_, index) => !overtaken.has(index));
+}
+
+function makersOf(request: DecidedRequest): readonly Address[] {
+  switch (request.kind) {
+    case 'placement':
+      return request.makers.map(({ maker }) => maker);
+    case 'replacement':
+      return [...makersOf(request.placement), ...request.cancels.map(({ maker }) => maker)];
+    case 'cancellation':
+      return [...new Set([...request.hashes, ...request.unplaced].map(({ maker }) => maker))];
+    case 'cancel-all':
+    case 'instruction':
+      return [request.maker];
+  }
+}
+
+function wantedOf(requests: readonly DecidedRequest[]): Wanted {
+  const placements = requests.flatMap((request): Placement[] =>
+    request.kind === 'placement' ? [request] : request.kind === 'replacement' ? [request.placement] : [],
+  );
+  const counts = new Map<Address, { openOrdersMax: number; asked: number }>();
+  for (const maker of requests.flatMap(makersOf))
+    counts.set(maker, { openOrdersMax: Number.MAX_SAFE_INTEGER, asked: 0 });
+  for (const { makers, orders } of placements) {
+    for (const { maker, openOrdersMax } of makers) {
+      const count = counts.get(maker);
+      if (count !== undefined) count.openOrdersMax = Math.min(count.openOrdersMax, openOrdersMax);
+    }
+    for (const { order } of orders) {
+      const count = counts.get(order.maker);
+      if (count !== undefined) count.asked += 1;
+    }
+  }
+  const cancels = requests.flatMap((request) => (request.kind === 'replacement' ? request.cancels : []));
+  const unplaced = requests.flatMap((request) => (request.kind === 'cancellation' ? request.unplaced : []));
+  const placed = placements.flatMap(({ orders }) =>
+    orders.map(({ order, orderHash }): HashKey => ({ orderHash, maker: order.maker })),
+  );
+  return {
+    makers: [...counts]
+      .map(([maker, { openOrdersMax, asked }]) => ({ maker, countExpiredBeyond: openOrdersMax - asked }))
+      .sort((a, b) => (a.maker < b.maker ? -1 : 1)),
+    isPlacing: placements.length > 0 || unplaced.length > 0,
+    isInstructing: requests.some(({ kind }) => kind === 'instruction'),
+    isCancellingAll: requests.some(({ kind }) => kind === 'cancel-all'),
+    isCancellingUnplaced: unplaced.length > 0,
+    hashes: [...placed, ...cancels, ...unplaced],
+    replaced: cancels.map(({ orderHash }): Hex => orderHash),
+  };
+}

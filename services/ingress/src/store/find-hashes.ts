@@ -1,0 +1,61 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type FoundHash, judgeHash } from '@makerbook/domain';
+import { gatherCalls } from '@makerbook/postgres';
+import type { Store } from './store.js';
+
+interface Lookup {
+  readonly orderHashes: readonly Hex[];
+  readonly mayNote: boolean;
+}
+
+/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in the order of the hashes */
+export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<readonly FoundHash[]>;
+
+/** Hashes in a statement that several look-ups share. */
+const FOUND_TOGETHER_MAX = 64;
+
+/**
+ * Finds hashes that are to be cancelled. Look-ups that arrive while one runs share the next statement. A hash without a row is
+ * noted, and read once more: its order may have come meanwhile.
+ */
+export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHashes {
+  const find = gatherCalls<Lookup, readonly FoundHash[]>({
+    atOnceMax: 1,
+    count(waiting) {
+      let hashes = 0;
+      const end = waiting.findIndex(({ orderHashes }) => {
+        hashes += orderHashes.length;
+        return hashes > FOUND_TOGETHER_MAX;
+      });
+      return end === -1 ? waiting.length : Math.max(1, end);
+    },
+    compare: () => 0,
+    decide: (lookups) => findAll(store, lookups),
+    isOfOne: () => false,
+  });
+  return (orderHashes, mayNote) => find({ orderHashes, mayNote });
+}
+
+async function findAll(store: Pick<Store, 'findHashes' | 'note'>, lookups: readonly Lookup[]) {
+  const hashes = [...new Set(lookups.flatMap(({ orderHashes }) => orderHashes))];
+  const found = await store.findHashes(hashes);
+  const { trustedSinceMs, nowMs } = found;
+  const known = new Map(
+    hashes.map((hash, at) => [hash, judgeHash(found.rows[at] ?? { isAccepted: false }, undefined)]),
+  );
+  const unknown = lookups.flatMap(({ orderHashes, mayNote }) =>
+    mayNote ? orderHashes.filter((hash) => known.get(hash)?.state === 'UNSURE') : [],
+  );
+  const noted = [...new Set(unknown)];
+  if (noted.length > 0 && trustedSinceMs !== undefined && trustedSinceMs <= nowMs) {
+    await store.note(noted, trustedSinceMs, nowMs);
+    const { rows } = await store.findHashes(noted);
+    for (const [at, hash] of noted.entries()) known.set(hash, judgeHash(rows[at] ?? { isAccepted: false }, nowMs));
+  }
+  return lookups.map(({ orderHashes, mayNote }) =>
+    orderHashes.map((hash): FoundHash => {
+      const one = known.get(hash) ?? { state: 'UNSURE' };
+      return one.state === 'UNKNOWN' && !mayNote ? { state: 'UNSURE' } : one;
+    }),
+  );
+}

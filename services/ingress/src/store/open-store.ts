@@ -1,0 +1,69 @@
+import { encodeArray, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
+import { lockMakers, readHashes, readStanding } from './read-standing.js';
+import type { ReadAndWrite, Store } from './store.js';
+import { writeDecisions } from './write-decisions.js';
+
+/** What ingress decides by, in Postgres. Each call is one statement, but for `alone`. */
+export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): Store {
+  const readAndWrite = (query: Query): ReadAndWrite => ({
+    read: (wanted) => readStanding(query, wanted),
+    write: (reading, groups) => writeDecisions(query, reading, groups),
+  });
+  return {
+    ...readAndWrite(postgres.query),
+    alone: (makers, work) =>
+      postgres.transaction(async (query) => {
+        await lockMakers(query, makers);
+        return work(readAndWrite(query));
+      }),
+    findHashes: (orderHashes) => readHashes(postgres.query, orderHashes),
+    async note(orderHashes, trustedSinceMs, nowMs) {
+      await postgres.query(noteSql, [encodeArray('bytea', orderHashes), trustedSinceMs, nowMs], 'note');
+    },
+    async release(requestId, orderHashes) {
+      await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), requestId], 'release');
+    },
+    async forgetNotes(olderThanMs) {
+      await postgres.query(forgetSql, [olderThanMs]);
+    },
+    async beginTrust() {
+      const [row] = await postgres.query<{ since_ms: bigint; is_trusted: boolean }>(beginTrustSql);
+      if (row === undefined) throw new PostgresUnavailable('another process notes the same: try again');
+      return { sinceMs: Number(row.since_ms), isTrusted: row.is_trusted };
+    },
+    async endTrust(sinceMs) {
+      const sql = 'update trust set is_trusted = true where started_at = pg_postmaster_start_time() and since_ms = $1';
+      await postgres.query(sql, [sinceMs]);
+    },
+  };
+}
+
+const clockSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+// In the order of the hashes, so that two statements never wait for each other. A note holds for requests that were received
+// before it was there.
+const noteSql = `
+  insert into in_flight as f (order_hash, until_ms)
+  select u.order_hash, greatest($3::bigint, ${clockSql}) from unnest($1::bytea[]) as u (order_hash)
+  where exists (select from trusted where since_ms = $2::bigint) order by u.order_hash
+  on conflict (order_hash) do update set until_ms = greatest(f.until_ms, excluded.until_ms) where f.maker is null`;
+
+const releaseSql = `
+  with placed as (delete from in_flight where order_hash = any ($1::bytea[]) and request_id = $2)
+  delete from cancelling where order_hash = any ($1::bytea[]) and request_id = $2`;
+
+const forgetSql = `delete from in_flight where partition is null and until_ms < ${clockSql} - $1::bigint`;
+
+// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
+const beginTrustSql = `
+  with begun as (
+    insert into trust (started_at, table_id, since_ms, is_trusted)
+    values (pg_postmaster_start_time(), 'trust'::regclass, ${clockSql}, false)
+    on conflict (is_only) do update
+    set started_at = excluded.started_at, table_id = excluded.table_id, is_trusted = false
+    where (trust.started_at, trust.table_id) <> (excluded.started_at, excluded.table_id)
+    returning since_ms, is_trusted)
+  select since_ms, is_trusted from begun
+  union all
+  select since_ms, is_trusted from trust
+  where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;

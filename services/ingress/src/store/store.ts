@@ -1,0 +1,72 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { BudgetName, Decision, HashKey, HashRows, Standing } from '@makerbook/domain';
+
+/** What is to be read for some requests. */
+export interface Wanted {
+  /** In the order of their addresses, with the open orders and those in flight beyond which the expired ones are counted. */
+  readonly makers: readonly { readonly maker: Address; readonly countExpiredBeyond: number }[];
+  /** What is asked of the makers besides their budgets. */
+  readonly isPlacing: boolean;
+  readonly isInstructing: boolean;
+  readonly isCancellingAll: boolean;
+  readonly isCancellingUnplaced: boolean;
+  /** Hashes to be placed, to be replaced, or to be cancelled without being known. */
+  readonly hashes: readonly HashKey[];
+  /** Those of them that are to be replaced: how much is left of their orders is read. */
+  readonly replaced: readonly Hex[];
+}
+
+/** The version of each budget that has a row. Whoever writes raises it, and no version is used twice. */
+export type Versions = ReadonlyMap<string, number>;
+
+export const budgetKey = (maker: Address, of: BudgetName): string => `${maker} ${of}`;
+
+/** What was read, at one moment. */
+export interface Reading {
+  readonly standing: Standing;
+  readonly versions: Versions;
+  /** The clock of the store, never below the newest time that a row holds. */
+  readonly nowMs: number;
+}
+
+/** The decisions of requests that share makers: all of them are stored, or none. */
+export type Group = readonly { readonly requestId: string; readonly decisions: readonly Decision[] }[];
+
+/** Reads, and writes where nothing has changed since. */
+export interface ReadAndWrite {
+  read(wanted: Wanted): Promise<Reading>;
+  /**
+   * Stores each group where the versions of the budgets that it charges are as they were read, nothing was lost, what it replaces
+   * is as it was, and no other request has placed or noted one of its hashes.
+   * @returns for each group whether it is stored. It throws where that is not known.
+   */
+  write(reading: Reading, groups: readonly Group[]): Promise<readonly boolean[]>;
+}
+
+/** Whether this server may be trusted, and since when it has lost nothing, as far as is known. */
+export interface Trust {
+  readonly sinceMs: number;
+  readonly isTrusted: boolean;
+}
+
+/** What is decided by, in Postgres. It compares and stores, and decides nothing. Every call throws what `Postgres` throws. */
+export interface Store extends ReadAndWrite {
+  /** The same while nobody else can charge these makers. It waits for that a second at most. */
+  alone<T>(makers: readonly Address[], work: (locked: ReadAndWrite) => Promise<T>): Promise<T>;
+  /** The rows of hashes, in their order. */
+  findHashes(orderHashes: readonly Hex[]): Promise<FoundRows>;
+  /** Notes that hashes were told unknown, where nothing was lost since and no request has placed them. */
+  note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): Promise<void>;
+  /** The append of a request has certainly stored nothing: deletes what was stored of it. */
+  release(requestId: string, orderHashes: readonly Hex[]): Promise<void>;
+  /** Deletes notes that are older. */
+  forgetNotes(olderThanMs: number): Promise<void>;
+  /** Notes that a server that has no row, or another start time, may have lost something by now. */
+  beginTrust(): Promise<Trust>;
+  /** The server is trusted, unless it has lost something since. */
+  endTrust(sinceMs: number): Promise<void>;
+}
+
+export interface FoundRows extends Pick<Reading, 'nowMs'>, Pick<Standing, 'trustedSinceMs'> {
+  readonly rows: readonly HashRows[];
+}

@@ -1,0 +1,88 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import {
+  applyDecisions,
+  type Decision,
+  type Draft,
+  draftOf,
+  type HashRows,
+  type HashStanding,
+  type MakerStanding,
+  noExits,
+  type Standing,
+} from '@makerbook/domain';
+import { PostgresUnavailable } from '@makerbook/postgres';
+import type { ReadAndWrite, Store } from '../store/store.js';
+
+export const newMaker: MakerStanding = {
+  orders: { left: undefined, atMs: 0 },
+  cancels: { left: undefined, atMs: 0 },
+  nonce: 0n,
+  isQuarantined: false,
+  open: 0,
+  expired: 0,
+  inFlight: 0,
+  remembered: 0,
+  onTheirWay: 0,
+  exits: noExits,
+  instructions: [],
+  listed: [],
+};
+
+/** A store in memory for one process, whose standing a test sets and reads. */
+export function holdTestStore(nowMs: () => number) {
+  const makers = new Map<Address, MakerStanding>();
+  const held = {
+    isAway: false,
+    trustedSinceMs: 0 as Standing['trustedSinceMs'],
+    makers,
+    hashes: new Map<Hex, HashStanding>(),
+    /** Of hashes that are looked up. */
+    rows: new Map<Hex, Partial<HashRows>>(),
+    decisions: [] as Decision[],
+    released: [] as (readonly Hex[])[],
+    /** How often the next writes are overtaken. */
+    overtaken: 0,
+    onWrite: (): void => undefined,
+    set: (maker: Address, more: Partial<MakerStanding>) =>
+      void makers.set(maker, { ...newMaker, ...makers.get(maker), ...more }),
+  };
+  const reach = () => {
+    if (held.isAway) throw new PostgresUnavailable('away');
+  };
+  const readAndWrite: ReadAndWrite = {
+    async read(wanted) {
+      reach();
+      for (const { maker } of wanted.makers) if (!makers.has(maker)) held.set(maker, {});
+      return { standing: draftOf(held), versions: new Map(), nowMs: nowMs() };
+    },
+    async write(_reading, groups) {
+      reach();
+      held.onWrite();
+      return groups.map((group) => {
+        held.overtaken -= 1;
+        if (held.overtaken >= 0) return false;
+        const decisions = group.flatMap((request) => request.decisions);
+        held.decisions.push(...decisions);
+        applyDecisions(held as Draft, decisions, nowMs());
+        return true;
+      });
+    },
+  };
+  const store: Store = {
+    ...readAndWrite,
+    alone: (_makers, work) => work(readAndWrite),
+    async findHashes(orderHashes) {
+      reach();
+      const rows = orderHashes.map((orderHash) => ({ isAccepted: false, ...held.rows.get(orderHash) }));
+      return { nowMs: nowMs(), trustedSinceMs: held.trustedSinceMs, rows };
+    },
+    async note(orderHashes) {
+      for (const hash of orderHashes) held.rows.set(hash, { ...held.rows.get(hash), notedUntilMs: nowMs() });
+    },
+    release: async (_requestId, orderHashes) => void held.released.push(orderHashes),
+    forgetNotes: async () => undefined,
+    beginTrust: async () => ({ sinceMs: 0, isTrusted: true }),
+    endTrust: async () => undefined,
+  };
+  return { held, store };
+}

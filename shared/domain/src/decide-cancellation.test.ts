@@ -1,0 +1,195 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { decide } from './decide.js';
+import type { CancelAll, Cancellation, Replacement } from './decide-cancellation.js';
+import { applyDecisions, draftOf, type HashStanding, type MakerStanding, type Standing } from './standing.js';
+import { addressOf, budget, hashOf, NOW_MS, numbered, placementOf, placing, standingOf } from './testing/standings.js';
+import type { Verdict } from './verdict.js';
+
+const own = { maker: addressOf(1), partition: 3 };
+const cancelOf = (...numbers: number[]) => numbers.map((number) => ({ ...own, orderHash: hashOf(number) }));
+const amounts = { making: 100n, remaining: 40n, expiresAtSeconds: NOW_MS / 1000 + 60 };
+const open: HashStanding = { remembered: 'ACCEPTED', order: { ...amounts, remaining: 100n } };
+const filled: HashStanding = { remembered: 'ACCEPTED', order: amounts };
+const inFlight: HashStanding = { inFlight: { expiresAtSeconds: amounts.expiresAtSeconds } };
+
+/** What is answered, and what is stored: charges with what they leave, and how many orders and marks. */
+function told({ refusal, decisions }: Verdict): string {
+  const charges = decisions.flatMap((one) => (one.kind === 'charge' ? [`${one.of} ${one.tokens.left}`] : []));
+  const marks = decisions.filter(({ kind }) => kind === 'mark').length;
+  const placed = decisions.filter(({ kind }) => kind === 'place').length;
+  return [
+    refusal === undefined ? 'stored' : `${refusal.code} ${refusal.index}`,
+    ...charges,
+    `${marks} marks`,
+    `${placed} placed`,
+  ].join(', ');
+}
+
+describe('cancellations', () => {
+  const cancel = (standing: Standing, more: Partial<Cancellation>) =>
+    decide(
+      standing,
+      { kind: 'cancellation', lastsMs: 9, budget, hashes: [], unplaced: [], rememberedMax: 100, ...more },
+      NOW_MS,
+    );
+  const unplacedOf = (...numbers: number[]) => cancelOf(...numbers).map((hash) => ({ ...hash, ordersBudget: budget }));
+
+  test.each<[string, Partial<MakerStanding>, Partial<Cancellation>, string]>([
+    ['are charged and marked', {}, { hashes: cancelOf(1, 2) }, 'stored, cancels 3, 2 marks, 0 placed'],
+    [
+      'are refused all where the budget is spent',
+      { cancels: { left: 1, atMs: NOW_MS } },
+      { hashes: cancelOf(1, 2) },
+      'rate_limited 0, 0 marks, 0 placed',
+    ],
+    [
+      'of nobody’s hashes are charged like orders',
+      {},
+      { unplaced: unplacedOf(7, 8) },
+      'stored, orders 3, 2 marks, 0 placed',
+    ],
+    [
+      'of nobody’s hashes, beyond the bound, are charged',
+      { remembered: 98, onTheirWay: 1 },
+      { unplaced: unplacedOf(7, 8) },
+      'too_many_orders undefined, orders 3, 0 marks, 0 placed',
+    ],
+    [
+      'of nobody’s hashes, beyond the budget, are not',
+      { orders: { left: 1, atMs: NOW_MS } },
+      { unplaced: unplacedOf(7, 8) },
+      'rate_limited undefined, 0 marks, 0 placed',
+    ],
+    [
+      'of known hashes among them are free',
+      { remembered: 100 },
+      { unplaced: unplacedOf(3) },
+      'stored, orders 5, 1 marks, 0 placed',
+    ],
+    [
+      'of both kinds are stored all or none',
+      { cancels: { left: 0, atMs: NOW_MS } },
+      { hashes: cancelOf(1), unplaced: unplacedOf(7) },
+      'rate_limited 0, orders 4, 0 marks, 0 placed',
+    ],
+  ])('%s', (_what, maker, more, expected) => {
+    const hashes = [
+      [1, open],
+      [2, inFlight],
+      [3, { isCancelling: true }],
+    ] as const;
+    expect(told(cancel(standingOf(maker, hashes), more))).toBe(expected);
+  });
+});
+
+describe('a cancellation of all orders', () => {
+  const [a, b] = [addressOf(0xa), addressOf(0xb)];
+  const listed = [
+    { orderHash: hashOf(1), making: a, taking: b, acceptedAtMs: NOW_MS },
+    { orderHash: hashOf(2), making: b, taking: a, acceptedAtMs: NOW_MS },
+    { orderHash: hashOf(3), making: a, taking: b, acceptedAtMs: NOW_MS + 1 },
+  ];
+  const all = (scope: Partial<CancelAll['scope']>, burst = 1_000): Verdict => {
+    const request = { kind: 'cancel-all', lastsMs: 9, budget: { ...budget, burst }, ...own, mark: hashOf(99) } as const;
+    return decide(standingOf({ listed }), { ...request, scope: { untilMs: NOW_MS, ...scope } }, NOW_MS);
+  };
+  const marked = ({ decisions }: Verdict) =>
+    decisions.flatMap((one) => (one.kind === 'mark' ? [Number(one.orderHash)] : []));
+
+  test('costs as much as a hundred, and marks itself and the orders that it means', () => {
+    expect(told(all({}))).toBe('stored, cancels 900, 3 marks, 0 placed');
+    expect(marked(all({}))).toEqual([99, 1, 2]);
+    expect(marked(all({ making: a }))).toEqual([99, 1]);
+    expect(marked(all({ taking: a, untilMs: NOW_MS + 1 }))).toEqual([99, 2]);
+    expect(told(all({}, 99))).toBe('rate_limited undefined, 0 marks, 0 placed');
+  });
+});
+
+describe('a replacement', () => {
+  const replace = (standing: Standing, more: Partial<Replacement> = {}) => {
+    const expected = [{ orderHash: hashOf(1) }, { orderHash: hashOf(2) }];
+    const placement = placementOf([numbered(5)], { makers: [{ ...placing, budget, openOrdersMax: 2 }] });
+    const request: Replacement = { kind: 'replacement', placement, budget, cancels: cancelOf(1, 2), expected, ...more };
+    return decide(standing, request, NOW_MS);
+  };
+  const of = (first: HashStanding, second: HashStanding, maker: Partial<MakerStanding> = {}) =>
+    standingOf({ open: 1, inFlight: 1, ...maker }, [
+      [1, first],
+      [2, second],
+    ]);
+
+  test.each<[string, Standing, string]>([
+    ['is judged by what its cancellations leave', of(open, inFlight), 'stored, cancels 3, orders 4, 2 marks, 1 placed'],
+    [
+      'of an order whose fill it does not know is refused, and charged',
+      of(filled, open),
+      'remaining_changed 0, cancels 3, 0 marks, 0 placed',
+    ],
+    [
+      'of an order that another request cancels is refused',
+      of({ ...open, isCancelling: true }, open),
+      'unavailable undefined, 0 marks, 0 placed',
+    ],
+    [
+      'of an order that is not open any more likewise',
+      of({ remembered: 'ACCEPTED' }, open),
+      'unavailable undefined, 0 marks, 0 placed',
+    ],
+    [
+      'of an order in flight whose cancellation came first likewise',
+      of({ ...inFlight, remembered: 'CANCELLED' }, open),
+      'unavailable undefined, 0 marks, 0 placed',
+    ],
+    [
+      'beyond the budget of cancellations',
+      of(open, open, { cancels: { left: 1, atMs: NOW_MS } }),
+      'rate_limited 0, 0 marks, 0 placed',
+    ],
+    [
+      'beyond that of orders pays for its cancellations',
+      of(open, open, { orders: { left: 0, atMs: NOW_MS } }),
+      'rate_limited 0, cancels 3, 0 marks, 0 placed',
+    ],
+    [
+      'beyond the open orders cancels none',
+      of(open, open, { open: 4 }),
+      'too_many_orders 0, cancels 3, orders 4, 0 marks, 0 placed',
+    ],
+  ])('%s', (_what, standing, expected) => {
+    expect(told(replace(standing))).toBe(expected);
+  });
+
+  test('names what is left, and is stored only where that is so', () => {
+    const remaining = 40n;
+    const expected = [
+      { orderHash: hashOf(2) },
+      { orderHash: hashOf(1), remaining },
+      { orderHash: hashOf(1), remaining: 41n },
+    ];
+    const { refusal } = replace(of(filled, inFlight), { expected });
+    expect(refusal).toMatchObject({
+      index: 2,
+      list: 'cancel',
+      pointer: '/remainingMakingAmount',
+      remainingMakingAmount: '0x28',
+    });
+    const { decisions } = replace(of(filled, inFlight), { expected: expected.slice(0, 2) });
+    const only = decisions.flatMap((one) => (one.kind === 'mark' ? [one.onlyWith] : []));
+    expect(only).toEqual([40n, 'in flight']);
+  });
+
+  test('stored once, is not stored again over what it leaves', () => {
+    const standing = draftOf(of(open, open, { open: 2, inFlight: 0 }));
+    applyDecisions(standing, replace(standing).decisions, NOW_MS);
+    expect(standing.makers.get(addressOf(1))).toMatchObject({ open: 0, inFlight: 1 });
+    expect(replace(standing).refusal).toMatchObject({ code: 'unavailable' });
+    const again = placementOf([numbered(5)]);
+    expect(decide(standing, again, NOW_MS).refusal).toMatchObject({
+      code: 'unavailable',
+      cause: 'in_flight' satisfies string,
+    });
+    const key: Hex = addressOf(1);
+    expect(standing.makers.get(key)?.cancels.left).toBe(3);
+  });
+});

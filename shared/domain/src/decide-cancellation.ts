@@ -1,0 +1,224 @@
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
+import type { Budget } from './budget.js';
+import { decidePlacement, IN_FLIGHT_RETRY_MS, type Placement } from './decide-placement.js';
+import type { Cutoff } from './exits.js';
+import {
+  applyDecisions,
+  type Decision,
+  draftOf,
+  hashOf,
+  isSpent,
+  makerOf,
+  retryAfterMsOf,
+  type Standing,
+  spend,
+} from './standing.js';
+import { refused, unavailable, type Verdict } from './verdict.js';
+
+/** A hash that a maker cancels, and where the maker's facts are. */
+export interface CancelledHash {
+  readonly maker: Address;
+  readonly partition: number;
+  readonly orderHash: Hex;
+}
+
+/** Cancellations whose signatures are proved, each hash once. All of them are stored, or none. */
+export interface Cancellation {
+  readonly kind: 'cancellation';
+  readonly lastsMs: number;
+  readonly budget: Budget;
+  /** In the order of the request. */
+  readonly hashes: readonly CancelledHash[];
+  /** Hashes that nobody has placed, as far as is known, with their maker's budget of orders: each may be remembered for good. */
+  readonly unplaced: readonly (CancelledHash & { readonly ordersBudget: Budget })[];
+  readonly rememberedMax: number;
+}
+
+/** Cancels open orders of a maker and places others in their stead, all or nothing. */
+export interface Replacement {
+  readonly kind: 'replacement';
+  readonly placement: Placement;
+  readonly budget: Budget;
+  /** Each hash once, in the order of the request. */
+  readonly cancels: readonly CancelledHash[];
+  /** What each item of the request expects to be left of its order: all of it where it does not say. */
+  readonly expected: readonly { readonly orderHash: Hex; readonly remaining?: bigint | undefined }[];
+}
+
+/** Takes back all open orders of a maker. */
+export interface CancelAll {
+  readonly kind: 'cancel-all';
+  readonly lastsMs: number;
+  readonly budget: Budget;
+  readonly maker: Address;
+  readonly partition: number;
+  readonly scope: Cutoff;
+  /** Names it, so that a list waits for it. */
+  readonly mark: Hex;
+}
+
+/** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
+export const CANCEL_ALL_COST = 100;
+
+/** Charges the budgets of cancellations, and marks the orders: they do not count as open any more. */
+export function decideCancellation(standing: Standing, request: Cancellation, nowMs: number): Verdict {
+  const unplaced = markUnplaced(standing, request, nowMs);
+  if (unplaced.refusal !== undefined) return unplaced;
+  if (request.hashes.length === 0) return unplaced;
+  const charged = chargeCancels(standing, request.hashes, request.budget, nowMs);
+  if (charged.refusal !== undefined) {
+    return { ...charged, decisions: unplaced.decisions.filter(({ kind }) => kind === 'charge') };
+  }
+  const marks = request.hashes.map((hash) => markOf(hash, nowMs + request.lastsMs));
+  return { ...charged, decisions: [...unplaced.decisions, ...charged.decisions, ...marks] };
+}
+
+function markOf({ maker, partition, orderHash }: CancelledHash, untilMs: number): Extract<Decision, { kind: 'mark' }> {
+  return { kind: 'mark', maker, partition, orderHash, untilMs };
+}
+
+/** Charges the makers in the order of their addresses, all or none. */
+function chargeCancels(
+  standing: Standing,
+  hashes: readonly CancelledHash[],
+  budget: Budget,
+  nowMs: number,
+  cost = 1,
+): Verdict {
+  const makers = [...new Set(hashes.map(({ maker }) => maker))].sort();
+  const spent = makers.map((maker) => {
+    const count = cost * hashes.filter((hash) => hash.maker === maker).length;
+    return { maker, count, ...spend(makerOf(standing, maker).cancels, budget, count, nowMs) };
+  });
+  const owners = makers.map((maker) => ({ maker, budget }));
+  const beyond = spent.find(({ left }) => isSpent(left));
+  if (beyond !== undefined) {
+    const left = {
+      of: 'cancels',
+      makers: owners,
+      remaining: spent.map((one) => Math.floor(one.left + one.count)),
+    } as const;
+    const costs = cost === 1 ? '' : `; this costs ${cost}`;
+    const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent${costs}`;
+    const index = hashes.findIndex(({ maker }) => maker === beyond.maker);
+    const retryAfterMs = retryAfterMsOf(beyond.left, budget);
+    return { ...refused({ code: 'rate_limited', detail, index, retryAfterMs }), left };
+  }
+  return {
+    decisions: spent.map(({ maker, left, atMs }) => ({ kind: 'charge', maker, of: 'cancels', tokens: { left, atMs } })),
+    left: { of: 'cancels', makers: owners, remaining: spent.map(({ left }) => Math.floor(Math.max(0, left))) },
+    ofClient: 0,
+  };
+}
+
+/**
+ * Charges cancellations of hashes that nobody has placed like orders, and holds them to what may be remembered. What is remembered or
+ * on its way already costs nothing.
+ */
+function markUnplaced(standing: Standing, { unplaced, lastsMs, rememberedMax }: Cancellation, nowMs: number): Verdict {
+  const decisions: Decision[] = [];
+  let left: Verdict['left'];
+  for (const [maker, own] of Map.groupBy(unplaced, (hash) => hash.maker)) {
+    const budget = own[0]?.ordersBudget ?? { ratePerSecond: 1, burst: 0 };
+    const count = own.filter(({ orderHash }) => {
+      const { remembered, inFlight, isCancelling } = hashOf(standing, orderHash);
+      return remembered === undefined && inFlight === undefined && isCancelling !== true;
+    }).length;
+    const { orders, remembered, onTheirWay } = makerOf(standing, maker);
+    const spent = spend(orders, budget, count, nowMs);
+    const isBeyond = isSpent(spent.left);
+    const remaining = Math.floor(isBeyond ? spent.left + count : Math.max(0, spent.left));
+    left = { of: 'orders', makers: [{ maker, budget }], remaining: [remaining] };
+    if (isBeyond)
+      return { decisions: chargesOf(decisions), refusal: refuseUnplaced(budget, spent.left, count), left, ofClient: 0 };
+    decisions.push({ kind: 'charge', maker, of: 'orders', tokens: spent });
+    if (count > 0 && remembered + onTheirWay + count > rememberedMax) {
+      const refusal = refuseAsRemembered(`at most ${rememberedMax} of the maker are`);
+      return { decisions: chargesOf(decisions), refusal, left, ofClient: 0 };
+    }
+    decisions.push(...own.map((hash) => markOf(hash, nowMs + lastsMs)));
+  }
+  return { decisions, ofClient: 0 };
+}
+
+function chargesOf(decisions: readonly Decision[]): Decision[] {
+  return decisions.filter(({ kind }) => kind === 'charge');
+}
+
+const AS_REMEMBERED =
+  'a cancellation of an order that nobody has placed, as far as is known now, is remembered like an order';
+const WAYS_OUT = 'nothing was cancelled. Cancel-all takes back all open orders';
+
+/** Refuses cancellations of hashes that nobody has placed, of which a budget of orders does not hold so many. */
+export function refuseUnplaced(budget: Budget, left: number, count: number) {
+  if (count > budget.burst) return refuseAsRemembered(`the maker's budget holds ${budget.burst} when full`);
+  const why = `the maker's budget of ${budget.ratePerSecond} orders per second is spent`;
+  const retryAfterMs = retryAfterMsOf(left, budget);
+  return { code: 'rate_limited', detail: `${AS_REMEMBERED}, and ${why}: ${WAYS_OUT}`, retryAfterMs } as const;
+}
+
+/** Likewise, where too many are remembered. */
+export function refuseAsRemembered(why: string) {
+  return { code: 'too_many_orders', detail: `${AS_REMEMBERED}, and ${why}: ${WAYS_OUT}` } as const;
+}
+
+/** Charges a cancellation of all orders, and marks those that are open. */
+export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: number): Verdict {
+  const { maker, partition, mark, scope, lastsMs, budget } = request;
+  const own = { maker, partition, orderHash: mark };
+  const charged = chargeCancels(standing, [own], budget, nowMs, CANCEL_ALL_COST);
+  if (charged.refusal !== undefined) {
+    const { index: _, ...refusal } = charged.refusal;
+    return { ...charged, refusal };
+  }
+  const { untilMs, making, taking } = scope;
+  const isMeant = (order: { readonly making: Address; readonly taking: Address; readonly acceptedAtMs: number }) =>
+    order.acceptedAtMs <= untilMs &&
+    (making === undefined || order.making === making) &&
+    (taking === undefined || order.taking === taking);
+  const marked = makerOf(standing, maker).listed.filter(isMeant);
+  const hashes = [own, ...marked.map(({ orderHash }) => ({ maker, partition, orderHash }))];
+  return { ...charged, decisions: [...charged.decisions, ...hashes.map((hash) => markOf(hash, nowMs + lastsMs))] };
+}
+
+/**
+ * Decides about a replacement: each order to be cancelled has to be open with what is expected to be left of it, and no other
+ * request may cancel it. The new orders are judged by what its cancellations leave.
+ */
+export function decideReplacement(standing: Standing, request: Replacement, nowMs: number): Verdict {
+  const { cancels, budget, placement } = request;
+  const charged = chargeCancels(standing, cancels, budget, nowMs);
+  if (charged.refusal !== undefined) return { ...charged, refusal: { ...charged.refusal, list: 'cancel' } };
+  const isOpen = ({ orderHash }: CancelledHash) => {
+    const { order, inFlight, remembered, isCancelling } = hashOf(standing, orderHash);
+    return !isCancelling && (order !== undefined || (inFlight !== undefined && remembered !== 'CANCELLED'));
+  };
+  if (!cancels.every(isOpen)) {
+    const detail = 'nothing was stored: another request cancels one of the orders; send this one again';
+    return refused(unavailable(detail, IN_FLIGHT_RETRY_MS));
+  }
+  for (const [index, { orderHash, remaining }] of request.expected.entries()) {
+    const { order } = hashOf(standing, orderHash);
+    if (order === undefined || order.remaining === (remaining ?? order.making)) continue;
+    const refusal = refuseChanged(orderHash, index, order.remaining, remaining);
+    return { decisions: charged.decisions, refusal, ofClient: 0 };
+  }
+  const marks = cancels.map((hash) => ({
+    ...markOf(hash, nowMs + placement.lastsMs),
+    onlyWith: hashOf(standing, hash.orderHash).order?.remaining ?? ('in flight' as const),
+  }));
+  const placed = decidePlacement(applyDecisions(draftOf(standing), marks, nowMs), placement, nowMs);
+  if (placed.refusal?.code === 'unavailable') return placed;
+  const written = placed.refusal === undefined ? [...charged.decisions, ...marks] : charged.decisions;
+  return { ...placed, decisions: [...written, ...placed.decisions] };
+}
+
+function refuseChanged(orderHash: Hex, index: number, left: bigint, expected: bigint | undefined) {
+  const remainingMakingAmount = quantity(left);
+  const named = expected === undefined ? 'the request does not name it' : `not ${quantity(expected)}`;
+  const detail =
+    `${remainingMakingAmount} is left of the making amount of ${orderHash}, and ${named}: ` +
+    'nothing was cancelled or placed';
+  const pointer = '/remainingMakingAmount';
+  return { code: 'remaining_changed', detail, index, remainingMakingAmount, pointer, list: 'cancel' } as const;
+}
