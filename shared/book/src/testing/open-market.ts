@@ -27,7 +27,7 @@ export async function openMarket() {
 
   /** Sends without waiting for a block. */
   const post = (from: string, to: string, data: string, gas = GAS_LIMIT): Promise<Hex> =>
-    provider.send('eth_sendTransaction', [{ from, to, data, gas: toQuantity(gas), gasPrice: '0x77359400' }]);
+    provider.send('eth_sendTransaction', [{ from, to, data, gas: toQuantity(gas), gasPrice: '0xba43b7400' }]);
   /** Waits until the block of the transaction is there. */
   async function receiptOf(hash: Hex): Promise<TransactionReceipt> {
     for (;;) {
