@@ -214,14 +214,15 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
     await ask(primaryPort, 'CONFIG SET repl-diskless-sync-delay 0');
     await ask(replicaPort, `REPLICAOF 127.0.0.1 ${primaryPort}`);
     await until(async () => (await ask(primaryPort, 'INFO replication')).includes('state=online'));
-    for (const port of [primaryPort, replicaPort]) {
-      await ask(port, 'CONFIG SET masterauth secret');
-      await ask(port, 'CONFIG SET requirepass secret');
-    }
     await ask(sentinelPort, `SENTINEL MONITOR cache 127.0.0.1 ${primaryPort} 1`);
     await ask(sentinelPort, 'SENTINEL SET cache auth-pass secret');
     // A failover that is tried too early is not tried again for long.
     await until(async () => (await ask(sentinelPort, 'SENTINEL REPLICAS cache')).includes('"master-link-status","ok"'));
+    // Not earlier: a Sentinel that connects before it knows the password may be refused for longer than this test waits.
+    for (const port of [primaryPort, replicaPort]) {
+      await ask(port, 'CONFIG SET masterauth secret');
+      await ask(port, 'CONFIG SET requirepass secret');
+    }
     await ask(sentinelPort, 'SENTINEL SET cache failover-timeout 3000');
     await ask(sentinelPort, 'SENTINEL SET cache down-after-milliseconds 1000');
     const environment = {
