@@ -5,12 +5,14 @@ export interface GatherOptions<Item, Result> {
   readonly atOnceMax: number;
   /** How many of the waiting items the next statement takes, from the first on; at least one. */
   readonly count: (waiting: readonly Item[]) => number;
+  /** What an item costs. The one that has waited longest goes first, then small ones before large ones. */
+  readonly sizeOf?: (item: Item) => number;
   /** The order of the items in a statement: two statements that lock rows in the same order never wait for each other. */
-  readonly compare: (a: Item, b: Item) => number;
+  readonly compare?: (a: Item, b: Item) => number;
   /** One statement. @returns a result for each item, in their order */
   readonly decide: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** True if a single item may have caused the error: then each is decided once more, alone. */
-  readonly isOfOne: (error: unknown) => boolean;
+  /** True if a single item may have caused the error: then each is decided once more, alone. Never, unless given. */
+  readonly isOfOne?: (error: unknown) => boolean;
 }
 
 interface Waiting<Item, Result> {
@@ -24,8 +26,8 @@ interface Waiting<Item, Result> {
  * If Postgres is away, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { atOnceMax, count, compare, decide, isOfOne } = options;
-  const waiting: Waiting<Item, Result>[] = [];
+  const { atOnceMax, count, sizeOf, compare, decide, isOfOne = () => false } = options;
+  let waiting: Waiting<Item, Result>[] = [];
   let running = 0;
 
   async function decideAll(batch: readonly Waiting<Item, Result>[], mayRepeat = true): Promise<void> {
@@ -39,12 +41,20 @@ export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>):
     }
   }
 
+  function takeNext(): Waiting<Item, Result>[] {
+    const [oldest, ...others] = waiting;
+    if (oldest === undefined) return [];
+    if (sizeOf !== undefined) others.sort((a, b) => sizeOf(a.item) - sizeOf(b.item));
+    const inTurn = [oldest, ...others];
+    const batch = inTurn.slice(0, count(inTurn.map(({ item }) => item)));
+    const taken = new Set(batch);
+    waiting = waiting.filter((one) => !taken.has(one));
+    return compare === undefined ? batch : batch.sort((a, b) => compare(a.item, b.item));
+  }
+
   async function decideWaiting(): Promise<void> {
     running += 1;
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, count(waiting.map(({ item }) => item)));
-      await decideAll(batch.sort((a, b) => compare(a.item, b.item)));
-    }
+    while (waiting.length > 0) await decideAll(takeNext());
     running -= 1;
   }
 

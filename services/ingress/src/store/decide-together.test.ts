@@ -58,6 +58,17 @@ test('requests that wait share one read and one write, each over what the one be
   expect(sizes(writes)).toEqual([[1], [2]]);
 });
 
+test('a small request waits for the oldest one, and not for all large ones', async () => {
+  const { reads, letGo, ask } = open();
+  const large = (n: number) => placing(1_000 * n, ...Array<number>(100).fill(8));
+  const answers = [placing(1, 9), ...[1, 2, 3, 4, 5, 6].map(large), placing(2, 7)].map(ask);
+  letGo();
+  await Promise.all(answers);
+  const [, second] = reads.map(({ hashes }) => hashes.map(({ orderHash }) => orderHash));
+  expect(second).toEqual(expect.arrayContaining([hashOf(1_000), hashOf(2)]));
+  expect(second).not.toContain(hashOf(6_000));
+});
+
 test('makers that share a request are one group, also by others, and those that share none are not', async () => {
   const { writes, letGo, ask } = open();
   const answers = [placing(1, 9), placing(2, 1, 2), placing(4, 3), placing(5, 2, 4), placing(7, 4)].map(ask);

@@ -46,20 +46,17 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
     gatherCalls<Asked, Decided | undefined>({
       atOnceMax: 1,
       count: countShared,
-      compare: () => 0,
+      sizeOf: ({ request }) => sizeOf(request),
       decide: (asked) => decideAll(store, asked, monotonicMs),
-      isOfOne: () => false,
     });
   const [placing, cancelling] = [share(), share()];
   const locking = gatherCalls<Asked, Decided | undefined>({
     atOnceMax: LOCKED_AT_ONCE_MAX,
     count: countOfMakers,
-    compare: () => 0,
     decide: (asked) => {
       const makers = [...new Set(asked.flatMap(({ request }) => makersOf(request)))].sort();
       return store.alone(makers, (locked) => decideAll(locked, asked, monotonicMs));
     },
-    isOfOne: () => false,
   });
   return async (asked) => {
     const together = chargesOrders(asked.request) ? placing : cancelling;

@@ -29,9 +29,8 @@ export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHas
       });
       return end === -1 ? waiting.length : Math.max(1, end);
     },
-    compare: () => 0,
+    sizeOf: ({ orderHashes }) => orderHashes.length,
     decide: (lookups) => findAll(store, lookups),
-    isOfOne: () => false,
   });
   return (orderHashes, mayNote) => find({ orderHashes, mayNote });
 }
