@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { quantity } from './index.js';
+import { type MonotonicMs, monotonicMs, quantity, unixMs } from './index.js';
 
 test.each([
   [0n, '0x0'],
@@ -15,4 +15,11 @@ test('a negative number is no quantity', () => {
 
 test('a text is no quantity, whatever its digits', () => {
   expect(() => quantity('1000000' as never)).toThrow(TypeError);
+});
+
+test('a time of one clock is none of the other, and the build says so', () => {
+  const isPast = (at: MonotonicMs) => at <= monotonicMs();
+  expect(isPast(monotonicMs())).toBe(true);
+  // @ts-expect-error: milliseconds since 1970
+  expect(isPast(unixMs())).toBe(false);
 });

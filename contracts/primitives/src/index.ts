@@ -1,2 +1,3 @@
+export { type MonotonicMs, monotonicMs, type UnixMs, unixMs } from './clocks.js';
 export * from './hex.js';
 export * from './read-values.js';

@@ -1,3 +1,4 @@
+import type { MonotonicMs, UnixMs } from '@makerbook/contracts-primitives';
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
 import type { Worker } from './observe/holder.js';
@@ -23,11 +24,11 @@ export interface Signs {
 
 /** What is noted while the watcher works, for its health: failures, and when its block loop last went on. */
 export class Vitals {
-  readonly nowMs: () => number;
-  readonly unixMs: () => number;
-  readonly startedAtMs: number;
+  readonly nowMs: () => MonotonicMs;
+  readonly unixMs: () => UnixMs;
+  readonly startedAtMs: MonotonicMs;
   /** When the block loop last went on: what it asked for was answered, or failed. What goes on beside it does not count. */
-  lastTurnAtMs: number;
+  lastTurnAtMs: MonotonicMs;
   /** Why it has halted, and a restart would not help. */
   halt: Error | undefined;
   /** What is being tried again, and why. One failure of each worker is logged, until it works again. */
@@ -42,7 +43,7 @@ export class Vitals {
     this.lastTurnAtMs = this.startedAtMs;
   }
 
-  secondsSince(atMs: number): number {
+  secondsSince(atMs: MonotonicMs): number {
     return Math.max(0, (this.nowMs() - atMs) / 1000);
   }
 

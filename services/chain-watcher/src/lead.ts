@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import type { BlockSource } from './blocks/source.js';
 import type { WatcherSettings } from './env.js';
 import type { FollowedLog } from './watch/follow-log.js';
@@ -10,7 +11,7 @@ const DOUBLINGS_MAX = 7;
 
 export interface LeadOptions {
   readonly signal: AbortSignal;
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;

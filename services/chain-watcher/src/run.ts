@@ -9,7 +9,7 @@ import {
   readChainId,
 } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Address, monotonicMs, unixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
@@ -69,7 +69,7 @@ class RunningWatcher {
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.#stopping.signal);
     // How long something takes is measured by a clock that nobody sets.
-    this.#vitals = new Vitals({ logger: telemetry.logger, nowMs: () => performance.now(), unixMs: Date.now });
+    this.#vitals = new Vitals({ logger: telemetry.logger, nowMs: monotonicMs, unixMs });
   }
 
   /** @returns the port for operators */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { type FencedPublisher, type Following, type Log, type Logger, PublisherFenced } from '@makerbook/kafka';
 import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { lead } from './lead.js';
@@ -38,7 +39,7 @@ type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBl
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
 export interface WorkParts extends Holder<ProcessParts> {
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
-  readonly unixMs: () => number;
+  readonly unixMs: () => UnixMs;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { type ApiRequest, type Refusal, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import { z } from 'zod';
 
@@ -50,7 +51,7 @@ export interface ReadersOptions {
   readonly readFile: () => string;
   /** Streams of this process. */
   readonly streamsMax: number;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
   /** The file has changed, and cannot be used: the readers of before stay. */
   readonly onFault: (error: Error) => void;
 }

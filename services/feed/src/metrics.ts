@@ -1,3 +1,4 @@
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { createInstruments } from '@makerbook/telemetry';
 import type { Readers } from './admit-readers.js';
 import type { HeldBook } from './hold-book.js';
@@ -10,7 +11,7 @@ export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote';
 export function createMetrics(
   book: Pick<HeldBook, 'entries' | 'oldestBlock'>,
   readers: Pick<Readers, 'streams'>,
-  nowMs: () => number,
+  nowMs: () => UnixMs,
 ) {
   const { counter, gauge } = createInstruments('feed');
   const reads = counter('reads_total', 'Requests that were answered, by reader and by what was asked for');

@@ -19,7 +19,7 @@ import {
   ladderQuery,
   QUOTED_ORDERS_MAX,
 } from '@makerbook/contracts-http';
-import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Address, type UnixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, parseAs, type Reply, readQuery, refuseFields } from '@makerbook/http';
 import type { HeldBook } from './hold-book.js';
 
@@ -28,7 +28,7 @@ export interface QuoteParts {
   readonly staleSecondsMax: number;
   /** The `OrderFiller` that quotes are for; the zero address: none. */
   readonly orderFiller: Address;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
 }
 
 const LEVELS = 20;

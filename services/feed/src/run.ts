@@ -1,6 +1,7 @@
 import { createConsole } from '@makerbook/console';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
+import { type UnixMs, unixMs } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
   isRefusal,
@@ -35,7 +36,7 @@ type Parts = Pick<Telemetry, 'logger'> & {
   readonly streams: BookStreams;
   readonly readers: Readers;
   readonly metrics: ReturnType<typeof createMetrics>;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
 };
 
 const PAIRS_AGE_MS_MAX = 1_000;
@@ -48,7 +49,7 @@ const PAIRS_AGE_MS_MAX = 1_000;
 export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>) {
   return startService(async ({ onStop, fail }) => {
     const names = topicNames(settings.TOPIC_PREFIX);
-    const nowMs = Date.now;
+    const nowMs = unixMs;
     const readers = admitReaders({
       readFile: settings.BOOK_READERS,
       streamsMax: settings.STREAMS_MAX,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
+import { unixMs } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
@@ -28,7 +29,7 @@ async function answer(command: Command | Outcome): Promise<Outcome> {
   const settings = readSettings(operatorSettings, process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
-  const context = { commandId: randomUUID(), nowMs: Date.now(), user: userOfMachine() };
+  const context = { commandId: randomUUID(), nowMs: unixMs(), user: userOfMachine() };
   try {
     return await runCommand(log, command, settings, context);
   } finally {

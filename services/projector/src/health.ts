@@ -1,15 +1,16 @@
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { type Health, healthOf } from '@makerbook/http';
 import type { ConsumerHealth } from '@makerbook/kafka';
 
 /** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
-  readonly nowMs: number;
+  readonly nowMs: MonotonicMs;
   readonly consumer: ConsumerHealth;
   /** Why the loop has failed; undefined while it has not. */
   readonly failure?: string | undefined;
   readonly claims: {
     /** When the last look at the claims ended, answered or not. */
-    readonly lastLookAtMs: number;
+    readonly lastLookAtMs: MonotonicMs;
     /** Why the process may own less than its share. */
     readonly waitFor?: string | undefined;
   };

@@ -1,3 +1,4 @@
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { createInstruments } from '@makerbook/telemetry';
 import type { Changes } from './commit/gather-changes.js';
 import type { PartitionState } from './fold/partition-state.js';
@@ -15,7 +16,7 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
  * The projector's metrics. Each name ends with its unit.
  * @param nowMs milliseconds since 1970
  */
-export function createMetrics(nowMs: () => number) {
+export function createMetrics(nowMs: () => UnixMs) {
   const { counter, histogram, gauge } = createInstruments('projector');
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
   const commit = histogram('commit_duration_seconds', 'Time of a commit, with its wait for others', secondsBuckets);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { topicNames } from '@makerbook/contracts-events';
+import { monotonicMs, unixMs } from '@makerbook/contracts-primitives';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
 import {
@@ -44,7 +45,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       end(error);
     };
     const { postgres, claims, log } = await connect(settings, telemetry, onStop);
-    const meters = createMetrics(Date.now);
+    const meters = createMetrics(unixMs);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const source = { topic: topics.makerEvents, groupId: `${settings.TOPIC_PREFIX}makerbook-projector` };
     const store = openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX);
@@ -70,7 +71,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
       intervalMs: PRUNE_INTERVAL_MS,
-      nowMs: Date.now,
+      nowMs: unixMs,
       pruned: meters.pruned,
       logger,
     });
@@ -85,7 +86,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     });
     onStop(ownership.stop);
     const signs = (): Signs => ({
-      nowMs: performance.now(),
+      nowMs: monotonicMs(),
       consumer: consumer.health(),
       failure: failure?.message,
       claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },

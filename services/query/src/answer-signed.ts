@@ -1,4 +1,4 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Hex, UnixMs } from '@makerbook/contracts-primitives';
 import type { Budget } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Reply, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import type { ListState } from '@makerbook/postgres';
@@ -14,7 +14,7 @@ export interface SignedParts {
   readonly budget: Budget;
   /** Undefined where Postgres is away. */
   readonly readState: (maker: Hex) => Promise<ListState | undefined>;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
   /** Counts a request whose replay only this process could have noticed. */
   readonly checkedLocally: () => void;
 }

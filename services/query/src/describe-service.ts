@@ -1,6 +1,7 @@
 import { topicNames } from '@makerbook/contracts-events';
 import { typedDataDomain } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { createDocuments } from '@makerbook/docs';
 import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
 import { readTokens, signingDomain } from '@makerbook/settings';
@@ -11,7 +12,7 @@ const AGE_SECONDS_MAX = 1;
 /** GET …/info. The block is read once a second at most, however many ask. */
 export function createInfoRoute(
   settings: QuerySettings,
-  { readBlock, nowMs }: { readonly readBlock: () => Promise<Info['block']>; readonly nowMs: () => number },
+  { readBlock, nowMs }: { readonly readBlock: () => Promise<Info['block']>; readonly nowMs: () => UnixMs },
 ): Route {
   const readShared = shareResult(readBlock, AGE_SECONDS_MAX * 1000);
   const described = describeService(settings);

@@ -2,7 +2,7 @@ import { type AskWallets, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, monotonicMs, type UnixMs, unixMs } from '@makerbook/contracts-primitives';
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
 import { connectPostgres, openReadModel, projectedBlock, type ReadModel, unlessAway } from '@makerbook/postgres';
@@ -90,11 +90,11 @@ export function runQuery(
     onStop(ops.stop);
     const wallets = openWallets({
       ...walletConnection(settings),
-      nowMs: () => performance.now(),
+      nowMs: monotonicMs,
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
     });
     onStop(async () => wallets?.close());
-    const nowMs = Date.now;
+    const nowMs = unixMs;
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
     const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
     const streams = openStreams(settings, { log, rows, onError });
@@ -133,7 +133,7 @@ export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly makers: Makers;
   /** Undefined where keys alone sign. */
   readonly askWallets?: AskWallets | undefined;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
 }
 
 /** The flow of a maker's GET, on whatever it is connected to. */

@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import { createNode, type RpcOutcome, type RpcRequest } from './call-node.js';
 import { isValidSignature, SIGNATURE_ACCEPTED } from './encode-calls.js';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
@@ -51,7 +51,7 @@ export interface WalletOptions {
   readonly chainId: number;
   /** The time limit of one request to a node. */
   readonly timeoutMs: number;
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** Called with the reason where an answer cannot be known. */
   readonly onAway: (reason: string) => void;
 }

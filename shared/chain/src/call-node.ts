@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 import { hideSecretsOf } from './hide-secrets.js';
 import { numberOf } from './parse-hex.js';
@@ -73,7 +74,7 @@ export interface NodeOptions {
   /** At least one `http://` or `https://` address, the preferred one first. */
   readonly urls: readonly string[];
   /** Milliseconds since any fixed moment. */
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** The chain id that every endpoint must have (CHAIN_ID). Each is asked for it first, and again after it was away. */
   readonly chainId?: number;
   /** The time limit of one HTTP request. Default 5000. */

@@ -1,11 +1,12 @@
 import { type BlockAndHead, type Node, readBlockAndHead } from '@makerbook/chain';
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 
 const COMPARE_MS_MIN = 1000;
 const TELL_MS_MIN = 60_000;
 
 export interface CompareOptions {
   readonly node: Node;
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** Called for a node that lags, with what it has and another one, once a minute at most. */
   readonly onLag: (lag: Readonly<Record<string, string | number>>) => void;
 }

@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import type { SourceBlock } from './source.js';
 
 /** Blocks of a topic that are not taken yet. They come late, repeated and in any order, or never. */
@@ -5,7 +6,7 @@ export class HeldBlocks {
   /** By number, in the order in which they came. */
   readonly #blocks = new Map<number, { readonly block: SourceBlock; readonly atMs: number }>();
   readonly #blocksMax: number;
-  readonly #nowMs: () => number;
+  readonly #nowMs: () => MonotonicMs;
   #due: number | undefined;
   /** The block that came first of all. */
   first: SourceBlock | undefined;
@@ -16,7 +17,7 @@ export class HeldBlocks {
   onBlock: (number: number) => void = () => undefined;
 
   /** @param blocksMax how many are held; the node is asked for those beyond when they are due */
-  constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => number }) {
+  constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => MonotonicMs }) {
     this.#blocksMax = blocksMax;
     this.#nowMs = nowMs;
     this.lastAtMs = nowMs();

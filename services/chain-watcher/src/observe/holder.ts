@@ -1,5 +1,6 @@
 import type { BlockHeader, Node } from '@makerbook/chain';
 import type { BlockRef, TopicNames } from '@makerbook/contracts-events';
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import type { BlockSource } from '../blocks/source.js';
 import type { WatcherSettings } from '../env.js';
 import type { Mutex } from '../mutex.js';
@@ -75,7 +76,7 @@ interface HolderParts {
   readonly readingBlocks: ReadingBlocks;
   /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
   readonly mutex: Mutex;
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */
   readonly wait: (ms: number) => Promise<void>;
   readonly retryFor: (worker: Worker) => <T>(work: () => Promise<T>) => Promise<T>;

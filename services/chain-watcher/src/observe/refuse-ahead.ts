@@ -1,11 +1,12 @@
 import { type BlockHeader, ChainContradiction, type Node, readBlock } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import type { WatcherSettings } from '../env.js';
 
 export interface AheadOptions {
   readonly node: Node;
   /** Milliseconds since 1970. */
-  readonly unixMs: () => number;
+  readonly unixMs: () => UnixMs;
   readonly settings: Pick<WatcherSettings, 'BLOCK_AHEAD_SECONDS_MAX'>;
 }
 

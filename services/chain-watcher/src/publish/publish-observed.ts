@@ -7,6 +7,7 @@ import {
   servicePartition,
   type TraceHeaders,
 } from '@makerbook/contracts-events';
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { type FencedPublisher, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { carryOn, inSendSpan } from '@makerbook/telemetry';
 
@@ -24,7 +25,7 @@ export interface PublisherOptions {
   readonly topic: string;
   readonly partitions: number;
   /** Milliseconds since 1970. */
-  readonly unixMs: () => number;
+  readonly unixMs: () => UnixMs;
   /** Throws where nothing may be published of the block. */
   readonly assertTimely: (block: BlockRef) => Promise<void>;
 }

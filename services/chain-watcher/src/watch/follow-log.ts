@@ -8,7 +8,7 @@ import {
   type TopicNames,
   traceOf,
 } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import { FatalError, type Following, type Log, type Logger, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import type { ProjectedPartition } from '@makerbook/postgres';
@@ -40,7 +40,7 @@ export interface FollowLogOptions {
   readonly partitions: number;
   readonly watched: WatchedSet;
   readonly logger: Logger;
-  readonly nowMs: () => number;
+  readonly nowMs: () => MonotonicMs;
   /** The log cannot be followed any more, or contradicts itself. */
   readonly onFatal: (error: Error) => void;
 }

@@ -1,7 +1,7 @@
 import type { ChainLog } from '@makerbook/chain';
 import type { Cause, OrderFill, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
-import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, type MonotonicMs, quantity } from '@makerbook/contracts-primitives';
 import { addressIn, type TakingToken, type WatchedMaker, type WatchedPair, type WatchedSet } from './watched-set.js';
 
 /** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
@@ -93,7 +93,7 @@ export class Touched {
   }
 
   /** A wallet that may judge signatures otherwise from the block on. It is asked later, for it may burn much gas. */
-  signatures(maker: WatchedMaker, cause: Cause, block: number, nowMs: number): void {
+  signatures(maker: WatchedMaker, cause: Cause, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.size === 0) return;
     const toRead = this.maker(maker, cause);
     toRead.signaturesUnread = true;
@@ -111,7 +111,7 @@ export class Touched {
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
-  widen(block: number, nowMs: number): void {
+  widen(block: number, nowMs: MonotonicMs): void {
     for (const { maker: address, cause } of this.makers.values()) {
       const maker = this.#watched.findMaker(address);
       if (maker === undefined) continue;

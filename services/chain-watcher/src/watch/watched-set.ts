@@ -1,6 +1,6 @@
 import { bloomHolds } from '@makerbook/chain';
 import type { MakerObserved, ObservedFunds, TraceHeaders } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import { OrderIndex } from './order-index.js';
 
 /** The fields of an order that the watcher needs. */
@@ -266,7 +266,7 @@ export class WatchedSet {
   }
 
   /** What the wallet answered at a block, unless it has changed since, or the order is gone. An order of whom it is news is read. */
-  noteAnswer({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: number): void {
+  noteAnswer({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.get(order) !== own || block < maker.walletChangedAt) return;
     const isNews = own.told === !isAccepted && !this.unread.has(order);
     const unread = maker.unasked.get(order) ?? (isNews ? { sinceMs: nowMs, trace: undefined } : undefined);

@@ -1,3 +1,4 @@
+import type { UnixMs } from '@makerbook/contracts-primitives';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { type Log, pause } from '@makerbook/kafka';
 import { type Postgres, type Pruned, pruneHashes, pruneHistory } from '@makerbook/postgres';
@@ -15,7 +16,7 @@ export interface PruneParts {
   readonly historyDays: number;
   /** The pause between two rounds. */
   readonly intervalMs: number;
-  readonly nowMs: () => number;
+  readonly nowMs: () => UnixMs;
   readonly pruned: (rows: number) => void;
   readonly logger: Pick<Logger, 'warn'>;
 }

@@ -1,3 +1,4 @@
+import { type MonotonicMs, monotonicMs } from '@makerbook/contracts-primitives';
 import { type PartitionConsumer, pause } from '@makerbook/kafka';
 import { type ClaimRequest, type Claims, PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
@@ -32,7 +33,7 @@ export class Ownership {
   #isLeaving = false;
   #answered = 0;
   #failure: string | undefined;
-  #lastLookAtMs = performance.now();
+  #lastLookAtMs = monotonicMs();
 
   constructor(parts: OwnershipParts) {
     this.#parts = parts;
@@ -42,8 +43,8 @@ export class Ownership {
   /** Resolves once a look that began after the call was answered, and what it showed as lost is revoked. */
   readonly confirmed = (): Promise<void> => new Promise((resolve) => this.#toConfirm.push(resolve));
 
-  /** When the last look ended, answered or not, by `performance.now()`. */
-  lastLookAtMs(): number {
+  /** When the last look ended, answered or not. */
+  lastLookAtMs(): MonotonicMs {
     return this.#lastLookAtMs;
   }
 
@@ -86,7 +87,7 @@ export class Ownership {
       if (this.#failure === undefined) logger.warn({ reason: error.message }, 'the claims cannot be looked at');
       this.#failure = error.message;
     } finally {
-      this.#lastLookAtMs = performance.now();
+      this.#lastLookAtMs = monotonicMs();
     }
   }
 
