@@ -244,6 +244,19 @@ test('orders that take a token are read again when it has code, and none that ha
   expect([...set.takingTokens()].map(({ address }) => address)).toEqual([accountOf(202)]);
 });
 
+test('a watcher that takes over asks again for the code that it had found, for it may go on from an older block', () => {
+  const set = new WatchedSet();
+  for (const n of [1, 2]) set.add(orderOf(n, 1, n), undefined);
+  const [found, lacking] = set.takingTokens();
+  Object.assign(found ?? {}, { hasCode: true, sweptAt: 10 });
+  Object.assign(lacking ?? {}, { hasCode: false, sweptAt: 10 });
+  set.takeAnswersFromLog(5);
+  expect([...set.takingTokens()].map(({ hasCode, sweptAt }) => [hasCode, sweptAt])).toEqual([
+    [undefined, -1],
+    [false, 10],
+  ]);
+});
+
 describe('an order', () => {
   test('is unread until a reading names it, or where it came as one that is read', () => {
     const set = new WatchedSet();

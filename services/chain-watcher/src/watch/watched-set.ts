@@ -212,8 +212,16 @@ export class WatchedSet {
     }
   }
 
-  /** What this watcher knew of wallets and has not published does not count: another one may have published since. */
+  /**
+   * What this watcher knew of wallets and of code, and has not published, does not count: another one may have published since,
+   * and the block to go on from may be older.
+   */
   takeAnswersFromLog(sinceMs: number): void {
+    for (const token of this.takingTokens()) {
+      if (!token.hasCode) continue;
+      token.hasCode = undefined;
+      token.sweptAt = -1;
+    }
     for (const maker of this.#wallets) {
       maker.walletChangedAt = -1;
       for (const [order, own] of maker.walletOrders) {
