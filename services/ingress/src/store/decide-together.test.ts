@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 import type { DecidedRequest } from '@makerbook/domain';
+import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { holdTestStore } from '../testing/hold-test-store.js';
 import { type Decided, decideTogether } from './decide-together.js';
 import type { Group, Wanted } from './store.js';
 
-const addressOf = (number: number) => `0x${number.toString(16).padStart(40, '0')}` as const;
-const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const;
 const NOW_MS = 1_000_000;
 const budget = { ratePerSecond: 1, burst: 3 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Address } from '@makerbook/contracts-primitives';
 import {
   type DecidedRequest,
   type Decision,
@@ -8,6 +8,7 @@ import {
   spend,
   type Verdict,
 } from '@makerbook/domain';
+import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { createRoles, testParts } from '@makerbook/parts';
 import { byteaOf, connectPostgres, migrate, type Query, rights, roleOf } from '@makerbook/postgres';
 import { decideTogether } from './decide-together.js';
@@ -16,8 +17,6 @@ import { openStore } from './open-store.js';
 import type { Reading, Wanted } from './store.js';
 
 const partition = 3;
-const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`;
-const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
 const [maker, other] = [addressOf(1), addressOf(2)];
 const budget = { ratePerSecond: 0.001, burst: 1000 };
 const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };

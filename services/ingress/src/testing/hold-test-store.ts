@@ -7,26 +7,11 @@ import {
   type HashRows,
   type HashStanding,
   type MakerStanding,
-  noExits,
   type Standing,
 } from '@makerbook/domain';
+import { newMaker } from '@makerbook/domain/testing';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { ReadAndWrite, Store } from '../store/store.js';
-
-export const newMaker: MakerStanding = {
-  orders: { left: undefined, atMs: 0 },
-  cancels: { left: undefined, atMs: 0 },
-  nonce: 0n,
-  isQuarantined: false,
-  open: 0,
-  expired: 0,
-  inFlight: 0,
-  remembered: 0,
-  onTheirWay: 0,
-  exits: noExits,
-  instructions: [],
-  listed: [],
-};
 
 /** A store in memory for one process, whose standing a test sets and reads. */
 export function holdTestStore(nowMs: () => number) {
