@@ -49,7 +49,10 @@ const packages: readonly (readonly [name: string, folder: string, modules: reado
   [
     '@makerbook/contracts-primitives',
     beside('@makerbook/contracts-primitives'),
-    ['index.js', 'hex.js', 'read-values.js'],
+    [
+      'index.js',
+      ...readdirSync(beside('@makerbook/contracts-primitives')).filter((name) => /^(?!index\.)[a-z-]+\.js$/.test(name)),
+    ],
   ],
   ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],
   ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],

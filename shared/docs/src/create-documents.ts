@@ -10,17 +10,18 @@ import { type Deployment, renderPages } from './render-pages.js';
 /** The packages that the pages load, and the modules of each from its folder, the one that its name stands for first. */
 const packages: Readonly<Record<string, readonly [string, ...string[]]>> = {
   '@makerbook/docs': ['browser/page.js', 'browser/panel.js'],
-  // Its command and its tests are not for browsers.
-  '@makerbook/client': ['index.js', ...filesOf('@makerbook/client', /^(?!index|main)[a-z-]+\.js$/)],
-  '@makerbook/contracts-primitives': ['index.js', 'hex.js', 'read-values.js'],
+  // The client's command is not for browsers.
+  '@makerbook/client': ['index.js', ...modulesBeside('@makerbook/client').filter((file) => file !== 'main.js')],
+  '@makerbook/contracts-primitives': ['index.js', ...modulesBeside('@makerbook/contracts-primitives')],
   '@makerbook/contracts-evm/typed-data': ['typed-data.js'],
   '@makerbook/contracts-http/paths': ['paths.js'],
   ethers: ['../dist/ethers.min.js'],
   'lit-html': ['../lit-html.js'],
 };
 
-function filesOf(name: string, pattern: RegExp): string[] {
-  return readdirSync(beside(name)).filter((file) => pattern.test(file));
+/** The modules beside the package's `index.js`, without its tests. */
+function modulesBeside(name: string): string[] {
+  return readdirSync(beside(name)).filter((file) => /^(?!index\.)[a-z-]+\.js$/.test(file));
 }
 
 /**
