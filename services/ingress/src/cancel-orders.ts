@@ -5,15 +5,15 @@ import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailab
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
-import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided } from './append-facts.js';
-import { askAbout, type Doubt } from './ask-about.js';
-import type { AskedCancellations } from './parse-cancellations.js';
+import { acknowledge } from './acknowledge/acknowledge-facts.js';
+import { appendDecided } from './append/append-facts.js';
+import type { Decided } from './decide/decide-together.js';
+import type { AskedCancellations } from './parse/parse-cancellations.js';
 import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
 import { orderBudgetOf } from './place-orders.js';
 import { describeBudget, refuse } from './refuse-placements.js';
-import type { Decided } from './store/decide-together.js';
-import { SIGNATURES_PER_SLICE } from './yield-slices.js';
+import { askAbout, type Doubt } from './verify/ask-about.js';
+import { SIGNATURES_PER_SLICE } from './verify/yield-slices.js';
 
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (

@@ -14,7 +14,7 @@ import {
   walletSettings,
 } from '@makerbook/settings';
 import { z } from 'zod';
-import { loadSigner } from './load-signer.js';
+import { loadSigner } from './acknowledge/load-signer.js';
 
 const signerKey = (description: string) =>
   secret(

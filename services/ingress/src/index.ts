@@ -1,10 +1,10 @@
+export { followRows } from './acknowledge/follow-rows.js';
+export { decideTogether } from './decide/decide-together.js';
+export { keepTrust } from './decide/keep-trust.js';
 export { ingressSettings } from './env.js';
-export { followRows } from './follow-rows.js';
-export { keepTrust } from './keep-trust.js';
-export { parsePlacements } from './parse-placements.js';
-export { createPatchQuote } from './patch-quote.js';
+export { parsePlacements } from './parse/parse-placements.js';
+export { createPatchQuote } from './patch/patch-quote.js';
 export { createRoutes, runIngress } from './run.js';
-export { decideTogether } from './store/decide-together.js';
 export { openStore } from './store/open-store.js';
 export type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from './store/store.js';
-export { createOrderVerifier } from './verify-orders.js';
+export { createOrderVerifier } from './verify/verify-orders.js';

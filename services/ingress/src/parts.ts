@@ -5,19 +5,19 @@ import type { Budget, Order } from '@makerbook/domain';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import type { UnplacedBound } from './bound-unplaced.js';
+import type { RouterAcks } from './acknowledge/follow-acks.js';
+import type { Rows } from './acknowledge/follow-rows.js';
+import type { SignReceipt } from './acknowledge/sign-receipts.js';
+import type { UnplacedBound } from './decide/bound-unplaced.js';
+import type { Decide } from './decide/decide-together.js';
+import type { FindHashes } from './decide/find-hashes.js';
+import type { TrustKeeper } from './decide/keep-trust.js';
+import type { UnknownNotes } from './decide/note-unknown.js';
 import type { IngressSettings } from './env.js';
-import type { RouterAcks } from './follow-acks.js';
-import type { Rows } from './follow-rows.js';
-import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
-import type { UnknownNotes } from './note-unknown.js';
-import type { SignReceipt } from './sign-receipts.js';
-import type { Decide } from './store/decide-together.js';
-import type { FindHashes } from './store/find-hashes.js';
 import type { Store } from './store/store.js';
-import type { ProveCancellation } from './verify-cancellations.js';
-import type { VerifyOrders } from './verify-orders.js';
+import type { ProveCancellation } from './verify/verify-cancellations.js';
+import type { VerifyOrders } from './verify/verify-orders.js';
 
 /** What answering requests needs of the outside. */
 export interface Outside {

@@ -28,12 +28,12 @@ import {
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { unlessAway } from '@makerbook/postgres';
-import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided, release } from './append-facts.js';
-import { type Placement as Parsed, parsePlacements, parseValidUntil } from './parse-placements.js';
+import { acknowledge } from './acknowledge/acknowledge-facts.js';
+import { appendDecided, release } from './append/append-facts.js';
+import type { Decided } from './decide/decide-together.js';
+import { type Placement as Parsed, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { describeBudget, refuse } from './refuse-placements.js';
-import type { Decided } from './store/decide-together.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;

@@ -11,10 +11,10 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { unlessAway } from '@makerbook/postgres';
-import { acknowledge } from './acknowledge-facts.js';
+import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { cancelledHashes, lookUp, prove, type ToCancel } from './cancel-orders.js';
-import { type AskedCancellations, parseCancellationBody } from './parse-cancellations.js';
-import { type Placement, parsePlacements, parseValidUntil } from './parse-placements.js';
+import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
+import { type Placement, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
 import { cancelBudgetOf, type Parts } from './parts.js';
 import { describeAccepted, inList, isAccepted, placementOf, proveOrders, storeOrders } from './place-orders.js';
 import { refuse } from './refuse-placements.js';

@@ -14,13 +14,13 @@ import {
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { unlessAway } from '@makerbook/postgres';
 import { recoverSigner } from '@makerbook/signatures';
-import { acknowledge } from './acknowledge-facts.js';
-import { appendDecided } from './append-facts.js';
-import { askAbout } from './ask-about.js';
+import { acknowledge } from './acknowledge/acknowledge-facts.js';
+import { appendDecided } from './append/append-facts.js';
+import type { Decided } from './decide/decide-together.js';
+import { type Exit, type Instruction, type ReadExit, TAKEN_MS_MAX } from './parse/read-exits.js';
 import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
-import { type Exit, type Instruction, type ReadExit, TAKEN_MS_MAX } from './read-exits.js';
 import { describeBudget, refuse } from './refuse-placements.js';
-import type { Decided } from './store/decide-together.js';
+import { askAbout } from './verify/ask-about.js';
 
 /** Where in the log an answered message is, and when it was answered. */
 interface Answered {

@@ -5,11 +5,11 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { readSettings } from '@makerbook/settings';
 import { parseSignature } from '@makerbook/signatures';
+import { type Acknowledged, createReceiptSigner } from './acknowledge/sign-receipts.js';
 import { ingressSettings } from './env.js';
-import { parsePlacements } from './parse-placements.js';
-import { type Acknowledged, createReceiptSigner } from './sign-receipts.js';
-import { createCancellationVerifier } from './verify-cancellations.js';
-import { createOrderVerifier } from './verify-orders.js';
+import { parsePlacements } from './parse/parse-placements.js';
+import { createCancellationVerifier } from './verify/verify-cancellations.js';
+import { createOrderVerifier } from './verify/verify-orders.js';
 
 interface OrderVector {
   readonly title: string;

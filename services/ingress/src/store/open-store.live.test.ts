@@ -11,8 +11,8 @@ import {
 import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { createRoles, testParts } from '@makerbook/parts';
 import { byteaOf, connectPostgres, migrate, type Query, rights, roleOf } from '@makerbook/postgres';
-import { decideTogether } from './decide-together.js';
-import { findTogether } from './find-hashes.js';
+import { decideTogether } from '../decide/decide-together.js';
+import { findTogether } from '../decide/find-hashes.js';
 import { openStore } from './open-store.js';
 import type { Reading, Wanted } from './store.js';
 

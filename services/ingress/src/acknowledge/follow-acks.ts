@@ -1,7 +1,7 @@
 import { decodeAcknowledged } from '@makerbook/contracts-events';
 import type { AppendedAt, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
-import type { Outside } from './parts.js';
+import type { Outside } from '../parts.js';
 
 const POLL_MS = 10;
 

@@ -1,7 +1,7 @@
 import { createSwapCallHasher } from '@makerbook/contracts-evm';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import type { IngressSettings } from './env.js';
-import { loadSigner } from './load-signer.js';
+import { loadSigner } from '../acknowledge/load-signer.js';
+import type { IngressSettings } from '../env.js';
 import type { PatchQuoteParts } from './patch-quote.js';
 
 /** The parts that patching a quote needs, or the names of the missing settings. */

@@ -1,7 +1,7 @@
 import { bytesToHex, createRequestHashers, hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
-import type { AskedCancellation } from './parse-cancellations.js';
+import type { AskedCancellation } from '../parse/parse-cancellations.js';
 
 const saltTypes = ['uint256', 'bytes32'] as const;
 

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { ingressSettings } from './env.js';
+import { ingressSettings } from '../env.js';
+import { appendMsMaxOf } from '../parts.js';
 import { keepTrust, type TrustParts } from './keep-trust.js';
-import { appendMsMaxOf } from './parts.js';
 
 const settings = readSettings(ingressSettings, {
   KAFKA_BROKERS: 'none:1',

@@ -3,8 +3,8 @@ import { bytesToHex, createOrderHasher, type SigningDomain } from '@makerbook/co
 import type { ProvenOrder } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
+import type { Placement } from '../parse/parse-placements.js';
 import { askAbout, type Doubt } from './ask-about.js';
-import type { Placement } from './parse-placements.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 export type VerifyOrders = ReturnType<typeof createOrderVerifier>;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { readSettings, SettingsError } from '@makerbook/settings';
-import { ingressSettings } from './env.js';
+import { ingressSettings } from '../env.js';
+import { issuer, navigator, serviceKey, serviceSigner } from '../testing/sign-test-quotes.js';
 import { loadQuoteSigner } from './load-quote-signer.js';
-import { issuer, navigator, serviceKey, serviceSigner } from './testing/sign-test-quotes.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-key-'));
 afterAll(() => rmSync(folder, { recursive: true }));

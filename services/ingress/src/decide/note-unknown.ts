@@ -1,5 +1,5 @@
 import { NOTE_MS } from '@makerbook/domain';
-import type { Parts } from './parts.js';
+import type { Parts } from '../parts.js';
 
 interface NoteParts extends Pick<Parts, 'now'> {
   readonly settings: Pick<Parts['settings'], 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;

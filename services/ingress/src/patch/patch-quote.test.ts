@@ -3,7 +3,6 @@ import { hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import { problemKinds } from '@makerbook/contracts-http';
 import { signDigest } from '@makerbook/signatures';
 import fc from 'fast-check';
-import { createPatchQuote } from './patch-quote.js';
 import {
   hasher,
   issuer,
@@ -15,7 +14,8 @@ import {
   serviceSigner,
   signTestQuote,
   strangerKey,
-} from './testing/sign-test-quotes.js';
+} from '../testing/sign-test-quotes.js';
+import { createPatchQuote } from './patch-quote.js';
 
 const patch = createPatchQuote({
   hasher,

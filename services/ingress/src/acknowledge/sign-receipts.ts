@@ -1,7 +1,7 @@
 import { createStructHasher, receiptTypes } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { SettingsError, signingDomain } from '@makerbook/settings';
-import type { IngressSettings } from './env.js';
+import type { IngressSettings } from '../env.js';
 import { loadSigner } from './load-signer.js';
 
 /** What an answer says was stored: each hash in the list of what was done with it. */

@@ -8,7 +8,7 @@ import {
   spend,
   type Tokens,
 } from '@makerbook/domain';
-import type { Parts } from './parts.js';
+import type { Parts } from '../parts.js';
 
 interface Taken {
   readonly tokens: Tokens;

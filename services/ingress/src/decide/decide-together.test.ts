@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import type { DecidedRequest } from '@makerbook/domain';
 import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { PostgresUnavailable } from '@makerbook/postgres';
+import type { Group, Wanted } from '../store/store.js';
 import { holdTestStore } from '../testing/hold-test-store.js';
 import { type Decided, decideTogether } from './decide-together.js';
-import type { Group, Wanted } from './store.js';
 
 const NOW_MS = 1_000_000;
 const budget = { ratePerSecond: 1, burst: 3 };

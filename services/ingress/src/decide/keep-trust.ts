@@ -1,6 +1,6 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
-import { appendMsMaxOf, makerEventsTopicOf, type Parts } from './parts.js';
+import { appendMsMaxOf, makerEventsTopicOf, type Parts } from '../parts.js';
 
 export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'pause'> {
   readonly log: Pick<Log, 'endOffsets'>;

@@ -1,8 +1,8 @@
 import type { ApiRequest, ReplyHeaders } from '@makerbook/http';
 import type { AppendedAt } from '@makerbook/kafka';
 import { unlessAway } from '@makerbook/postgres';
-import { parseWait, prefersReceipt } from './parse-preferences.js';
-import type { Parts } from './parts.js';
+import { parseWait, prefersReceipt } from '../parse/parse-preferences.js';
+import type { Parts } from '../parts.js';
 import type { Acknowledged } from './sign-receipts.js';
 
 /**

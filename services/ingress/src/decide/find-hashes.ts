@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type FoundHash, judgeHash } from '@makerbook/domain';
 import { gatherCalls } from '@makerbook/postgres';
-import type { Store } from './store.js';
+import type { Store } from '../store/store.js';
 
 interface Lookup {
   readonly orderHashes: readonly Hex[];

@@ -3,7 +3,7 @@ import { typedDataDomain } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { Wallet } from 'ethers';
-import { parseCancellationQuery } from './parse-cancellations.js';
+import { parseCancellationQuery } from '../parse/parse-cancellations.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;

@@ -1,6 +1,6 @@
 import type { AppendedAt } from '@makerbook/kafka';
 import type { ReadModel } from '@makerbook/postgres';
-import type { Outside } from './parts.js';
+import type { Outside } from '../parts.js';
 
 const POLL_MS = 10;
 /** How often the rows are compared with what was appended. */

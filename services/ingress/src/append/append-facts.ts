@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Decision, type ExitFact, nameOfExit } from '@makerbook/domain';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
-import { makerEventsTopicOf, type Parts } from './parts.js';
+import { makerEventsTopicOf, type Parts } from '../parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 

@@ -7,8 +7,8 @@ import { findFreePorts, openTcpGate, testParts, until } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
-import { ingressSettings } from './env.js';
-import { type Ingress, runIngress } from './run.js';
+import { ingressSettings } from '../env.js';
+import { type Ingress, runIngress } from '../run.js';
 import {
   issuer,
   navigator,
@@ -18,7 +18,7 @@ import {
   serviceKey,
   serviceSigner,
   signTestQuote,
-} from './testing/sign-test-quotes.js';
+} from '../testing/sign-test-quotes.js';
 
 const lines: string[] = [];
 const keep = (...line: unknown[]) => void lines.push(inspect(line, { depth: 9 }));

@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '@makerbook/domain';
 import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
-import type { Group, ReadAndWrite, Reading, Store, Wanted } from './store.js';
+import type { Group, ReadAndWrite, Reading, Store, Wanted } from '../store/store.js';
 
 /** A request as it waits for its decision. Its age at the decision says when it was received by the clock of the store. */
 export interface Asked {

@@ -1,6 +1,6 @@
 import { isRefusal, type Route, unavailable } from '@makerbook/http';
+import type { Parts } from '../parts.js';
 import { loadQuoteSigner } from './load-quote-signer.js';
-import type { Parts } from './parts.js';
 import { createPatchQuote } from './patch-quote.js';
 
 /**
