@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { UnixMs } from '@makerbook/contracts-primitives';
 import { type FencedPublisher, type Following, type Log, type Logger, PublisherFenced } from '@makerbook/kafka';
-import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
 import { askWallets } from './observe/ask-wallets.js';
@@ -13,6 +12,7 @@ import { sweepPairs } from './observe/sweep-pairs.js';
 import { watchBlocks } from './observe/watch-blocks.js';
 import { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
+import type { OpenOrderRow, ProjectedPartition } from './store/read-open-orders.js';
 import { followBook } from './watch/follow-book.js';
 import { FollowedLog, LogContradiction } from './watch/follow-log.js';
 import { WatchedSet } from './watch/watched-set.js';

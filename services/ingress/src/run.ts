@@ -15,7 +15,7 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
-import { connectPostgres, openReadModel } from '@makerbook/postgres';
+import { connectPostgres, readPartitionClocks } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain, walletConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -83,7 +83,7 @@ export function runIngress(
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
-    const rows = followRows(openReadModel(postgres), { now: Date.now, pause: wait });
+    const rows = followRows(() => readPartitionClocks(postgres), { now: Date.now, pause: wait });
     onStop(rows.stop);
     const store = openStore(postgres);
     const monotonicMs = () => performance.now();

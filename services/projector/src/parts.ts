@@ -1,8 +1,8 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
-import type { ProjectionStore } from '@makerbook/postgres';
 import type { FoldSettings } from './env.js';
 import type { ProjectorMeters } from './metrics.js';
+import type { ProjectionStore } from './store/open-store.js';
 
 /** What the flow of a partition works with. */
 export interface ProjectorParts {

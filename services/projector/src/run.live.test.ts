@@ -3,11 +3,11 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Appender, LogRecord } from '@makerbook/kafka';
 import { testParts, until } from '@makerbook/parts';
-import { readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from './env.js';
 import { type RunningProjector, runProjector } from './run.js';
+import { readMakers } from './store/open-store.js';
 import { makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
 import { deploy, testPartition as partition, type TestDeployment, testPartitions } from './testing/test-projection.js';
 
@@ -59,7 +59,7 @@ describe('a running projector', () => {
     const projector = await start();
     await appender.append([submitted(0), submitted(1)]);
     await projected(2n);
-    expect((await readMakerList(here.postgres, maker)).records).toHaveLength(2);
+    expect((await readMakers(here.postgres, partition, [maker])).orders).toHaveLength(2);
     await until(async () => (await ask(projector, '/readyz')).status === 200);
     expect(JSON.parse((await ask(projector, '/readyz')).text)).toMatchObject({
       status: 'ok',
@@ -91,10 +91,9 @@ describe('a running projector', () => {
     const noAmount = recordOf(unfoldable(makers[1] as Hex), 5);
     await appender.append([submitted(0), unreadable, notJson, misplaced, noAmount, submitted(1)]);
     await projected(6n);
-    expect((await readMakerList(here.postgres, maker)).records.map(({ acceptedOffset }) => acceptedOffset)).toEqual([
-      0n,
-      5n,
-    ]);
+    expect(
+      (await readMakers(here.postgres, partition, [maker])).orders.map(({ acceptedOffset }) => acceptedOffset),
+    ).toEqual([0n, 5n]);
     const parked = await here.readFeed(here.topics.parked);
     const reasons = new Map(parked.map(({ headers }) => [headers['parked-offset'], headers['parked-reason']]));
     expect(parked).toHaveLength(4);

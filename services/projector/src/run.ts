@@ -3,13 +3,7 @@ import { topicNames } from '@makerbook/contracts-events';
 import { monotonicMs, unixMs } from '@makerbook/contracts-primitives';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
-import {
-  claimWork,
-  connectPostgres,
-  openProjectionStore,
-  type PostgresOptions,
-  verifySchema,
-} from '@makerbook/postgres';
+import { connectPostgres, type PostgresOptions, verifySchema } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import { startPruning } from './commit/prune-rows.js';
@@ -19,6 +13,8 @@ import { createMetrics } from './metrics.js';
 import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatch } from './own/trace-batch.js';
+import { claimWork } from './store/claim-work.js';
+import { openProjectionStore } from './store/open-store.js';
 import { usedTopics } from './used-topics.js';
 
 /** Hashes are looked for maker by maker. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ListState } from '@makerbook/postgres';
 import { createWriteWatch } from './await-writes.js';
+import type { ListState } from './store/read-lists.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
 const stateOf = (version: bigint, unsettled: readonly string[] = []): ListState => {

@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type After, startTimer } from '@makerbook/http';
-import type { ListState } from '@makerbook/postgres';
+import type { ListState } from './store/read-lists.js';
 
 export interface WriteWatch {
   /**

@@ -2,8 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { type HistoryPlace, PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import { openCursors, parseCursor } from './cursor.js';
+import type { HistoryPlace } from './store/read-histories.js';
 
 const partitions = 4;
 const maker: Hex = `0x${'a1'.repeat(20)}`;

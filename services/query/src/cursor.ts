@@ -1,9 +1,11 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import { type Log, type LogName, LogUnavailable, nameLog, partitionOf } from '@makerbook/kafka';
-import { type HistoryPlace, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import { logIsAway } from './find-moment.js';
 import { rowsAreAway } from './read-order.js';
+import type { HistoryPlace } from './store/read-histories.js';
+import type { ReadModel } from './store/read-model.js';
 
 /** A place among all that happened to the orders of a maker, and the log that it is a place of. */
 export interface Cursor {

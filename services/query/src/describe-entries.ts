@@ -1,7 +1,7 @@
 import type { MakerEvent, OrderBody } from '@makerbook/contracts-events';
 import type { FactCause, OrderReport, TimelineEntry } from '@makerbook/contracts-http';
 import { quantity } from '@makerbook/contracts-primitives';
-import type { HistoryEntry, OrderChange } from '@makerbook/postgres';
+import type { HistoryEntry, OrderChange } from './store/history-rows.js';
 
 type FillEntry = Extract<HistoryEntry, { happened: 'FILLED' }>;
 

@@ -4,6 +4,7 @@ import { type Info, paths } from '@makerbook/contracts-http';
 import type { UnixMs } from '@makerbook/contracts-primitives';
 import { createDocuments } from '@makerbook/docs';
 import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
+import type { PartitionClockRow } from '@makerbook/postgres';
 import { readTokens, signingDomain } from '@makerbook/settings';
 import type { QuerySettings } from './env.js';
 
@@ -25,6 +26,15 @@ export function createInfoRoute(
       return okJson(JSON.stringify(info), { 'Cache-Control': `public, max-age=${AGE_SECONDS_MAX}` });
     },
   };
+}
+
+/** The newest block that all of the partitions have folded; null while one has folded none. */
+export function foldedBlock(clocks: readonly PartitionClockRow[], partitions: number): Info['block'] {
+  const blocks = clocks.flatMap(({ block }) => block ?? []);
+  if (blocks.length < partitions) return null;
+  // Both only grow, so the least of each is of the partition that is furthest behind.
+  const least = (key: 'number' | 'timestamp') => Math.min(...blocks.map((block) => block[key]));
+  return { number: least('number'), timestamp: least('timestamp') };
 }
 
 /** The routes of the documents: OpenAPI, AsyncAPI, and the page with its files. @throws where a file is missing */

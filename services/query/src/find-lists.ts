@@ -1,8 +1,10 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Rules, recordEnd, routableUntilOf } from '@makerbook/domain';
-import { type ListChanges, type ListedOrder, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import type { HeldLists } from './hold-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
+import type { ListChanges, ListedOrder } from './store/read-lists.js';
+import type { ReadModel } from './store/read-model.js';
 
 /** A list, and where it comes from. */
 export interface Found {

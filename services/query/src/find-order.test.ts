@@ -10,10 +10,10 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-http';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal } from '@makerbook/http';
-import type { HistoryEntry, OrderChange } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import { describeOrder, type FindOrderParts, findOrder } from './find-order.js';
 import { type FoundOrder, type HistorySources, readFacts, readOrderFrom } from './read-order.js';
+import type { HistoryEntry, OrderChange } from './store/history-rows.js';
 
 const orderHash = examples.reported.orderHash as Hex;
 const maker = examples.reported.order.maker as Hex;

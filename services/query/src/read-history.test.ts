@@ -5,11 +5,12 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { type HistoryEntry, type HistoryPage, type HistoryQuery, happenings } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import { openCursors, parseCursor } from './cursor.js';
 import type { HistoryPart } from './parse-requests.js';
 import { readPageFrom } from './read-history.js';
+import { type HistoryEntry, happenings } from './store/history-rows.js';
+import type { HistoryPage, HistoryQuery } from './store/read-histories.js';
 
 const partitions = 4;
 const maker = examples.reported.order.maker as Hex;

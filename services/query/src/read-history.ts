@@ -3,14 +3,7 @@ import { happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import {
-  type HistoryEntry,
-  type HistoryPage,
-  type HistoryQuery,
-  type NewsQuery,
-  placeOfEntry,
-  unlessAway,
-} from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
 import { describeEntry } from './describe-entries.js';
@@ -18,6 +11,9 @@ import { logIsAway } from './find-moment.js';
 import { type HistoryPart, parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
+import type { HistoryEntry } from './store/history-rows.js';
+import { type HistoryPage, type HistoryQuery, placeOfEntry } from './store/read-histories.js';
+import type { NewsQuery } from './store/read-news.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ListState } from '@makerbook/postgres';
 import type { Found } from './find-lists.js';
 import { holdLists } from './hold-lists.js';
 import { joinRecords } from './join-records.js';
 import { readList } from './read-list.js';
+import type { ListState } from './store/read-lists.js';
 import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;

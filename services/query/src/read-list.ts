@@ -1,9 +1,9 @@
-import type { ListState } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import type { Found, ListFinder } from './find-lists.js';
 import type { HeldLists } from './hold-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
+import type { ListState } from './store/read-lists.js';
 import { type Page, takePage } from './take-page.js';
 
 /** Another one where a record says more than before: a client that has the list of an earlier build does not. */

@@ -3,12 +3,14 @@ import { TIMELINE_ENTRIES_MAX } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Refusal, unavailable } from '@makerbook/http';
 import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type HistoryEntry, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { unlessAway } from '@makerbook/postgres';
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import type { LoggedFact } from './describe-entries.js';
 import { findMoment, logIsAway, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
+import type { HistoryEntry } from './store/history-rows.js';
+import type { ReadModel } from './store/read-model.js';
 
 /** An order, what happened to it, and the facts that led to that. */
 export interface FoundOrder {

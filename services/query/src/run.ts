@@ -5,7 +5,7 @@ import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Hex, monotonicMs, type UnixMs, unixMs } from '@makerbook/contracts-primitives';
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
-import { connectPostgres, openReadModel, projectedBlock, type ReadModel, unlessAway } from '@makerbook/postgres';
+import { connectPostgres, unlessAway } from '@makerbook/postgres';
 import { connectRedis, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import {
   kafkaConnection,
@@ -20,7 +20,7 @@ import { followMakers, type Makers } from '@makerbook/whitelist';
 import type { Asker } from './answer-signed.js';
 import { createWriteWatch, type WriteWatchOptions } from './await-writes.js';
 import { openCursors } from './cursor.js';
-import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
+import { createDocumentRoutes, createInfoRoute, foldedBlock } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
 import { type FindOrderParts, findOrder } from './find-order.js';
@@ -31,6 +31,7 @@ import { createMetrics } from './metrics.js';
 import { type ReadHistoryParts, readEntriesFrom, readHistory, readNewsFrom, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
+import { openReadModel, type ReadModel } from './store/read-model.js';
 import {
   holdStreams,
   type OrderStreams,
@@ -95,7 +96,8 @@ export function runQuery(
     });
     onStop(async () => wallets?.close());
     const nowMs = unixMs;
-    const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
+    const readBlock = async () =>
+      foldedBlock((await unlessAway(rows.readPartitionClocks())) ?? [], settings.PARTITIONS);
     const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
     const streams = openStreams(settings, { log, rows, onError });
     const routes = [
@@ -128,7 +130,7 @@ export function openStreams(
 export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
   readonly redis: RedisConnection;
-  readonly rows: Omit<ReadModel, 'projectedPositions'>;
+  readonly rows: ReadModel;
   readonly streams: OrderStreams;
   readonly makers: Makers;
   /** Undefined where keys alone sign. */

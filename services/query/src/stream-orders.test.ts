@@ -6,8 +6,8 @@ import { exampleDomain, examples } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
-import type { HistoryEntry } from '@makerbook/postgres';
 import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
+import type { HistoryEntry } from './store/history-rows.js';
 import { holdStreams, type OrderStreams, type StreamParts, streamOrders } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 

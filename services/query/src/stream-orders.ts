@@ -15,13 +15,14 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import type { HistoryPlace, PartitionClockRow } from '@makerbook/postgres';
+import type { PartitionClockRow } from '@makerbook/postgres';
 import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
 import { logIsAway } from './find-moment.js';
 import { type AskedStream, parseStreamRequest } from './parse-requests.js';
 import { type EntryReader, historyIsGone } from './read-history.js';
 import type { Listing } from './read-list.js';
+import type { HistoryPlace } from './store/read-histories.js';
 import { type Listener, type RowTail, type ToldEntry, tell } from './tail-rows.js';
 
 export interface StreamParts extends SignedParts {

@@ -1,7 +1,8 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type After, startTimer } from '@makerbook/http';
-import { type PartitionClockRow, PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
+import { type PartitionClockRow, PostgresUnavailable } from '@makerbook/postgres';
 import type { News, NewsReader, ReadEntry } from './read-history.js';
+import type { ReadModel } from './store/read-model.js';
 
 const POLL_MS = 50;
 /** Of one look at a partition. If more has happened, each stream reads its own. */

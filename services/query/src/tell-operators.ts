@@ -1,21 +1,18 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Exits, isCapOn, noExits } from '@makerbook/domain';
+import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
-import {
-  byteaOf,
-  type ListState,
-  type Postgres,
-  type ReadModel,
-  readNewestFills,
-  unlessAway,
-} from '@makerbook/postgres';
+import { type Postgres, unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { describeEntry } from './describe-entries.js';
 import type { QuerySettings } from './env.js';
 import { logIsAway } from './find-moment.js';
 import { describeOrder } from './find-order.js';
 import { type HistorySources, readFacts, readOrderFrom, rowsAreAway } from './read-order.js';
+import { readNewestFills } from './store/read-fills.js';
+import type { ListState } from './store/read-lists.js';
+import type { ReadModel } from './store/read-model.js';
+import { findMaker, readMaker } from './store/tell-rows.js';
 
 /** So many fills are told, the newest ones. */
 const FILLS_MAX = 100;
@@ -38,11 +35,9 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   const readOrder = readOrderFrom({ watch, rows, log, topic }, settings.PARTITIONS);
 
   async function tellOrder(orderHash: Hex): Promise<Reply> {
-    const sql = `select maker from order_history where order_hash = $1 and happened = 'OPENED'`;
-    const found = await unlessAway(postgres.query<{ maker: Hex }>(sql, [byteaOf(orderHash)]));
-    if (found === undefined) return rowsAreAway;
-    const maker = found[0]?.maker;
-    if (maker === undefined) return { code: 'not_found', detail: `no history of an order ${orderHash} is kept` };
+    const maker = await unlessAway(findMaker(postgres, orderHash));
+    if (maker === undefined) return rowsAreAway;
+    if (maker === null) return { code: 'not_found', detail: `no history of an order ${orderHash} is kept` };
     const state = await unlessAway(rows.readListState(maker));
     const order = await readOrder({ maker, state, nowSeconds: 0 }, orderHash);
     if (isRefusal(order)) return order;
@@ -51,16 +46,14 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   }
 
   async function tellMaker(maker: Hex): Promise<Reply> {
-    const sql = 'select open_orders, quarantine_reason, exits from makers where maker = $1';
-    type Row = { open_orders: number; quarantine_reason: string | null; exits: Partial<Exits> };
-    const found = await unlessAway(postgres.query<Row>(sql, [byteaOf(maker)]));
-    if (found === undefined) return rowsAreAway;
+    const row = await unlessAway(readMaker(postgres, maker));
+    if (row === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
-    const { cancelAt, switchKey, cancelKeys, caps } = { ...noExits, ...found[0]?.exits };
+    const { cancelAt, switchKey, cancelKeys, caps } = { ...noExits, ...row?.exits };
     const report = {
       admission: makers.admissionOf(maker),
-      quarantine: found[0]?.quarantine_reason ?? null,
-      openOrders: found[0]?.open_orders ?? 0,
+      quarantine: row?.quarantine_reason ?? null,
+      openOrders: row?.open_orders ?? 0,
       openOrdersMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
       ordersPerSecond: settings.ORDER_BUDGET_PER_SECOND,
       ordersBurst: settings.ORDER_BUDGET_BURST,

@@ -2,24 +2,9 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRoles, testParts } from '@makerbook/parts';
 import pg from 'pg';
-import {
-  claimWork,
-  connectPostgres,
-  type Granted,
-  migrate,
-  NO_LARGE_OBJECTS,
-  openProjectionStore,
-  openReadModel,
-  type Postgres,
-  pruneHashes,
-  pruneHistory,
-  readOpenOrders,
-  rights,
-  roleOf,
-  verifySchema,
-} from './index.js';
+import { connectPostgres, type Granted, migrate, NO_LARGE_OBJECTS, type Postgres, rights, roleOf } from './index.js';
 import { describeRights } from './testing/index.js';
-import { addressOf, hashOf, insertRow } from './testing/open-test-database.js';
+import { addressOf, insertRow } from './testing/open-test-database.js';
 
 const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 const services = ['ingress', 'query', 'chain-watcher', 'projector'] as const;
@@ -55,52 +40,7 @@ test('the README has the rights of each role, and no other', () => {
   expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(describeRights());
 });
 
-/** That of ingress is beside its statements. */
-describe('a service does its work by the rights of its role', () => {
-  test('query', async () => {
-    const rows = openReadModel(as('query'));
-    await rows.projectedPositions();
-    await rows.readListState(maker);
-    await rows.readMakerList(maker);
-    await rows.readListChanges(maker, 0n);
-    await rows.readOrderHistory(maker, hashOf(1), 10);
-    await rows.readPartitionClocks();
-    await rows.readNews({ partition: 3, makers: [maker], from: 0n, to: 9n, entriesMax: 10 });
-  });
-
-  test('chain-watcher', async () => {
-    await readOpenOrders(as('chain-watcher'), () => undefined);
-  });
-
-  test('projector', async () => {
-    await verifySchema(as('projector'));
-    const store = openProjectionStore(as('projector'), 1);
-    const { projection } = await store.takeProjection(4);
-    const row = { maker, partition: 4 };
-    await store.saveProjection({
-      partition: 4,
-      from: projection,
-      to: { ...projection, nextOffset: 1n },
-      forgetsEnded: true,
-      makers: [],
-      funding: [],
-      fundingDropped: [{ maker, token: addressOf(2) }],
-      opened: [],
-      changed: [],
-      removed: [hashOf(1)],
-      history: [],
-      fills: [],
-      hashes: [],
-      submitted: [{ orderHash: hashOf(1), maker: row.maker }],
-      settled: [{ orderHash: hashOf(1), maker: row.maker }],
-    });
-    await claimWork(as('projector'), { holder: '1', partitions: 6, busy: [], isLeaving: false });
-    await pruneHistory(as('projector'), 4, 1n);
-    await pruneHashes(as('projector'), 4, 1);
-  });
-});
-
-describe('and is refused the rest', () => {
+describe('a service is refused what it does not need', () => {
   test.each(services)('%s has exactly the rights that are written down', async (service) => {
     const { reads = [], writes = {} } = rights[roleOf(service)] ?? {};
     const rows = await owner.query<{ name: string; words: string[] }>(

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { RowShape } from './row-shape.js';
 import { openTestDatabase } from './testing/open-test-database.js';
 
-const postgres = await openTestDatabase();
-afterAll(() => postgres.close());
+const { postgres, close } = await openTestDatabase('projector');
+afterAll(close);
 
 const shape = new RowShape({
   orderHash: 'bytea',

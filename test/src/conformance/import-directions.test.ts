@@ -115,6 +115,13 @@ describe('the direction of imports', () => {
     expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);
   });
 
+  test('each statement stands in the store of the service that uses it, or in shared/postgres', () => {
+    const statement =
+      /['`]\s*(with \w+ as|select |insert into|update \w+ set|delete from|lock table|alter table|drop schema)/;
+    const places = production.filter(({ text }) => statement.test(text)).map(({ path }) => path);
+    expect(places.filter((path) => !/^services\/[^/]+\/src\/store\/|^shared\/postgres\//.test(path))).toEqual([]);
+  });
+
   test('the Kafka library is imported by its public entry alone', () => {
     const specifiers = sources.flatMap(({ imports }) => imports).filter((name) => name.startsWith('@platformatic/'));
     expect(new Set(specifiers)).toEqual(new Set(['@platformatic/kafka']));

@@ -1,8 +1,8 @@
 import { bookClockKey, decodeBookRecord, topicNames } from '@makerbook/contracts-events';
 import { hashKeyText } from '@makerbook/domain';
 import type { FencedPublisher, Log, LogRecord } from '@makerbook/kafka';
-import { type HashRow, type ProjectionStore, startOfRows } from '@makerbook/postgres';
-import { createTestProjector } from '@makerbook/projector/testing';
+import type { HashRow } from '@makerbook/postgres';
+import { createTestProjector, type ProjectionStore, startOfRows } from '@makerbook/projector/testing';
 
 /** Behind a block in every partition, or behind the fact at an offset of one. */
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };

@@ -1,26 +1,29 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readOpenOrders } from '@makerbook/chain-watcher/testing';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type DecidedRequest, type Instruction, orderFromBody, type Placement, type Verdict } from '@makerbook/domain';
 import { decideTogether, openStore, type Store } from '@makerbook/ingress';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { sendAtOnce, testParts } from '@makerbook/parts';
+import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import {
-  connectPostgres,
+  createTestProjector,
+  drawStream,
+  makersOf,
+  openProjectionStore,
+  orderOf,
+  type ProjectionStore,
+} from '@makerbook/projector/testing';
+import {
   type HistoryEntry,
   type HistoryPlace,
   happenings,
-  migrate,
-  openProjectionStore,
   openReadModel,
-  type Postgres,
-  type ProjectionStore,
   placeOfEntry,
   type ReadModel,
-  readOpenOrders,
-} from '@makerbook/postgres';
-import { createTestProjector, drawStream, makersOf, orderOf } from '@makerbook/projector/testing';
+} from '@makerbook/query';
 import { StoreInMemory } from './hold-store.js';
 
 const topics = topicNames();
@@ -187,8 +190,7 @@ async function readAll(rows: ReadModel) {
   const asked = { partition, makers, from: 20n, to: 90n };
   const news = await Promise.all([1, 7, 1_000].map((entriesMax) => rows.readNews({ ...asked, entriesMax })));
   const heard = news.map(({ quarantined, ...rest }) => ({ ...rest, quarantined: [...quarantined].sort() }));
-  const position = (await rows.projectedPositions()).get(partition);
-  return { position, clock, heard, lists: await Promise.all(lists), ...(await readHistories(rows)) };
+  return { clock, heard, lists: await Promise.all(lists), ...(await readHistories(rows)) };
 }
 
 /** The history of each order, and that of each maker in pages, up to now and up to an offset. */

@@ -1,7 +1,10 @@
+import type { ProjectedPartition } from '@makerbook/chain-watcher/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Exits, hashKeyText, type OrderStatus } from '@makerbook/domain';
 import type { Store } from '@makerbook/ingress';
 import type { Send } from '@makerbook/parts';
+import { PostgresUnavailable } from '@makerbook/postgres';
+import { noTables, type ProjectionStore, RowsInMemory, type Tables } from '@makerbook/projector/testing';
 import {
   type Happening,
   type HistoryEntry,
@@ -11,12 +14,8 @@ import {
   type ListedOrder,
   type News,
   type NewsQuery,
-  PostgresUnavailable,
-  type ProjectedPartition,
-  type ProjectionStore,
   type ReadModel,
-} from '@makerbook/postgres';
-import { noTables, RowsInMemory, type Tables } from '@makerbook/projector/testing';
+} from '@makerbook/query';
 import { PlacementsInMemory } from './hold-placements.js';
 
 /** The rows of all partitions at one moment. */
@@ -107,7 +106,6 @@ export class StoreInMemory {
     const ask = <T>(serve: (tables: readonly Tables[]) => T) =>
       send('read', () => serve(this.tables), unavailable, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
     return {
-      projectedPositions: () => ask(positionsOf),
       readListState: (maker) =>
         ask((all) => {
           const isOwn = (row: { readonly maker: Hex }) => row.maker === maker;
@@ -223,10 +221,6 @@ export class StoreInMemory {
 const STATEMENT_MS_MAX = 5_000;
 
 const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
-
-function positionsOf(tables: readonly Tables[]): Map<number, bigint> {
-  return new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]));
-}
 
 function versionOf(tables: readonly Tables[], maker: Hex): bigint {
   return tables.reduce((version, { makers }) => {

@@ -120,7 +120,10 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     topics: { areVerified: () => true },
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS, clock.now),
     // A run is too short for a lag that counts.
-    rows: { ...followRows(postgres.openReadModel(requests.sender), clock), appended: () => undefined },
+    rows: {
+      ...followRows(postgres.openReadModel(requests.sender).readPartitionClocks, clock),
+      appended: () => undefined,
+    },
     ...clock,
     askWallets: askIn(world),
   };

@@ -1,3 +1,4 @@
+import type { ProjectedPartition } from '@makerbook/chain-watcher/testing';
 import {
   FollowedLog,
   HeldBlocks,
@@ -11,7 +12,6 @@ import {
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
 import { LogInMemory, type LogView } from '@makerbook/kafka/testing';
-import type { ProjectedPartition } from '@makerbook/postgres';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
 import { StoreInMemory } from './hold-store.js';
 

@@ -3,8 +3,8 @@ import { encodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contra
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { FatalError, type FollowOptions, type Log, partitionOf } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import type { ProjectedPartition } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
+import type { ProjectedPartition } from '../store/read-open-orders.js';
 import { FollowedLog } from './follow-log.js';
 import { WatchedSet } from './watched-set.js';
 

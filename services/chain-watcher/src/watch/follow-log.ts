@@ -11,7 +11,7 @@ import {
 import type { Address, Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import { FatalError, type Following, type Log, type Logger, partitionOf, type StoredRecord } from '@makerbook/kafka';
-import type { ProjectedPartition } from '@makerbook/postgres';
+import type { ProjectedPartition } from '../store/read-open-orders.js';
 import type { WatchedSet } from './watched-set.js';
 
 /** Records before the snapshot that are read for their blocks. */

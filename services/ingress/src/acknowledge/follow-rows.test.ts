@@ -9,15 +9,12 @@ beforeEach(() => {
   jest.useFakeTimers();
   positions = [5n, 5n];
   reads = 0;
-  const projectedPositions = async () => {
+  const readClocks = async () => {
     reads += 1;
     if (positions === undefined) throw new Error('away');
-    return new Map(positions.entries());
+    return positions.map((nextOffset, partition) => ({ partition, nextOffset, block: undefined }));
   };
-  rows = followRows(
-    { projectedPositions },
-    { now: Date.now, pause: (ms) => new Promise((done) => setTimeout(done, ms)) },
-  );
+  rows = followRows(readClocks, { now: Date.now, pause: (ms) => new Promise((done) => setTimeout(done, ms)) });
 });
 afterEach(() => {
   rows.stop();

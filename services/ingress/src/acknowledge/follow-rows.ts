@@ -1,5 +1,5 @@
 import type { AppendedAt } from '@makerbook/kafka';
-import type { ReadModel } from '@makerbook/postgres';
+import type { PartitionClockRow } from '@makerbook/postgres';
 import type { Outside } from '../parts.js';
 
 const POLL_MS = 10;
@@ -8,9 +8,9 @@ const LAG_INTERVAL_MS = 1_000;
 
 export type Rows = ReturnType<typeof followRows>;
 
-/** How far the rows have come in the log. All who ask at the same time share one reading. */
+/** How far the rows have come in the log. All who ask at the same time share one reading of the clocks. */
 export function followRows(
-  readModel: Pick<ReadModel, 'projectedPositions'>,
+  readClocks: () => Promise<readonly PartitionClockRow[]>,
   { now, pause }: Pick<Outside, 'now' | 'pause'>,
 ) {
   /** The first appended fact of each partition that is not known to be in the rows. */
@@ -19,9 +19,11 @@ export function followRows(
   let isStopped = false;
 
   function readPositions(): Promise<ReadonlyMap<number, bigint>> {
-    reading ??= readModel.projectedPositions().finally(() => {
-      reading = undefined;
-    });
+    reading ??= readClocks()
+      .then((clocks) => new Map(clocks.map(({ partition, nextOffset }) => [partition, nextOffset])))
+      .finally(() => {
+        reading = undefined;
+      });
     return reading;
   }
 

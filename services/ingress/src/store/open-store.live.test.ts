@@ -9,8 +9,8 @@ import {
   type Verdict,
 } from '@makerbook/domain';
 import { addressOf, hashOf } from '@makerbook/domain/testing';
-import { createRoles, testParts } from '@makerbook/parts';
-import { byteaOf, connectPostgres, migrate, type Query, rights, roleOf } from '@makerbook/postgres';
+import { byteaOf, type Query } from '@makerbook/postgres';
+import { openTestDatabase } from '@makerbook/postgres/testing';
 import { decideTogether } from '../decide/decide-together.js';
 import { findTogether } from '../decide/find-hashes.js';
 import { openStore } from './open-store.js';
@@ -19,22 +19,13 @@ import type { Reading, Wanted } from './store.js';
 const partition = 3;
 const [maker, other] = [addressOf(1), addressOf(2)];
 const budget = { ratePerSecond: 0.001, burst: 1000 };
-const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
-// It works by the rights of its role.
-const databaseUrl = await testParts().databaseUrl();
-const urls = await createRoles(databaseUrl, Object.keys(rights));
-await migrate({ url: databaseUrl, ...SLOW });
-const owner = connectPostgres({ url: databaseUrl, ...SLOW });
-const postgres = connectPostgres({ url: urls[roleOf('ingress')] ?? '', looksUpOnly: true, ...SLOW });
+const { owner, postgres, close } = await openTestDatabase('ingress', { looksUpOnly: true });
 const store = openStore(postgres);
 const newProcess = () => decideTogether(openStore(postgres), () => performance.now());
 const decide = newProcess();
 const find = findTogether(store);
-afterAll(async () => {
-  await postgres.close();
-  await owner.close();
-});
+afterAll(close);
 beforeEach(async () => {
   for (const table of ['budgets', 'in_flight', 'cancelling', 'trust', 'hashes', 'orders', 'makers', 'projections'])
     await owner.query(`delete from ${table}`);

@@ -1,13 +1,8 @@
 import { RetryableError } from '@makerbook/kafka';
-import {
-  type Positioned,
-  PostgresUnavailable,
-  type Projection,
-  type ProjectionStore,
-  type RowsPosition,
-} from '@makerbook/postgres';
+import { PostgresUnavailable, type Projection, type RowsPosition } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
+import type { Positioned, ProjectionStore } from '../store/open-store.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
 

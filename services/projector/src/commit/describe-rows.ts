@@ -8,7 +8,9 @@ import {
   reasonOf,
   recordStart,
 } from '@makerbook/domain';
-import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
+import type { FundingRow, MakerRow, OrderRow, OrderStateRow } from '@makerbook/postgres';
+import type { Quarantine } from '../store/open-store.js';
+import type { ChangedRows } from '../store/save-projection.js';
 import type { Changes } from './gather-changes.js';
 
 /** The rows to write, so that Postgres has what was folded. */

@@ -1,8 +1,9 @@
 import type { UnixMs } from '@makerbook/contracts-primitives';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { type Log, pause } from '@makerbook/kafka';
-import { type Postgres, type Pruned, pruneHashes, pruneHistory } from '@makerbook/postgres';
+import type { Postgres } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
+import { type Pruned, pruneHashes, pruneHistory } from '../store/prune-history.js';
 
 const OFFSET_MAX = 2n ** 63n - 1n;
 

@@ -12,7 +12,8 @@ import {
   type WaitsFor,
 } from '@makerbook/domain';
 import { FatalError } from '@makerbook/kafka';
-import type { FundingRow, MakerRow, MakerRows, OrderRow } from '@makerbook/postgres';
+import type { FundingRow, MakerRow, OrderRow } from '@makerbook/postgres';
+import type { MakerRows } from '../store/open-store.js';
 
 /**
  * The makers as the rows describe them; one without rows is unknown.

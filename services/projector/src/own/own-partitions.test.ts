@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { until } from '@makerbook/parts';
-import { type Claims, PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
+import type { Claims } from '../store/claim-work.js';
 import { Ownership, type OwnershipParts } from './own-partitions.js';
 
 type Asked = Parameters<OwnershipParts['claim']>[0];

@@ -1,7 +1,8 @@
 import { type MonotonicMs, monotonicMs } from '@makerbook/contracts-primitives';
 import { type PartitionConsumer, pause } from '@makerbook/kafka';
-import { type ClaimRequest, type Claims, PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
+import type { ClaimRequest, Claims } from '../store/claim-work.js';
 import type { Projector } from './project-log.js';
 
 export interface OwnershipParts {

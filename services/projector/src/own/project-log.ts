@@ -7,17 +7,12 @@ import {
   RetryableError,
   type StoredRecord,
 } from '@makerbook/kafka';
-import {
-  InvariantBroken,
-  PositionTaken,
-  PostgresRefused,
-  PostgresUnavailable,
-  type RowsPosition,
-} from '@makerbook/postgres';
+import { InvariantBroken, PostgresRefused, PostgresUnavailable, type RowsPosition } from '@makerbook/postgres';
 import { isBehind } from '../commit/commit-rows.js';
 import { badRows } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { ProjectorParts } from '../parts.js';
+import { PositionTaken } from '../store/save-projection.js';
 import { PartitionProjection } from './project-partition.js';
 import { type TakenPartition, takePartition } from './take-partition.js';
 

@@ -2,6 +2,7 @@ import { decodeBookRecord, type TopicNames } from '@makerbook/contracts-events';
 import type { Log, StoredRecord } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import { placeOfMessage } from '../fold/describe-feeds.js';
+import { readBook } from '../store/compare-rows.js';
 
 interface BookParts {
   readonly log: Log;
@@ -28,12 +29,7 @@ const NOTHING = 'nothing';
 export async function compareBook(partition: number, position: bigint, parts: BookParts): Promise<string[]> {
   const { postgres, topics } = parts;
   const newest = await readNewest(partition, parts);
-  const rows = await postgres.query<{ order_hash: string; state: string }>(
-    `select order_hash, concat_ws(' ', status, reason, remaining) as state
-     from orders where partition = $1 and in_book order by order_hash`,
-    [partition],
-  );
-  const expected = new Map(rows.map(({ order_hash, state }) => [order_hash, state]));
+  const expected = await readBook(postgres, partition);
   for (const orderHash of new Set([...expected.keys(), ...newest.keys()])) {
     const { offset, state: found } = newest.get(orderHash) ?? { offset: -1n, state: NOTHING };
     const wanted = expected.get(orderHash) ?? NOTHING;

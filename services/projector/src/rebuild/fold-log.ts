@@ -1,8 +1,9 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import { type FencedPublisher, type Log, pause } from '@makerbook/kafka';
-import { openProjectionStore, type Postgres } from '@makerbook/postgres';
+import type { Postgres } from '@makerbook/postgres';
 import type { RebuildSettings } from '../env.js';
 import { createProjector } from '../own/project-log.js';
+import { openProjectionStore } from '../store/open-store.js';
 
 /** The parts of a fold of the log into its own rows. */
 export interface FoldParts {

@@ -10,10 +10,10 @@ import {
 } from '@makerbook/postgres';
 import type { ServerConnection } from '@makerbook/settings';
 import type { RebuildSettings } from '../env.js';
+import { compareRows } from '../store/compare-rows.js';
+import { dropSchema, lockTables, readPositions, swapTables } from '../store/swap-tables.js';
 import { compareBook } from './compare-book.js';
-import { compareRows } from './compare-rows.js';
 import { foldLog } from './fold-log.js';
-import { lockTables, swapTables } from './swap-tables.js';
 
 export interface RebuildOptions {
   /** The read model, with a role that owns its tables and may make a schema. */
@@ -66,20 +66,16 @@ async function withReplay(options: RebuildOptions, work: (rebuild: Rebuild) => P
   const live = connectPostgres({ ...shared, schema: LIVE_SCHEMA, poolMax: 2 });
   const postgres = connectPostgres({ ...shared, schema: SCHEMA, synchronousCommit: 'off' });
   try {
-    await dropSchema(live);
+    await dropSchema(live.query, SCHEMA);
     await migrate({ ...database, schema: SCHEMA });
     const rebuild = { ...options, live, postgres, topics: topicNames(settings.TOPIC_PREFIX) };
     await replay(rebuild);
     return await work(rebuild);
   } finally {
     await postgres.close();
-    await dropSchema(live).catch(() => undefined);
+    await dropSchema(live.query, SCHEMA).catch(() => undefined);
     await live.close();
   }
-}
-
-async function dropSchema(postgres: Postgres): Promise<void> {
-  await postgres.query(`drop schema if exists ${SCHEMA} cascade`);
 }
 
 /** Folds up to where the live rows are now. */
@@ -153,15 +149,4 @@ async function atLivePositions<T>(
     if (done !== undefined) return done.result;
     await pause(SNAPSHOT_RETRY_MS);
   }
-}
-
-/** The position of each partition; undefined in the middle of a block, where no fold of whole facts has the same rows. */
-async function readPositions(query: Query): Promise<bigint[] | undefined> {
-  const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
-    'select partition, next_offset, block_parts from projections',
-  );
-  if (rows.some(({ block_parts }) => block_parts > 0)) return undefined;
-  const positions: bigint[] = [];
-  for (const { partition, next_offset } of rows) positions[partition] = next_offset;
-  return Array.from(positions, (position) => position ?? 0n);
 }

@@ -10,14 +10,12 @@ import {
   InvariantBroken,
   type MakerRow,
   type OrderRow,
-  PositionTaken,
   PostgresUnavailable,
   type Projection,
-  type ProjectionCommit,
-  type ProjectionStore,
   type RowsPosition,
-  startOfRows,
 } from '@makerbook/postgres';
+import { type ProjectionStore, startOfRows } from '../store/open-store.js';
+import { PositionTaken, type ProjectionCommit } from '../store/save-projection.js';
 
 /** What ingress has written of an order or a cancellation whose append is under way. */
 export interface InFlight extends HashKey {

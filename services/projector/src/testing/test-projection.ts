@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, openProjectionStore, readProjection } from '@makerbook/postgres';
+import { connectPostgres, migrate } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { Projector } from '../own/project-log.js';
+import { openProjectionStore, readProjection } from '../store/open-store.js';
 import { createTestProjector, testPartition, testPartitions } from './create-test-projector.js';
 
 export { testPartition, testPartitions };

@@ -1,16 +1,32 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { testParts } from '@makerbook/parts';
-import { byteaOf, connectPostgres, type Postgres } from '../connect-postgres.js';
+import { createRoles, testParts } from '@makerbook/parts';
+import { byteaOf, connectPostgres, type Postgres, type PostgresOptions } from '../connect-postgres.js';
+import { rights, roleOf } from '../grant-rights.js';
 import { migrate } from '../migrate.js';
 
 const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 const BYTES = ['order_hash', 'maker', 'making_token'];
 
+export interface TestDatabase {
+  /** The owner of the tables. */
+  readonly owner: Postgres;
+  /** The service, by the rights of its role alone. */
+  readonly postgres: Postgres;
+  close(): Promise<void>;
+}
+
 /** Opens a database for one live test file, with the tables of the read model and with generous time limits. */
-export async function openTestDatabase(): Promise<Postgres> {
+export async function openTestDatabase(service: string, options: Partial<PostgresOptions> = {}): Promise<TestDatabase> {
   const url = await testParts().databaseUrl();
+  const urls = await createRoles(url, Object.keys(rights));
   await migrate({ url, ...SLOW });
-  return connectPostgres({ url, ...SLOW });
+  const owner = connectPostgres({ url, ...SLOW });
+  const postgres = connectPostgres({ url: urls[roleOf(service)] ?? '', ...SLOW, ...options });
+  const close = async () => {
+    await postgres.close();
+    await owner.close();
+  };
+  return { owner, postgres, close };
 }
 
 export function addressOf(number: number): Hex {

@@ -1,22 +1,22 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, readListChanges, readListState } from './index.js';
-import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
+import { byteaOf } from '@makerbook/postgres';
+import { hashOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
+import { readListChanges, readListState } from './read-lists.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const other: Hex = `0x${'b2'.repeat(20)}`;
 
-const postgres = await openTestDatabase();
-afterAll(() => postgres.close());
+const { owner, postgres, close } = await openTestDatabase('query');
+afterAll(close);
 beforeEach(async () => {
-  await postgres.query('truncate makers, orders, in_flight, cancelling');
-  await postgres.query('update trust set is_trusted = false, started_at = pg_postmaster_start_time()');
+  await owner.query('truncate makers, orders, in_flight, cancelling');
+  await owner.query('update trust set is_trusted = false, started_at = pg_postmaster_start_time()');
 });
 
-const addMaker = (whose: Hex, version: bigint) =>
-  insertRow(postgres, 'makers', { maker: whose, list_version: version });
+const addMaker = (whose: Hex, version: bigint) => insertRow(owner, 'makers', { maker: whose, list_version: version });
 const addOrder = (n: number) =>
-  insertRow(postgres, 'orders', {
+  insertRow(owner, 'orders', {
     order_hash: hashOf(n),
     maker,
     accepted_offset: n,
@@ -25,10 +25,10 @@ const addOrder = (n: number) =>
     record_start: `{"n":${n}`,
   });
 const place = (whose: Hex, n: number, untilMs = 5) =>
-  insertRow(postgres, 'in_flight', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
+  insertRow(owner, 'in_flight', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
 const cancel = (whose: Hex, n: number, untilMs = 5) =>
-  insertRow(postgres, 'cancelling', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
-const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
+  insertRow(owner, 'cancelling', { order_hash: hashOf(n), maker: whose, until_ms: untilMs });
+const trust = (isTrusted: boolean) => owner.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
   test('has the version, and names what is in flight, each write apart', async () => {
@@ -41,36 +41,36 @@ describe('the state of a list', () => {
     await cancel(maker, 2, 6);
     await place(other, 3);
     // A note that a hash is unknown is nobody's.
-    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
+    await owner.query('insert into in_flight (order_hash, until_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
     const { version, unsettled } = await readListState(postgres, maker);
     expect([version, new Set(unsettled).size]).toEqual([2n ** 60n, 4]);
     expect((await readListState(postgres, other)).unsettled).toHaveLength(1);
     // The same hash, placed once more, is another write.
     const [first] = (await readListState(postgres, other)).unsettled;
-    await postgres.query('truncate in_flight');
+    await owner.query('truncate in_flight');
     await place(other, 3, 9);
     expect((await readListState(postgres, other)).unsettled).not.toContain(first);
   });
 
   test('has the switch until the clock of the rows gets there, and names what moves it on its way', async () => {
-    await postgres.query('delete from projections');
-    await postgres.query('insert into projections (partition, block_timestamp) values (3, 1700000000)');
+    await owner.query('delete from projections');
+    await owner.query('insert into projections (partition, block_timestamp) values (3, 1700000000)');
     const read = async (cancelAt: number) => {
-      await postgres.query('truncate makers');
-      await insertRow(postgres, 'makers', { maker, list_version: 1n, exits: JSON.stringify({ cancelAt }) });
+      await owner.query('truncate makers');
+      await insertRow(owner, 'makers', { maker, list_version: 1n, exits: JSON.stringify({ cancelAt }) });
       return (await readListState(postgres, maker)).cancelAt;
     };
     expect([await read(1_700_000_001), await read(1_700_000_000), await read(0)]).toEqual([1_700_000_001, 0, 0]);
     const instruction = JSON.stringify({ subject: 'switch', issuedAtMs: 1, terms: { cancelAt: 2 } });
-    await insertRow(postgres, 'cancelling', { maker, order_hash: hashOf(1), instruction });
+    await insertRow(owner, 'cancelling', { maker, order_hash: hashOf(1), instruction });
     expect((await readListState(postgres, maker)).unsettled).toHaveLength(1);
-    await postgres.query('truncate projections');
+    await owner.query('truncate projections');
   });
 
   test('is unsure while the maker is in quarantine', async () => {
     await trust(true);
     const quarantine = { quarantined_offset: 3, quarantine_reason: 'a bug', quarantine_clock: '{}' };
-    await insertRow(postgres, 'makers', { maker, list_version: 2n, ...quarantine });
+    await insertRow(owner, 'makers', { maker, list_version: 2n, ...quarantine });
     await addMaker(other, 2n);
     expect((await readListState(postgres, maker)).isUnsure).toBe(true);
     expect((await readListState(postgres, other)).isUnsure).toBe(false);
@@ -83,14 +83,14 @@ describe('the state of a list', () => {
     expect(await isUnsure()).toBe(true);
     await trust(true);
     expect(await isUnsure()).toBe(false);
-    await postgres.query(`update trust set started_at = started_at - interval '1 second'`);
+    await owner.query(`update trust set started_at = started_at - interval '1 second'`);
     expect(await isUnsure()).toBe(true);
   });
 });
 
 describe('a list', () => {
   test('is told by what has changed since a version, as far back as the history goes', async () => {
-    await postgres.query('insert into projections (partition, history_from) values (3, 5)');
+    await owner.query('insert into projections (partition, history_from) values (3, 5)');
     await addMaker(maker, 12n);
     for (const n of [8, 9]) await addOrder(n);
     const changes = [
@@ -101,7 +101,7 @@ describe('a list', () => {
     ] as const;
     for (const [n, offset, happened] of changes) {
       const reason = happened === 'REMOVED' ? 'FILLED' : null;
-      await insertRow(postgres, 'order_history', {
+      await insertRow(owner, 'order_history', {
         maker,
         order_hash: hashOf(n),
         log_offset: offset,
@@ -119,7 +119,7 @@ describe('a list', () => {
     expect(await since(4n)).toEqual([12n, [8n, 9n], [hashOf(7)]]);
     expect(await since(3n)).toBeUndefined();
     expect(await readListChanges(postgres, other, 9n)).toBeUndefined();
-    await postgres.query(
+    await owner.query(
       `insert into order_history (partition, log_offset, order_hash, maker, happened, status, remaining)
        select 3, 100 + n, '\\x01', $1, 'CHANGED', 'ACTIVE', 1 from generate_series(1, 1001) as n`,
       [byteaOf(maker)],

@@ -1,6 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Postgres, type Query, seeOneMoment } from './connect-postgres.js';
-import { type RowOf, RowShape } from './row-shape.js';
+import { type Postgres, type Query, type RowOf, RowShape, seeOneMoment } from '@makerbook/postgres';
 
 /** The fields of an open order that a chain-watcher needs. */
 const openOrder = {

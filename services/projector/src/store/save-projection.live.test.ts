@@ -2,23 +2,22 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import {
   byteaOf,
-  findKnownHashes,
   type HashRow,
   type HistoryRow,
   InvariantBroken,
   type OrderRow,
-  openProjectionStore,
-  PositionTaken,
   type Postgres,
-  type ProjectionCommit,
+} from '@makerbook/postgres';
+import { hashOf, hashReadModel, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
+import {
+  findKnownHashes,
+  openProjectionStore,
   readMakers,
   readProjection,
-  saveProjections,
   startOfRows,
   takeProjection,
-} from './index.js';
-import { hashReadModel } from './testing/index.js';
-import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
+} from './open-store.js';
+import { PositionTaken, type ProjectionCommit, saveProjections } from './save-projection.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const other: Hex = `0x${'c3'.repeat(20)}`;
@@ -109,13 +108,13 @@ const opening = commit(0n, 10n, {
   to: { ...at(10n), clock, clockMs: 1_700_000_000_500, book },
 });
 
-const postgres = await openTestDatabase();
+const { owner, postgres, close } = await openTestDatabase('projector');
 beforeEach(async () => {
   const tables = 'projections, makers, funding, orders, order_history, fills, hashes, in_flight, cancelling';
-  await postgres.query(`truncate ${tables}`);
-  await postgres.query('insert into projections (partition) values (3)');
+  await owner.query(`truncate ${tables}`);
+  await owner.query('insert into projections (partition) values (3)');
 });
-afterAll(() => postgres.close());
+afterAll(close);
 
 const saveProjection = openProjectionStore(postgres, 1).saveProjection;
 const positionOf = async (partition: number) => (await readProjection(postgres, partition)).nextOffset;
@@ -158,7 +157,7 @@ describe('a commit', () => {
     };
     await saveProjection(commit(0n, 10n, { fills: [fill(5n), fill(6n)] }));
     await saveProjection(commit(10n, 20n, { fills: [fill(12n), fill(12n, 5)] }));
-    const rows = await postgres.query('select log_index, log_offset from fills order by log_index');
+    const rows = await owner.query('select log_index, log_offset from fills order by log_index');
     expect(rows).toEqual([
       { log_index: 4, log_offset: 5n },
       { log_index: 5, log_offset: 12n },
@@ -166,11 +165,11 @@ describe('a commit', () => {
   });
 
   test('from a position that is not the stored one writes nothing', async () => {
-    const before = await hashReadModel(postgres);
+    const before = await hashReadModel(owner);
     for (const other of [{ from: at(1n) }, { partition: 4 }, { from: at(0n, 1) }]) {
       await expect(saveProjection({ ...opening, ...other })).rejects.toThrow(PositionTaken);
     }
-    expect(await hashReadModel(postgres)).toEqual(before);
+    expect(await hashReadModel(owner)).toEqual(before);
     expect(await positionOf(3)).toBe(0n);
   });
 
@@ -242,13 +241,13 @@ describe('a commit', () => {
 describe('hashes', () => {
   const readHashes = async () =>
     (
-      await postgres.query<{ line: string }>(
+      await owner.query<{ line: string }>(
         `select concat_ws(' ', right(order_hash::text, 1), state, salt, nonce) as line from hashes order by order_hash, maker`,
       )
     ).map(({ line }) => line);
   /** The stored number, and the number of rows. */
   async function remembered(of: Hex) {
-    const [row] = await postgres.query<{ stored: bigint; counted: bigint }>(
+    const [row] = await owner.query<{ stored: bigint; counted: bigint }>(
       `select remembered as stored, (select count(*) from hashes where hashes.maker = makers.maker) as counted
        from makers where maker = $1`,
       [byteaOf(of)],
@@ -304,7 +303,7 @@ describe('hashes', () => {
 });
 
 describe('commits of several partitions', () => {
-  beforeEach(() => postgres.query('insert into projections (partition) values (4), (5)'));
+  beforeEach(() => owner.query('insert into projections (partition) values (4), (5)'));
   const inFour = commit(0n, 7n, {
     partition: 4,
     makers: [{ ...makerRow, maker: other }],
@@ -322,7 +321,7 @@ describe('commits of several partitions', () => {
     expect(await Promise.all([3, 4, 5].map(positionOf))).toEqual([10n, 7n, 0n]);
     const { orders, makers } = await readMakers(postgres, 4, [other]);
     expect([orders, makers.map((row) => row.maker)]).toEqual([[order(9, { maker: other })], [other]]);
-    const partitions = await postgres.query('select partition, order_hash from orders order by order_hash');
+    const partitions = await owner.query('select partition, order_hash from orders order by order_hash');
     expect(partitions.map((row) => Object.values(row))).toEqual([
       [3, hashOf(1)],
       [3, hashOf(2)],
@@ -363,12 +362,12 @@ describe('what ingress has written', () => {
   const note =
     (table: 'in_flight' | 'cancelling') =>
     (number: number, untilMs: number, partition = 3) =>
-      insertRow(postgres, table, { order_hash: hashOf(number), maker, until_ms: untilMs, partition });
+      insertRow(owner, table, { order_hash: hashOf(number), maker, until_ms: untilMs, partition });
   const [place, cancel] = [note('in_flight'), note('cancelling')];
   const noteUnknown = () =>
-    postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [byteaOf(hashOf(4))]);
+    owner.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [byteaOf(hashOf(4))]);
   const left = async (table: string) => {
-    const rows = await postgres.query<{ hash: Hex }>(`select order_hash as hash from ${table} order by order_hash`);
+    const rows = await owner.query<{ hash: Hex }>(`select order_hash as hash from ${table} order by order_hash`);
     return rows.map(({ hash }) => Number(hash));
   };
   const key = (number: number, of = maker) => ({ orderHash: hashOf(number), maker: of });

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres } from './connect-postgres.js';
+import { byteaOf, type Postgres } from '@makerbook/postgres';
 import { changes, entryOf, filled, type HistoryEntry, inOrder, type Row } from './history-rows.js';
 
 /** What facts of some offsets did to the orders of some makers. */

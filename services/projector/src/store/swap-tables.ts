@@ -40,3 +40,18 @@ async function readGrants(query: Query, schema: string): Promise<string[]> {
   );
   return rows.map(({ statement }) => statement);
 }
+
+export async function dropSchema(query: Query, schema: string): Promise<void> {
+  await query(`drop schema if exists ${schema} cascade`);
+}
+
+/** The position of each partition; undefined in the middle of a block, where no fold of whole facts has the same rows. */
+export async function readPositions(query: Query): Promise<bigint[] | undefined> {
+  const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
+    'select partition, next_offset, block_parts from projections',
+  );
+  if (rows.some(({ block_parts }) => block_parts > 0)) return undefined;
+  const positions: bigint[] = [];
+  for (const { partition, next_offset } of rows) positions[partition] = next_offset;
+  return Array.from(positions, (position) => position ?? 0n);
+}

@@ -1,5 +1,6 @@
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
-import { type Postgres, pruneHistory, type Query } from '@makerbook/postgres';
+import type { Postgres, Query } from '@makerbook/postgres';
+import { pruneHistory } from './prune-history.js';
 
 /** The tables that the fold makes, beside `projections`, and what their rows are ordered by. */
 export const readModelTables = {
@@ -71,4 +72,14 @@ async function findDifference(rows: string, live: Query, replayed: Query): Promi
 async function fetchRows(query: Query): Promise<string[]> {
   const rows = await query<{ row: string }>(`fetch ${ROWS_PER_FETCH} from compared`);
   return rows.map(({ row }) => row);
+}
+
+/** The orders of a partition that the rows have in the book: their status, reason and remaining amount by their hash. */
+export async function readBook(postgres: Postgres, partition: number): Promise<ReadonlyMap<string, string>> {
+  const rows = await postgres.query<{ order_hash: string; state: string }>(
+    `select order_hash, concat_ws(' ', status, reason, remaining) as state
+     from orders where partition = $1 and in_book order by order_hash`,
+    [partition],
+  );
+  return new Map(rows.map(({ order_hash, state }) => [order_hash, state]));
 }

@@ -1,4 +1,4 @@
-import type { Postgres } from './connect-postgres.js';
+import type { Postgres } from '@makerbook/postgres';
 
 /** The state and the wish of one process, in one look at the claims. */
 export interface ClaimRequest {

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Postgres } from './connect-postgres.js';
+import type { InPartition, Postgres, RowShape } from '@makerbook/postgres';
 import {
   type FillRow,
   type FundingRow,
@@ -13,8 +13,7 @@ import {
   type Projection,
   type RowsPosition,
   shapes,
-} from './projection-rows.js';
-import type { InPartition, RowShape } from './row-shape.js';
+} from '@makerbook/postgres';
 
 /** The rows that a part of the log changed; each is named once. */
 export interface ChangedRows {

@@ -9,7 +9,7 @@ export interface PartitionClockRow {
   readonly block: { readonly number: number; readonly timestamp: number } | undefined;
 }
 
-/** The clock of each partition that has ever run. @throws PostgresUnavailable */
+/** The clock of each partition that has ever run. Throws PostgresUnavailable. */
 export async function readPartitionClocks(postgres: Postgres): Promise<readonly PartitionClockRow[]> {
   const rows = await postgres.query<ClockRow>(clocksSql, [], 'read partition clocks');
   return rows.map(({ partition, next_offset: nextOffset, block_number: number, block_timestamp: timestamp }) => {

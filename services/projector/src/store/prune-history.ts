@@ -1,4 +1,4 @@
-import type { Postgres } from './connect-postgres.js';
+import type { Postgres } from '@makerbook/postgres';
 
 /** The number of deleted rows, and whether none is left. One statement deletes a bounded part, so that no commit waits for it. */
 export interface Pruned {

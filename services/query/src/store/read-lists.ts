@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { OrderStatus } from '@makerbook/domain';
-import { byteaOf, type Postgres } from './connect-postgres.js';
+import { byteaOf, type Postgres } from '@makerbook/postgres';
 
 /** So many changes take as long as reading a whole list. */
 const CHANGES_MAX = 1000;

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres } from './connect-postgres.js';
+import { byteaOf, type Postgres } from '@makerbook/postgres';
 import {
   changes,
   entryOf,

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres } from './connect-postgres.js';
+import { byteaOf, type Postgres } from '@makerbook/postgres';
 import { entryOf, filled, type HistoryEntry, type Row } from './history-rows.js';
 
 /** A fill of an order, and whose order it is. */

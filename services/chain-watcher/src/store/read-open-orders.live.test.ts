@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type OpenOrderRow, type Postgres, readOpenOrders } from './index.js';
-import { addressOf, hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
+import { addressOf, hashOf, insertRow, openTestDatabase, type TestDatabase } from '@makerbook/postgres/testing';
+import { type OpenOrderRow, readOpenOrders } from './read-open-orders.js';
 
 const ORDERS = 2500;
 
 describe('the open orders of the read model', () => {
-  let postgres: Postgres;
+  let database: TestDatabase;
 
   beforeEach(async () => {
-    postgres = await openTestDatabase();
-    await postgres.query(`insert into projections (partition, next_offset, block_number, block_timestamp)
+    database = await openTestDatabase('chain-watcher');
+    await database.owner.query(`insert into projections (partition, next_offset, block_number, block_timestamp)
       values (0, 70, 12, 1700000000), (1, 9, null, 0)`);
     await insertOrders(1, ORDERS);
   });
-  afterEach(() => postgres.close());
+  afterEach(() => database.close());
 
   /** Orders by number; every third one is not observed. */
   const insertOrders = (first: number, last: number) =>
-    postgres.query(
+    database.owner.query(
       `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
          making_token, making_amount, remaining, status, in_book, record_start, is_observed, wallet_signature)
        select decode(lpad(to_hex(n), 64, '0'), 'hex'), decode(lpad(to_hex(n % 100), 40, '0'), 'hex'), 0, n, 0, 1000 + n,
@@ -32,7 +32,7 @@ describe('the open orders of the read model', () => {
     const pages: number[] = [];
     const between: Promise<unknown>[] = [];
     const partitions = await readOpenOrders(
-      postgres,
+      database.postgres,
       (page) => {
         pages.push(page.length);
         orders.push(...page);
@@ -45,13 +45,13 @@ describe('the open orders of the read model', () => {
   };
 
   test('come page by page, with the positions that they reflect', async () => {
-    await insertRow(postgres, 'makers', { maker: addressOf(7), partition: 0, nonce: 1, nonce_block: 9 });
-    await postgres.query(
+    await insertRow(database.owner, 'makers', { maker: addressOf(7), partition: 0, nonce: 1, nonce_block: 9 });
+    await database.owner.query(
       `insert into funding (maker, token, balance, allowance, block, open_orders)
        values (decode(lpad('7', 40, '0'), 'hex'), decode(lpad('ee', 40, '0'), 'hex'), 5, 5, 14, 1)`,
     );
     const quarantine = { quarantined_offset: 40, quarantine_reason: 'a bug', quarantine_clock: '{}' };
-    await insertRow(postgres, 'makers', { maker: addressOf(8), partition: 0, ...quarantine });
+    await insertRow(database.owner, 'makers', { maker: addressOf(8), partition: 0, ...quarantine });
     const { orders, pages, partitions } = await read();
     expect(pages).toEqual([1000, 1000, 500]);
     expect(partitions).toEqual([
@@ -81,9 +81,9 @@ describe('the open orders of the read model', () => {
 
   test('are one snapshot, whatever is committed while they are read', async () => {
     const { orders } = await read(async () => {
-      await postgres.query('delete from orders');
+      await database.owner.query('delete from orders');
       await insertOrders(ORDERS + 1, ORDERS + 10);
-      await postgres.query('update projections set next_offset = next_offset + 1');
+      await database.owner.query('update projections set next_offset = next_offset + 1');
     });
     expect(new Set(orders.map(({ orderHash }) => Number(orderHash)))).toEqual(
       new Set(Array.from({ length: ORDERS }, (_, n) => n + 1)),
@@ -94,7 +94,7 @@ describe('the open orders of the read model', () => {
   });
 
   test('of an empty database are none', async () => {
-    await postgres.query('truncate orders, projections');
+    await database.owner.query('truncate orders, projections');
     expect(await read()).toEqual({ orders: [], pages: [], partitions: [] });
   });
 });

@@ -1,23 +1,23 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf } from './connect-postgres.js';
-import { pruneHashes, pruneHistory } from './index.js';
-import { hashOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
+import { byteaOf } from '@makerbook/postgres';
+import { hashOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
+import { pruneHashes, pruneHistory } from './prune-history.js';
 
 const partition = 3;
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 /** The partition's clock, and how long a hash is kept beyond its expiry here. */
 const [now, hashSeconds] = [1_000_000, 100];
 
-const postgres = await openTestDatabase();
+const { owner, postgres, close } = await openTestDatabase('projector');
 beforeEach(async () => {
-  await postgres.query('truncate projections, makers, order_history, hashes');
-  await postgres.query(
+  await owner.query('truncate projections, makers, order_history, hashes');
+  await owner.query(
     `insert into projections (partition, next_offset, block_timestamp) values (3, 20000, ${now}), (4, 20000, ${now})`,
   );
-  await insertRow(postgres, 'makers', { maker });
+  await insertRow(owner, 'makers', { maker });
 });
-afterAll(() => postgres.close());
+afterAll(close);
 
 /** An order that was accepted at one offset and removed at another, with a change in between. */
 async function happen(number: number, [opened, removed]: readonly [number, number]) {
@@ -26,7 +26,7 @@ async function happen(number: number, [opened, removed]: readonly [number, numbe
     [opened + 1, 'CHANGED', null],
     [removed, 'REMOVED', 'FILLED'],
   ]) {
-    await insertRow(postgres, 'order_history', {
+    await insertRow(owner, 'order_history', {
       log_offset: offset,
       order_hash: hashOf(number),
       maker,
@@ -38,12 +38,12 @@ async function happen(number: number, [opened, removed]: readonly [number, numbe
 
 async function remember(number: number, expiresAtSeconds: number, nonce: number | null = 5) {
   const known = { state: nonce === null ? 'CANCELLED' : 'ACCEPTED', nonce, expires_at_seconds: expiresAtSeconds };
-  await insertRow(postgres, 'hashes', { order_hash: hashOf(number), maker, ...known });
-  await postgres.query('update makers set remembered = remembered + 1');
+  await insertRow(owner, 'hashes', { order_hash: hashOf(number), maker, ...known });
+  await owner.query('update makers set remembered = remembered + 1');
 }
 
 async function kept(): Promise<string[]> {
-  const rows = await postgres.query<{ line: string }>(
+  const rows = await owner.query<{ line: string }>(
     `select concat_ws(' ', log_offset, happened) as line from order_history order by log_offset`,
   );
   return rows.map(({ line }) => line);
@@ -51,8 +51,8 @@ async function kept(): Promise<string[]> {
 
 /** Their numbers; the maker's row counts them. */
 async function keptHashes(): Promise<number[]> {
-  const rows = await postgres.query<{ hash: Hex }>('select order_hash as hash from hashes order by order_hash');
-  expect(await postgres.query('select remembered from makers')).toEqual([{ remembered: BigInt(rows.length) }]);
+  const rows = await owner.query<{ hash: Hex }>('select order_hash as hash from hashes order by order_hash');
+  expect(await owner.query('select remembered from makers')).toEqual([{ remembered: BigInt(rows.length) }]);
   return rows.map(({ hash }) => Number(hash));
 }
 
@@ -70,7 +70,7 @@ describe('pruning history', () => {
     expect(await kept()).toEqual(['7000 OPENED', '7001 CHANGED', '7002 REMOVED']);
     while (!(await pruneHistory(postgres, partition, 2n ** 63n - 1n)).isDone);
     expect(await kept()).toEqual([]);
-    const [row] = await postgres.query<{ history_from: bigint }>(
+    const [row] = await owner.query<{ history_from: bigint }>(
       'select history_from from projections where partition = 3',
     );
     expect(row?.history_from).toBe(20_000n);
@@ -91,10 +91,10 @@ describe('pruning hashes', () => {
   test('deletes those whose nonce the maker has passed, and keeps those of an unknown nonce', async () => {
     for (const [number, nonce] of [4, 5, 6, null].entries()) await remember(number, now + 1, nonce);
     expect(await prune()).toEqual({ rows: 0, isDone: true });
-    await postgres.query('update makers set nonce = 5, nonce_block = 1');
+    await owner.query('update makers set nonce = 5, nonce_block = 1');
     expect(await prune()).toEqual({ rows: 1, isDone: true });
     expect(await keptHashes()).toEqual([1, 2, 3]);
-    await postgres.query('update makers set nonce = 7');
+    await owner.query('update makers set nonce = 7');
     expect(await prune()).toEqual({ rows: 2, isDone: true });
     expect(await keptHashes()).toEqual([3]);
   });
@@ -102,10 +102,10 @@ describe('pruning hashes', () => {
   test('keeps those whose record may come again, whatever the nonce', async () => {
     await remember(1, now + 1, 4);
     await remember(2, now + 1, 4);
-    await postgres.query('update makers set nonce = 5, nonce_block = 1');
+    await owner.query('update makers set nonce = 5, nonce_block = 1');
     const keepUntil = 'update hashes set kept_until_seconds = $1 where order_hash = $2';
-    await postgres.query(keepUntil, [now, byteaOf(hashOf(1))]);
-    await postgres.query(keepUntil, [now + 1, byteaOf(hashOf(2))]);
+    await owner.query(keepUntil, [now, byteaOf(hashOf(1))]);
+    await owner.query(keepUntil, [now + 1, byteaOf(hashOf(2))]);
     expect(await prune()).toEqual({ rows: 1, isDone: true });
     expect(await keptHashes()).toEqual([2]);
   });
@@ -113,14 +113,12 @@ describe('pruning hashes', () => {
   test('leaves those of a maker in quarantine, and of other partitions, alone', async () => {
     await remember(1, 1);
     await remember(2, now + 1, 4);
-    await postgres.query(
+    await owner.query(
       `update makers set nonce = 5, nonce_block = 1, quarantined_offset = 30, quarantine_reason = 'a reason',
          quarantine_clock = '{}'`,
     );
     expect(await prune()).toEqual({ rows: 0, isDone: true });
-    await postgres.query(
-      'update makers set quarantined_offset = null, quarantine_reason = null, quarantine_clock = null',
-    );
+    await owner.query('update makers set quarantined_offset = null, quarantine_reason = null, quarantine_clock = null');
     expect(await prune(4)).toEqual({ rows: 0, isDone: true });
     expect(await keptHashes()).toEqual([1, 2]);
     expect(await prune()).toEqual({ rows: 2, isDone: true });

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { claimWork } from './index.js';
-import { openTestDatabase } from './testing/open-test-database.js';
+import { openTestDatabase } from '@makerbook/postgres/testing';
+import { claimWork } from './claim-work.js';
 
 const PARTITIONS = 6;
-const postgres = await openTestDatabase();
-beforeEach(() => postgres.query('truncate claims, claimants'));
-afterAll(() => postgres.close());
+const { owner, postgres, close } = await openTestDatabase('projector');
+beforeEach(() => owner.query('truncate claims, claimants'));
+afterAll(close);
 
 /** A process that works on what it owns, and ends at once what it has lost or is to give back. */
 function claimant(holder: string) {
@@ -46,9 +46,7 @@ function assertShared(...claimants: readonly Claimant[]): void {
 
 /** Lets as much time pass as a process may be silent. */
 const expire = async (...holders: readonly string[]) => {
-  await postgres.query("update claimants set seen_at = seen_at - interval '3 seconds' where holder = any($1)", [
-    holders,
-  ]);
+  await owner.query("update claimants set seen_at = seen_at - interval '3 seconds' where holder = any($1)", [holders]);
 };
 
 describe('claiming partitions', () => {
@@ -118,7 +116,7 @@ describe('claiming partitions', () => {
   test('after a crash of Postgres, which empties the tables, owners keep what they have, whoever looks first', async () => {
     const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
     await rounds(4, first, second, third);
-    await postgres.query('truncate claims, claimants');
+    await owner.query('truncate claims, claimants');
     expect(await rounds(3, third, second, first)).toEqual([2, 2, 2]);
     assertShared(first, second, third);
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);

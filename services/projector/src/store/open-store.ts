@@ -1,20 +1,23 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres, type Query, seeOneMoment } from './connect-postgres.js';
-import { PostgresUnavailable } from './failures.js';
-import { gatherCalls } from './gather-calls.js';
+import type { RowShape } from '@makerbook/postgres';
 import {
+  byteaOf,
   type DueMaker,
   type FundingRow,
+  gatherCalls,
   type HashKey,
   type HashRow,
   type MakerRow,
   type OrderRow,
   type PartitionClock,
+  type Postgres,
+  PostgresUnavailable,
   type Projection,
+  type Query,
   type RowsPosition,
+  seeOneMoment,
   shapes,
-} from './projection-rows.js';
-import type { RowShape } from './row-shape.js';
+} from '@makerbook/postgres';
 import { type PositionTaken, type ProjectionCommit, saveProjections } from './save-projection.js';
 
 /** Changes of orders in one statement, so that a small commit does not wait long for large ones. */

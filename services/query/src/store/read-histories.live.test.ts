@@ -1,25 +1,20 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import {
-  byteaOf,
-  type HistoryPlace,
-  happenings,
-  type OrderChange,
-  readMakerHistory,
-  readNewestFills,
-  readOrderHistory,
-} from './index.js';
-import { addressOf, insertRow, openTestDatabase } from './testing/open-test-database.js';
+import { byteaOf } from '@makerbook/postgres';
+import { addressOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
+import { happenings, type OrderChange } from './history-rows.js';
+import { readNewestFills } from './read-fills.js';
+import { type HistoryPlace, readMakerHistory, readOrderHistory } from './read-histories.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const order: Hex = `0x${'01'.repeat(32)}`;
 
-const postgres = await openTestDatabase();
-afterAll(() => postgres.close());
-beforeEach(() => postgres.query('truncate order_history, fills, hashes, in_flight, makers'));
+const { owner, postgres, close } = await openTestDatabase('query');
+afterAll(close);
+beforeEach(() => owner.query('truncate order_history, fills, hashes, in_flight, makers'));
 
 const happen = (happened: OrderChange['happened'], logOffset: number, reason: string | null = null) =>
-  insertRow(postgres, 'order_history', {
+  insertRow(owner, 'order_history', {
     log_offset: logOffset,
     order_hash: order,
     maker,
@@ -28,9 +23,9 @@ const happen = (happened: OrderChange['happened'], logOffset: number, reason: st
     reason,
   });
 const fill = (logOffset: number, logIndex: number, orderHash = order) =>
-  insertRow(postgres, 'fills', { order_hash: orderHash, maker, log_index: logIndex, log_offset: logOffset });
+  insertRow(owner, 'fills', { order_hash: orderHash, maker, log_index: logIndex, log_offset: logOffset });
 const remember = (state: string) =>
-  insertRow(postgres, 'hashes', {
+  insertRow(owner, 'hashes', {
     order_hash: order,
     maker,
     state,
@@ -56,7 +51,7 @@ describe('the history of an order', () => {
   });
 
   test('ends before an offset where one is given, and says how far the rows have come', async () => {
-    await postgres.query(
+    await owner.query(
       `insert into projections (partition, next_offset) values (3, 9)
        on conflict (partition) do update set next_offset = 9, history_from = 0`,
     );
@@ -86,11 +81,11 @@ describe('the history of an order', () => {
       ['UNFOLDED', 'PLACED'],
       ['CANCELLED', 'UNKNOWN'],
     ] as const) {
-      await postgres.query('truncate hashes');
+      await owner.query('truncate hashes');
       await remember(state);
       expect(await read()).toMatchObject({ entries: [], hash });
     }
-    await insertRow(postgres, 'in_flight', { order_hash: order, maker });
+    await insertRow(owner, 'in_flight', { order_hash: order, maker });
     expect(await read()).toMatchObject({ entries: [], hash: 'PLACED' });
   });
 });
@@ -111,7 +106,7 @@ describe('the history of a maker', () => {
     entries.map((entry) => `${entry.logOffset} ${entry.orderHash.slice(2, 4)} ${entry.happened}`);
 
   beforeEach(async () => {
-    await postgres.query(
+    await owner.query(
       `insert into projections (partition, next_offset) values (3, 9)
        on conflict (partition) do update set next_offset = 9, block_parts = 0, history_from = 0`,
     );
@@ -135,13 +130,13 @@ describe('the history of a maker', () => {
   });
 
   test('looks at a bounded part of it for a kind that is rare, and goes on behind that', async () => {
-    await postgres.query(
+    await owner.query(
       `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
        select 3, 10 + n, $1, $2, 'CHANGED', 'ACTIVE', null, 9 from generate_series(1, 6000) as n`,
       [byteaOf(order), byteaOf(maker)],
     );
     await happen('REMOVED', 7000, 'CANCELLED');
-    await postgres.query('update projections set next_offset = 8000 where partition = 3');
+    await owner.query('update projections set next_offset = 8000 where partition = 3');
     const first = await page({ offset: 9n }, { happened: ['REMOVED'] });
     expect([told(first), first.hasMore]).toEqual([[], true]);
     const second = await page(first.next, { happened: ['REMOVED'] });
@@ -160,24 +155,24 @@ describe('the history of a maker', () => {
       const { next, entries } = await page({ offset: 4n }, { entriesMax: at + 1 });
       expect([next.offset, entries.at(-1)?.happened]).toEqual([4n, what]);
       for (const end of [4, 3]) {
-        await postgres.query('update projections set next_offset = $1 where partition = 3', [end]);
+        await owner.query('update projections set next_offset = $1 where partition = 3', [end]);
         expect(await page(next)).toMatchObject({ entries: [], next, hasMore: false });
       }
       // The facts are folded again: what was read does not come twice.
-      await postgres.query('update projections set next_offset = 9 where partition = 3');
+      await owner.query('update projections set next_offset = 9 where partition = 3');
       expect(told(await page(next))).toEqual(all.slice(2 + at));
     },
   );
 
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {
     const trusted = { entries: [], next: { offset: 8n }, hasMore: false, isUnsure: false };
-    await postgres.query('update trust set is_trusted = true, started_at = pg_postmaster_start_time()');
-    await postgres.query('update projections set next_offset = 8 where partition = 3');
+    await owner.query('update trust set is_trusted = true, started_at = pg_postmaster_start_time()');
+    await owner.query('update projections set next_offset = 8 where partition = 3');
     expect(await page({ offset: 5n })).toMatchObject(trusted);
-    await postgres.query('update projections set block_parts = 1 where partition = 3');
+    await owner.query('update projections set block_parts = 1 where partition = 3');
     expect(await page({ offset: 5n })).toMatchObject({ ...trusted, isUnsure: true });
     const quarantine = { quarantined_offset: 4, quarantine_reason: 'a bug', quarantine_clock: '{}' };
-    await insertRow(postgres, 'makers', { maker, ...quarantine });
+    await insertRow(owner, 'makers', { maker, ...quarantine });
     const one = await page({ offset: 0n });
     expect([told(one), one.next]).toEqual([all.slice(0, 1), { offset: 4n }]);
   });
@@ -185,13 +180,13 @@ describe('the history of a maker', () => {
 
 test('the newest fills of all makers, or of one, are in the order of the chain, and say what came after an end', async () => {
   const other: Hex = `0x${'b2'.repeat(20)}`;
-  await postgres.query('insert into projections (partition) values (3), (4) on conflict do nothing');
+  await owner.query('insert into projections (partition) values (3), (4) on conflict do nothing');
   await happen('REMOVED', 5, 'CANCELLED');
   for (const [offset, block] of [
     [4, 7],
     [6, 9],
   ])
-    await insertRow(postgres, 'fills', {
+    await insertRow(owner, 'fills', {
       order_hash: order,
       maker,
       block_number: block,
@@ -199,8 +194,7 @@ test('the newest fills of all makers, or of one, are in the order of the chain, 
       log_offset: offset,
     });
   const ofOther = { order_hash: order, maker: other, partition: 4, block_number: 8 };
-  for (const logIndex of [0, 1])
-    await insertRow(postgres, 'fills', { ...ofOther, log_index: logIndex, log_offset: 90 });
+  for (const logIndex of [0, 1]) await insertRow(owner, 'fills', { ...ofOther, log_index: logIndex, log_offset: 90 });
   const told = async (fillsMax: number, whose?: Hex) =>
     (await readNewestFills(postgres, fillsMax, whose)).map(
       ({ maker, blockNumber, logIndex, isAfterEnd }) =>

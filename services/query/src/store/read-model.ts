@@ -1,17 +1,15 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Postgres } from './connect-postgres.js';
-import { readPartitionClocks } from './follow-partitions.js';
-import { projectedPositions } from './projected-positions.js';
+import type { Postgres } from '@makerbook/postgres';
+import { readPartitionClocks } from '@makerbook/postgres';
+import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-histories.js';
 import { readListChanges, readListState, readMakerList } from './read-lists.js';
 import { type NewsQuery, readNews } from './read-news.js';
-import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-order.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;
 
 export function openReadModel(postgres: Postgres) {
   return {
-    projectedPositions: () => projectedPositions(postgres),
     readListState: (maker: Hex) => readListState(postgres, maker),
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
     readListChanges: (maker: Hex, since: bigint) => readListChanges(postgres, maker, since),
