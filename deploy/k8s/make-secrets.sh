@@ -49,7 +49,7 @@ production)
   done
   password=$(random)
   give query "redis://query:$password@redis:6379/0"
-  # The lines of shared/redis/README.md.
+  # The lines of services/query/README.md.
   give users.acl "user default off
 user query on >$password ~mb:g:* ~mb:q:* +info +ping +eval +set +del +exists +pexpire +hmget +hset +cluster|info +cluster|slots
 "

@@ -17,12 +17,12 @@ describe('the command that makes the Secrets', () => {
     for (const password of passwords) expect(password).toMatch(/^[0-9a-f]{48}$/);
   });
 
-  test('lets query into Redis by the lines of shared/redis/README.md', () => {
+  test('lets query into Redis by the lines of services/query/README.md', () => {
     const made = makeSecrets('production');
     const password = new URL(made.get('redis/query') ?? '').password;
     expect(made.get('redis/users.acl')).toContain(`>${password} `);
     const lines = made.get('redis/users.acl')?.replace(`>${password}`, '>password') ?? 'none';
-    expect(readText('shared/redis/README.md')).toContain(`\n${lines}`);
+    expect(readText('services/query/README.md')).toContain(`\n${lines}`);
   });
 
   test('signs a certificate for the name of Redis', () => {

@@ -1,12 +1,14 @@
-import { consoleSettings } from '@makerbook/console';
 import {
   apiSettings,
+  choice,
   credential,
+  entries,
   integer,
   kafkaSettings,
   limitSettings,
   marketSettings,
   opsSettings,
+  port,
   type SettingsOf,
   telemetrySettings,
 } from '@makerbook/settings';
@@ -25,7 +27,20 @@ export const feedSettings = {
     min: 1_048_576,
   }),
   STALE_SECONDS_MAX: integer('Orders of a partition with an older clock are in no ladder and no quote', 5, { min: 1 }),
-  ...consoleSettings,
+  CONSOLE: choice(
+    '`on` serves the page `/console`, and the book for it, at a port for operators',
+    ['off', 'on'],
+    'off',
+  ),
+  CONSOLE_PORT: port('That port', 9091),
+  CONSOLE_METRICS: entries(
+    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines, makers and fills',
+    /^([\w.-]+)=(https?:\/\/.+)$/,
+  ),
+  CONSOLE_LINKS: entries(
+    'Pages elsewhere that it links: `kind=address`, comma-separated, with `{}` in place of what it is about; kinds are `runbook` (a section of `deploy/runbooks/alerts.md`), `block`, `transaction` and `request`',
+    /^(runbook|block|transaction|request)=(.+)$/,
+  ),
   ...telemetrySettings,
 };
 

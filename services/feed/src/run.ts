@@ -1,4 +1,3 @@
-import { createConsole } from '@makerbook/console';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type UnixMs, unixMs } from '@makerbook/contracts-primitives';
@@ -20,6 +19,7 @@ import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import { z } from 'zod';
 import { type Admitted, admitReaders, FILE_AGE_MS_MAX, type Readers } from './admit-readers.js';
+import { createConsole } from './console/create-console.js';
 import type { FeedSettings } from './env.js';
 import { judgeReadiness } from './health.js';
 import { type HeldBook, holdBook } from './hold-book.js';

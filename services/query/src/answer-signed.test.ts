@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples, type ProblemCode, problemKinds } from '@makerbook/contracts-http';
 import { isRefusal, okText, type Reply } from '@makerbook/http';
-import type { Taken } from '@makerbook/redis';
 import { answerSigned, type SignedParts } from './answer-signed.js';
 import { parseListRequest } from './parse-requests.js';
+import type { Taken } from './redis/guard-replays.js';
 
 const hashers = createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol });
 const { issuedAt } = examples.listQuery;

@@ -1,8 +1,8 @@
 import type { Hex, UnixMs } from '@makerbook/contracts-primitives';
 import type { Budget } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Reply, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
-import type { ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest, type SignedRequest } from './admit-request.js';
+import type { ReplayGuard, Taken } from './redis/guard-replays.js';
 import type { ListState } from './store/read-lists.js';
 
 export interface SignedParts {

@@ -2,10 +2,10 @@ import { topicNames } from '@makerbook/contracts-events';
 import { typedDataDomain } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
 import type { UnixMs } from '@makerbook/contracts-primitives';
-import { createDocuments } from '@makerbook/docs';
 import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
 import type { PartitionClockRow } from '@makerbook/postgres';
 import { readTokens, signingDomain } from '@makerbook/settings';
+import { createDocuments } from './docs/create-documents.js';
 import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;

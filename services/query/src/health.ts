@@ -1,7 +1,7 @@
 import type { Health } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
-import type { RedisConnection } from '@makerbook/redis';
 import type { Makers } from '@makerbook/whitelist';
+import type { RedisConnection } from './redis/connect.js';
 
 /**
  * The brokers answer a fetch twice a second, also without new records, and a dead connection is replaced after 10.5 s: a

@@ -6,7 +6,6 @@ import { type Hex, monotonicMs, type UnixMs, unixMs } from '@makerbook/contracts
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
 import { connectPostgres, unlessAway } from '@makerbook/postgres';
-import { connectRedis, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import {
   kafkaConnection,
   postgresConnection,
@@ -31,6 +30,8 @@ import { createMetrics } from './metrics.js';
 import { type ReadHistoryParts, readEntriesFrom, readHistory, readNewsFrom, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
+import { connectRedis, type RedisConnection } from './redis/connect.js';
+import { createReplayGuard } from './redis/guard-replays.js';
 import { openReadModel, type ReadModel } from './store/read-model.js';
 import {
   holdStreams,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ApiRequest, Refusal, ReplyHeaders, Success } from './reply.js';
@@ -45,6 +45,35 @@ export function pageHeaders(importMap: string): ReplyHeaders {
     "frame-ancestors 'none'",
   ].join('; ');
   return { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' };
+}
+
+/**
+ * Modules that a page loads: the name that they are imported by, their folder, and their paths in it, that of the module which the
+ * name stands for first. Without paths: all that stand in the folder, but for a command.
+ */
+export type Modules = readonly [name: string, folder: string, paths?: readonly string[]];
+
+/**
+ * What a page below a path needs to load modules: the imports of its import map, and the modules.
+ * @throws where a file is missing from the build
+ */
+export function serveModules(path: string, modules: readonly Modules[], headers?: ReplyHeaders) {
+  const all = modules.map(([name, folder, paths = modulesIn(folder)]) => {
+    const at = `${path}/lib/${name}/`;
+    const documents = paths.map((each) =>
+      document(at + each, readFileSync(join(folder, each), 'utf8'), 'text/javascript', headers),
+    );
+    return { imports: [[name, `${at}${paths[0]}`] as const, [`${name}/`, at] as const], documents };
+  });
+  return {
+    imports: Object.fromEntries(all.flatMap(({ imports }) => imports)),
+    documents: all.flatMap(({ documents }) => documents),
+  };
+}
+
+function modulesIn(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => /^(?!main\.)[a-z-]+\.js$/.test(name));
+  return names.sort((a, b) => Number(b === 'index.js') - Number(a === 'index.js'));
 }
 
 /** The styles that all pages share. */

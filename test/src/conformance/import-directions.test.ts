@@ -105,11 +105,11 @@ describe('the direction of imports', () => {
   test.each([
     ['@platformatic/kafka', ['shared/kafka']],
     ['pg', ['shared/postgres', 'deploy/parts']],
-    ['ioredis', ['shared/redis']],
+    ['ioredis', ['services/query']],
     ['express', ['shared/http', 'deploy/local']],
     ['secp256k1/bindings.js', ['shared/signatures']],
     ['koffi', ['shared/signatures']],
-    ['ethers', ['shared/client', 'shared/docs', 'services/operator', 'deploy/local']],
+    ['ethers', ['shared/client', 'services/query', 'services/operator', 'deploy/local']],
   ])('%s is imported in %j alone', (module, allowed) => {
     const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);
     expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);

@@ -466,7 +466,7 @@ describe('the documents at the base URL', () => {
     const typeOf = async (path: string) => (await fetch(`${baseUrl}${path}`)).headers.get('content-type');
     expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
     expect(await typeOf('/asyncapi.json')).toMatch(/^application\/json/);
-    expect(await typeOf('/docs/lib/dist/ethers.min.js')).toMatch(/^text\/javascript/);
+    expect(await typeOf('/docs/lib/ethers/ethers.min.js')).toMatch(/^text\/javascript/);
     expect((await fetch(`${baseUrl}/`)).url).toBe(`${baseUrl}/docs`);
     expect((await readDocumentPage(baseUrl)).html).toContain(limitOrderProtocol.toLowerCase());
     const described = info.parse(await (await fetch(`${baseUrl}${paths.info}`)).json());

@@ -24,9 +24,9 @@ const compiled = (name: string) => [process.execPath, `examples/typescript/dist/
 const python = (file: string) => (hasPython ? [['python3', file] as const] : []);
 const programs = [
   ...['maker', 'maker-viem', 'quoter'].map(compiled),
-  ...['examples/python/maker.py', 'examples/python/quoter.py', 'shared/docs/assets/order.py'].flatMap(python),
-  [process.execPath, 'shared/docs/assets/order.mjs'] as const,
-  ['sh', 'shared/docs/assets/order.sh'] as const,
+  ...['examples/python/maker.py', 'examples/python/quoter.py', 'services/query/assets/order.py'].flatMap(python),
+  [process.execPath, 'services/query/assets/order.mjs'] as const,
+  ['sh', 'services/query/assets/order.sh'] as const,
   [process.execPath, 'shared/client/dist/main.js', 'list'] as const,
 ];
 /** The last one is not below the order of the curve. */

@@ -37,15 +37,15 @@ const variants: readonly Variant[] = [
   })),
   ...['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17', '18.4.0-beta.17'].map((version) => ({
     name: `Postgres ${version}`,
-    tests: 'shared/postgres|services/projector/dist/rebuild',
+    tests: 'shared/postgres|services/[a-z-]+/dist/store|services/projector/dist/rebuild',
     environment: { [POSTGRES_VERSION_VARIABLE]: version },
   })),
   ...['path', 'jar'].map((binary) => ({
     name: `Redis of the ${binary}`,
-    tests: 'shared/redis',
+    tests: 'services/query/dist/redis',
     environment: { [REDIS_BINARY_VARIABLE]: binary },
   })),
-  ...['redis:8.2', 'valkey/valkey:8.1'].map((name) => ({ name, tests: 'shared/redis' })),
+  ...['redis:8.2', 'valkey/valkey:8.1'].map((name) => ({ name, tests: 'services/query/dist/redis' })),
 ];
 
 const root = findRoot();

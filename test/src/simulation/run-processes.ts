@@ -8,7 +8,7 @@ import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import { createTestProjector, type Projector } from '@makerbook/projector/testing';
 import { createMakerRoutes, openStreams, querySettings as querySpec } from '@makerbook/query';
-import type { RedisInMemory } from '@makerbook/redis/testing';
+import type { RedisInMemory } from '@makerbook/query/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';

@@ -7,7 +7,7 @@ import type { StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Chance, createChance, Draws, Life, replaceMethod, VirtualTime } from '@makerbook/parts';
 import type { Tables } from '@makerbook/projector/testing';
-import { RedisInMemory } from '@makerbook/redis/testing';
+import { RedisInMemory } from '@makerbook/query/testing';
 import {
   GRACE_SECONDS,
   type MakersAtWork,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 
-const REDIS_README = new URL('../../../../shared/redis/README.md', import.meta.url);
+const REDIS_README = new URL('../../../../services/query/README.md', import.meta.url);
 const ANSWER_MS_MAX = 60_000;
 
 /** A user of a Redis, with the rights of one service. */
@@ -12,10 +12,10 @@ export interface RedisUser {
   remove(): Promise<void>;
 }
 
-/** Adds a user who may do what `shared/redis/README.md` says that a service needs, on keys of one prefix and no others. */
+/** Adds a user who may do what `services/query/README.md` says that a service needs, on keys of one prefix and no others. */
 export async function createRedisUser(redisUrl: string, service: string, keyPrefix: string): Promise<RedisUser> {
   const [, rules] = new RegExp(`^user ${service} on (.*)$`, 'm').exec(readFileSync(REDIS_README, 'utf8')) ?? [];
-  if (rules === undefined) throw new Error(`shared/redis/README.md has no user ${service}`);
+  if (rules === undefined) throw new Error(`services/query/README.md has no user ${service}`);
   const name = `${service}-${randomBytes(6).toString('hex')}`;
   const password = randomBytes(12).toString('hex');
   const own = rules.replace('>password', `>${password}`).replaceAll('~mb:', `~${keyPrefix}`);

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Chance, createChance } from '@makerbook/parts';
-import type { RedisConnection } from '../connect.js';
-import { createReplayGuard, type ReplayGuard } from '../guard-replays.js';
+import type { RedisConnection } from '../redis/connect.js';
+import { createReplayGuard, type ReplayGuard } from '../redis/guard-replays.js';
 import { openTestRedis } from './open-test-redis.js';
 import { RedisInMemory } from './redis-in-memory.js';
 

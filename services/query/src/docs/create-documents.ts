@@ -1,37 +1,28 @@
-import { readdirSync } from 'node:fs';
-import { posix } from 'node:path';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import { type Document, document, pageHeaders, pageStyles } from '@makerbook/http';
+import { type Document, document, type Modules, pageHeaders, pageStyles, serveModules } from '@makerbook/http';
 import { beside, own, readText } from './read-files.js';
 import { type Deployment, renderPages } from './render-pages.js';
 
-/** The packages that the pages load, and the modules of each from its folder, the one that its name stands for first. */
-const packages: Readonly<Record<string, readonly [string, ...string[]]>> = {
-  '@makerbook/docs': ['browser/page.js', 'browser/panel.js'],
-  // The client's command is not for browsers.
-  '@makerbook/client': ['index.js', ...modulesBeside('@makerbook/client').filter((file) => file !== 'main.js')],
-  '@makerbook/contracts-primitives': ['index.js', ...modulesBeside('@makerbook/contracts-primitives')],
-  '@makerbook/contracts-evm/typed-data': ['typed-data.js'],
-  '@makerbook/contracts-http/paths': ['paths.js'],
-  ethers: ['../dist/ethers.min.js'],
-  'lit-html': ['../lit-html.js'],
-};
-
-/** The modules beside the package's `index.js`, without its tests. */
-function modulesBeside(name: string): string[] {
-  return readdirSync(beside(name)).filter((file) => /^(?!index\.)[a-z-]+\.js$/.test(file));
-}
+/** What the pages load. */
+const modules: readonly Modules[] = [
+  ['docs', own('dist/docs/browser')],
+  ['@makerbook/client', beside('@makerbook/client')],
+  ['@makerbook/contracts-primitives', beside('@makerbook/contracts-primitives')],
+  ['@makerbook/contracts-evm/typed-data', beside('@makerbook/contracts-evm/typed-data'), ['typed-data.js']],
+  ['@makerbook/contracts-http/paths', beside('@makerbook/contracts-http/paths'), ['paths.js']],
+  ['ethers', beside('ethers', '../dist'), ['ethers.min.js']],
+  ['lit-html', beside('lit-html', '..'), ['lit-html.js']],
+];
 
 /**
  * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. Nothing comes from elsewhere.
  * @throws where a file is missing from the build
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
-  const addressOf = (name: string, module: string) => posix.join(paths.docs, 'lib', name, module);
-  const imports = Object.entries(packages).map(([name, [module]]) => [name, addressOf(name, module)]);
-  const importMap = JSON.stringify({ imports: Object.fromEntries(imports) });
+  const { imports, documents } = serveModules(paths.docs, modules);
+  const importMap = JSON.stringify({ imports });
   const asyncApi = readAsyncApi(deployment);
   const [bookEntry] = asyncApi.components.messages.BookEntry.examples;
   const { pages, absent, sections } = renderPages(deployment, importMap, bookEntry?.payload);
@@ -46,9 +37,7 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
     json(`${paths.docs}/order-filler.json`, JSON.stringify(deployArtifacts.OrderFiller)),
     json(`${paths.docs}/vectors.json`, readText(beside('@makerbook/contracts-http', '../vectors.json'))),
     document(`${paths.docs}/style.css`, readStyles(), 'text/css'),
-    ...Object.entries(packages).flatMap(([name, modules]) =>
-      modules.map((module) => document(addressOf(name, module), readText(beside(name, module)), 'text/javascript')),
-    ),
+    ...documents,
   ];
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { testParts } from '@makerbook/parts';
-import { connectRedis, type RedisConnection } from '../connect.js';
+import { connectRedis, type RedisConnection } from '../redis/connect.js';
 
 export const quiet = { info: () => undefined, warn: () => undefined };
 

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { type ApiRequest, isRefusal, type Refusal, type Success } from '@makerbook/http';
-import { marketSettings, readSettings } from '@makerbook/settings';
+import { readSettings } from '@makerbook/settings';
+import { feedSettings } from '../env.js';
 import { createConsole } from './create-console.js';
-import { consoleSettings } from './settings.js';
 
-const settings = { ...readSettings({ ...consoleSettings, TOKENS: marketSettings.TOKENS }, {}), STALE_SECONDS_MAX: 5 };
+const settings = readSettings(feedSettings, { KAFKA_BROKERS: 'none:1' });
 const open = (given: Partial<typeof settings> = {}, refuse: () => Refusal | undefined = () => undefined) =>
   createConsole({ ...settings, ...given }, refuse, () => 1);
 const routes = open();
@@ -38,12 +38,16 @@ test('each module that the page loads is served, and nothing else', async () => 
     for (const [, name = ''] of (await textOf(path)).matchAll(
       /(?:^|;)(?:import|export)\b[^;'"]*?from\s*["']([^"']+)["']/gm,
     ))
-      await follow(name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : (imports[name] ?? name));
+      await follow(
+        name.startsWith('.')
+          ? new URL(name, `http://x${path}`).pathname
+          : (imports[name] ?? name.replace(/^[^/]+\//, (folder) => imports[folder] ?? folder)),
+      );
   };
   const loaded = [...page.matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path = '']) => path);
   for (const path of loaded) await follow(path);
   // The module of types is empty.
-  const rest = ['/console', ...unseen, '/console/state.js'].sort();
+  const rest = ['/console', ...unseen, '/console/lib/console/state.js'].sort();
   expect([...pathOf.keys()].filter((path) => !seen.has(path)).sort()).toEqual(rest);
 });
 
@@ -107,7 +111,7 @@ test('query is asked for an order, and where it does not answer that is said', a
 
 test('each alert that it names has a section in the runbook', () => {
   const source = readFileSync(new URL('./describe-state.js', import.meta.url), 'utf8');
-  const runbook = readFileSync(new URL('../../../deploy/runbooks/alerts.md', import.meta.url), 'utf8');
+  const runbook = readFileSync(new URL('../../../../deploy/runbooks/alerts.md', import.meta.url), 'utf8');
   const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, section]) => section);
   const facts = ['BlockProcessed', 'OrderCancelled', 'OrderSubmitted'];
   const named = [...source.matchAll(/'((?:[A-Z][a-z]+){2,})'/g)].flatMap(([, name = '']) =>

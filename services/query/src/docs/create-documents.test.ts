@@ -97,7 +97,7 @@ describe('what the pages load', () => {
     const loaded = pages.flatMap(({ body }) =>
       [...body.toString().matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path = '']) => path),
     );
-    const own = ['page.js', 'panel.js'].map((name) => `/docs/lib/@makerbook/docs/browser/${name}`);
+    const own = ['page.js', 'panel.js'].map((name) => `/docs/lib/docs/${name}`);
     expect([...new Set(loaded)]).toEqual(['/docs/style.css', ...own]);
     const seen = new Set<string>();
     for (const path of loaded) follow(path);

@@ -18,7 +18,8 @@ import {
 } from '@makerbook/parts';
 import { readSettings, redisConnection, redisSettings } from '@makerbook/settings';
 import { Redis } from 'ioredis';
-import { connectRedis, createReplayGuard, type RedisConnection, type ReplayGuard } from './index.js';
+import { connectRedis, type RedisConnection } from './connect.js';
+import { createReplayGuard, type ReplayGuard } from './guard-replays.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-redis-'));
 const inFolder = (name: string) => join(folder, name);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openTestRedis } from '../testing/open-test-redis.js';
 import type { RedisConnection } from './connect.js';
 import { createReplayGuard, type ReplayGuard } from './guard-replays.js';
-import { openTestRedis } from './testing/open-test-redis.js';
 
 const signer = `0x${'a1'.repeat(20)}` as const;
 const otherSigner = `0x${'b2'.repeat(20)}` as const;

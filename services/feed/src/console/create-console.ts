@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import {
   type ApiRequest,
   document,
   isRefusal,
+  type Modules,
   okJson,
   pageHeaders,
   pageStyles,
@@ -12,18 +13,16 @@ import {
   type Reply,
   type Route,
   serveDocument,
+  serveModules,
   shareResult,
   unavailable,
 } from '@makerbook/http';
-import type { marketSettings, SettingsOf } from '@makerbook/settings';
+import type { FeedSettings } from '../env.js';
 import type { ConsoleState } from './browser/state.js';
 import { describeState, type Reading } from './describe-state.js';
 import { readMetrics } from './read-metrics.js';
-import type { consoleSettings } from './settings.js';
 
-type Settings = SettingsOf<typeof consoleSettings & Pick<typeof marketSettings, 'TOKENS'>> & {
-  readonly STALE_SECONDS_MAX: number;
-};
+type Settings = Pick<FeedSettings, 'CONSOLE_METRICS' | 'CONSOLE_LINKS' | 'TOKENS' | 'STALE_SECONDS_MAX'>;
 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
@@ -35,29 +34,20 @@ const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/, fills: /^
 const HALF_MS = 30_000;
 
 const { resolve } = createRequire(import.meta.url);
-const own = (path: string) => join(import.meta.dirname, '..', path);
+const own = (path: string) => join(import.meta.dirname, '../..', path);
 const beside = (name: string, path = '') => join(dirname(resolve(name)), path);
 const read = (path: string) => readFileSync(path, 'utf8');
 
-/** The packages that the page loads: the folder of each, and its modules, the one that its name stands for first. */
-const packages: readonly (readonly [name: string, folder: string, modules: readonly string[]])[] = [
-  [
-    '@makerbook/book/browser',
-    beside('@makerbook/book'),
-    ['browser.js', 'choose-orders.js', 'quote-orders.js', 'rank-orders.js', 'read-over-http.js', 'read-recording.js'],
-  ],
-  [
-    '@makerbook/contracts-primitives',
-    beside('@makerbook/contracts-primitives'),
-    [
-      'index.js',
-      ...readdirSync(beside('@makerbook/contracts-primitives')).filter((name) => /^(?!index\.)[a-z-]+\.js$/.test(name)),
-    ],
-  ],
-  ['lit-html', beside('lit-html', '..'), ['lit-html.js', 'directive.js', 'directive-helpers.js']],
-  ['lit-html/directives/repeat.js', beside('lit-html', '..'), ['directives/repeat.js']],
+const primitives = '@makerbook/contracts-primitives';
+const ofBook = ['choose-orders', 'quote-orders', 'rank-orders', 'read-over-http', 'read-recording'];
+const ofLit = ['lit-html.js', 'directive.js', 'directive-helpers.js', 'directives/repeat.js'];
+/** What the page loads. */
+const modules: readonly Modules[] = [
+  ['console', own('dist/console/browser')],
+  ['@makerbook/book/browser', beside('@makerbook/book'), ['browser', ...ofBook].map((name) => `${name}.js`)],
+  [primitives, beside(primitives)],
+  ['lit-html', beside('lit-html', '..'), ofLit],
   ['uplot', beside('uplot'), ['uPlot.esm.js']],
-  ['@makerbook/console', own('dist/browser'), readdirSync(own('dist/browser')).filter((name) => name.endsWith('.js'))],
 ];
 const noCache = { 'Cache-Control': 'no-cache' };
 const noStore = { 'Cache-Control': 'no-store' };
@@ -73,18 +63,17 @@ export function createConsole(
   refuse: (request: ApiRequest) => Refusal | undefined,
   nowMs: () => number,
 ): Route[] {
-  const imports = Object.fromEntries(packages.map(([name, , modules]) => [name, `${PATH}/${modules[0]}`]));
+  const { imports, documents: loaded } = serveModules(PATH, modules, noCache);
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
   const html = read(own('assets/console.html')).replace('{}', importMap);
-  const module = (name: string, text: string) => document(`${PATH}/${name}`, text, 'text/javascript', noCache);
   // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
   const styles = pageStyles() + [beside('uplot', 'uPlot.min.css'), own('assets/console.css')].map(read).join('');
   const documents = [
     document(PATH, html, 'text/html', { ...noCache, ...pageHeaders(importMap) }),
     document(`${PATH}/style.css`, styles, 'text/css', noCache),
-    module('b-tree.js', `${commonJs}\nexport default module.exports;\n`),
-    ...packages.flatMap(([, folder, names]) => names.map((name) => module(name, read(join(folder, name))))),
+    document(`${PATH}/b-tree.js`, `${commonJs}\nexport default module.exports;\n`, 'text/javascript', noCache),
+    ...loaded,
   ];
   const answer = (path: string, reply: (request: ApiRequest) => Promise<Reply>): Route => ({
     method: 'GET',

@@ -1,0 +1,2 @@
+export type { RedisConnection } from '../redis/connect.js';
+export { RedisInMemory } from './redis-in-memory.js';

@@ -1,2 +1,0 @@
-export { createConsole } from './create-console.js';
-export { consoleSettings } from './settings.js';

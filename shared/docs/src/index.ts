@@ -1,2 +1,0 @@
-export { createDocuments } from './create-documents.js';
-export type { Deployment } from './render-pages.js';

@@ -1,1 +1,0 @@
-export { RedisInMemory } from './redis-in-memory.js';
