@@ -14,6 +14,7 @@ const exportOf: Readonly<Record<string, string>> = {
 /** Commands with settings of their own, and the service whose program runs them. */
 const ofCommands: Readonly<Record<string, { readonly service: string; readonly name: string }>> = {
   migrate: { service: 'operator', name: 'migrateSettings' },
+  doctor: { service: 'operator', name: 'doctorSettings' },
   verify: { service: 'projector', name: 'rebuildSettings' },
 };
 

@@ -108,6 +108,10 @@ test.each(['chain-watcher', 'feed', 'ingress', 'operator', 'projector', 'query']
   },
 );
 
+test("the operator's README has every setting of its doctor", async () => {
+  expect(readText('services/operator/README.md')).toContain(describeSettings(await loadSettings('operator', 'doctor')));
+});
+
 test('the command that migrates takes the shared settings of Postgres, to which its README links', async () => {
   expect(await loadSettings('operator', 'migrate')).toEqual(sharedSettings['Postgres']);
   expect(readText('services/operator/README.md')).toContain('[Postgres](../../shared/settings/README.md#postgres)');

@@ -1,9 +1,11 @@
 import {
   addresses,
+  entries,
   hidden,
   integer,
   kafkaSettings,
   list,
+  marketSettings,
   opsSettings,
   postgresSettings,
   privateKey,
@@ -33,4 +35,22 @@ export const contractSettings = {
   QUOTE_SIGNERS: addresses('`contracts`: addresses whose quotes the Navigator takes, comma-separated'),
 };
 
+/** The settings of `doctor`, which looks at everything. */
+export const doctorSettings = {
+  ...kafkaSettings,
+  ...postgresSettings,
+  ...signingSettings,
+  ...marketSettings,
+  RPC_URL: hidden(list('`doctor`: nodes of Kaia; empty: none is asked', '')),
+  PROCESSES: entries(
+    '`doctor`: the processes, `name=http://host:port` of each ops port, comma-separated; a name with several addresses stands for a process at each; empty: none is asked',
+    /^([\w.-]+)=(http:\/\/.+)$/,
+  ),
+  TLS_SERVERS: list(
+    '`doctor`: other servers whose certificate it reads, `host:port`, comma-separated: the gateway, Redis',
+    '',
+  ),
+};
+
+export type DoctorSettings = SettingsOf<typeof doctorSettings>;
 export type OperatorSettings = SettingsOf<typeof settings>;

@@ -5,7 +5,8 @@ import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { runContracts } from './contracts-command.js';
-import { migrateSettings, settings as operatorSettings } from './env.js';
+import { runDoctor } from './doctor-command.js';
+import { doctorSettings, migrateSettings, settings as operatorSettings } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
 import type { Command } from './parse-command.js';
@@ -26,6 +27,7 @@ async function answer(command: Command | Outcome): Promise<Outcome> {
     return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
   }
   if (command.do === 'contracts') return runContracts(command, process.env, (line) => console.log(line));
+  if (command.do === 'doctor') return runDoctor(command, readSettings(doctorSettings, process.env), unixMs);
   const settings = readSettings(operatorSettings, process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });

@@ -4,12 +4,14 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { describeUnknown, parseWords } from '@makerbook/settings';
 import { z } from 'zod';
 import type { ContractsCommand } from './contracts-command.js';
+import type { DoctorCommand } from './doctor-command.js';
 
 /** A command of an operator. */
 export type Command =
   | { readonly do: 'migrate' }
   | { readonly do: 'topics' }
   | ContractsCommand
+  | DoctorCommand
   | ParkedCommand
   | ArchiveCommand
   | Decision
@@ -81,6 +83,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   migrate: [],
   topics: [],
   contracts: ['tokens', 'yes'],
+  doctor: ['json'],
   'makers add': justified,
   'makers suspend': justified,
   'makers remove': justified,
@@ -121,6 +124,7 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
     return isAlone ? { do: group, withTokens: values.tokens === true, isSure: values.yes === true } : incomplete;
   }
   const isJson = values.json === true;
+  if (group === 'doctor') return positionals.length === 1 ? { do: group, isJson } : incomplete;
   if (group === 'parked') {
     if ((verb === 'list') !== (rest.length === 0)) return incomplete;
     return { do: group, verb: verb as ParkedCommand['verb'], ids: rest, isJson };

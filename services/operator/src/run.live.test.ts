@@ -41,7 +41,8 @@ const run = (...words: string[]) => runWith(settings, ...words);
 async function runWith(settings: OperatorSettings, ...words: string[]) {
   const command = readCommand(words);
   if ('lines' in command) return command;
-  if (command.do === 'migrate' || command.do === 'contracts') throw new Error('it needs no log');
+  if (command.do === 'migrate' || command.do === 'contracts' || command.do === 'doctor')
+    throw new Error('it needs no log');
   return runCommand(log, command, settings, context);
 }
 

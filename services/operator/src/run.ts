@@ -4,6 +4,7 @@ import { archiveUsage, runArchive } from './archive-command.js';
 import { contractsUsage } from './contracts-command.js';
 import { createTopics } from './create-topics.js';
 import { decide, describeLimits } from './decide.js';
+import { doctorUsage } from './doctor-command.js';
 import type { OperatorSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 import { parkedUsage, runParked } from './parked-command.js';
@@ -28,6 +29,7 @@ const usage = [
   ...parkedUsage,
   ...archiveUsage,
   ...contractsUsage,
+  ...doctorUsage,
 ];
 
 /** What the process provides. */
@@ -49,7 +51,7 @@ export function readCommand(words: readonly string[]): Command | Outcome {
 /** Runs one command of the operator that needs the log. */
 export async function runCommand(
   log: Log,
-  command: Exclude<Command, { readonly do: 'migrate' | 'contracts' }>,
+  command: Exclude<Command, { readonly do: 'migrate' | 'contracts' | 'doctor' }>,
   settings: OperatorSettings,
   { commandId, nowMs, user }: CommandContext,
 ): Promise<Outcome> {

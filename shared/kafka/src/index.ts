@@ -1,4 +1,5 @@
 export { pause } from './cluster/deadline.js';
+export { type BrokerState, readBrokers } from './cluster/read-brokers.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';

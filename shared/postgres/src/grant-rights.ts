@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { Postgres } from './connect-postgres.js';
 
 /** What a service needs of the rows, and nothing beyond it. */
 export interface Rights {
@@ -81,6 +82,44 @@ export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: 
   }
   const roles = rows.map(({ rolname }) => rolname);
   return { roles, mayMakeLargeObjects: await denyStorage(client, roles) };
+}
+
+/** What a role may do on a table, in the words of SQL. */
+const words = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'];
+
+/**
+ * The roles of the services that the server has, and how their rights on the tables of the schema differ from those that
+ * grantRights gives. Needs no right of its own.
+ */
+export async function compareRights(
+  postgres: Pick<Postgres, 'query'>,
+): Promise<{ readonly roles: readonly string[]; readonly differences: readonly string[] }> {
+  const found = await postgres.query<{ role: string; name: string; word: string }>(
+    `select rolname as role, relname as name, word
+     from pg_roles cross join pg_class cross join unnest($2::text[]) as word
+     where rolname = any($1) and relnamespace = current_schema()::regnamespace and relkind = any('{r,v,m,p}')
+       and has_table_privilege(rolname, pg_class.oid, word)`,
+    [Object.keys(rights), words],
+  );
+  const there = await postgres.query<{ role: string }>(
+    'select rolname as role from pg_roles where rolname = any($1) order by rolname',
+    [Object.keys(rights)],
+  );
+  const roles = there.map(({ role }) => role);
+  const actual = new Set(found.map(({ role, name, word }) => `${role} ${word} ${name}`));
+  const wanted = new Set(
+    roles.flatMap((role) => {
+      const { reads, writes } = rights[role] ?? { reads: [], writes: {} };
+      const written = Object.entries(writes).flatMap(([name, all]) => all.split(', ').map((word) => [word, name]));
+      return [...reads.map((name) => ['select', name]), ...written].map(([word, name]) => `${role} ${word} ${name}`);
+    }),
+  );
+  const tell = (one: string, verb: string) => one.replace(' ', ` ${verb} `);
+  const differences = [
+    ...[...wanted].filter((one) => !actual.has(one)).map((one) => tell(one, 'lacks')),
+    ...[...actual].filter((one) => !wanted.has(one)).map((one) => tell(one, 'has too much:')),
+  ];
+  return { roles, differences };
 }
 
 /** Takes away what every role has to begin with. @returns whether one of the roles still may make large objects */

@@ -9,7 +9,7 @@ export {
 } from './connect-postgres.js';
 export * from './failures.js';
 export { gatherCalls } from './gather-calls.js';
-export { type Granted, NO_LARGE_OBJECTS, rights, roleOf } from './grant-rights.js';
+export { compareRights, type Granted, NO_LARGE_OBJECTS, rights, roleOf } from './grant-rights.js';
 export * from './migrate.js';
 export * from './projection-rows.js';
 export * from './read-clocks.js';

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
@@ -107,16 +106,4 @@ test('query is asked for an order, and where it does not answer that is said', a
     code: 'unavailable',
     detail: 'query does not answer, or is not among CONSOLE_METRICS',
   });
-});
-
-test('each alert that it names has a section in the runbook', () => {
-  const source = readFileSync(new URL('./describe-state.js', import.meta.url), 'utf8');
-  const runbook = readFileSync(new URL('../../../../deploy/runbooks/alerts.md', import.meta.url), 'utf8');
-  const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, section]) => section);
-  const facts = ['BlockProcessed', 'OrderCancelled', 'OrderSubmitted'];
-  const named = [...source.matchAll(/'((?:[A-Z][a-z]+){2,})'/g)].flatMap(([, name = '']) =>
-    facts.includes(name) ? [] : [name],
-  );
-  expect(named.length).toBeGreaterThan(12);
-  expect(named.filter((name) => !sections.includes(name))).toEqual([]);
 });

@@ -17,10 +17,10 @@ import {
   shareResult,
   unavailable,
 } from '@makerbook/http';
+import { readMetrics } from '@makerbook/telemetry';
 import type { FeedSettings } from '../env.js';
 import type { ConsoleState } from './browser/state.js';
 import { describeState, type Reading } from './describe-state.js';
-import { readMetrics } from './read-metrics.js';
 
 type Settings = Pick<FeedSettings, 'CONSOLE_METRICS' | 'CONSOLE_LINKS' | 'TOKENS' | 'STALE_SECONDS_MAX'>;
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
+import { parseMetrics, readMetrics, type Told } from '@makerbook/telemetry';
 import { describeState } from './describe-state.js';
-import { parseMetrics, readMetrics, type Told } from './read-metrics.js';
 
 const told = (name: string, metrics: string, checks = {}): Told => ({
   name,

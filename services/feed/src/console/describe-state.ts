@@ -1,6 +1,6 @@
+import { judgeProcesses, type Labels, type Sums, sum, sumBy, type Told } from '@makerbook/telemetry';
 import type { ConsoleState } from './browser/state.js';
 import { tellSeconds } from './browser/tell-amounts.js';
-import type { Labels, Told } from './read-metrics.js';
 
 /** All processes at one time. */
 export interface Reading {
@@ -8,9 +8,6 @@ export interface Reading {
   readonly told: readonly Told[];
 }
 
-type Sums = ReadonlyMap<string, number>;
-
-const LAG_SECONDS_MAX = 15;
 const STEP = 'ingress_step_duration_seconds';
 const LAG = 'projector_lag_messages';
 
@@ -26,13 +23,6 @@ const durations: readonly (readonly [name: string, metric: string, labels: Label
   ['POST → ACTIVE', 'projector_feed_delay_seconds', { type: 'OrderSubmitted' }],
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
-const alertOfCheck: Labels = {
-  kafka: 'KafkaAway',
-  postgres: 'PostgresAway',
-  redis: 'RedisAway',
-  dependencies: 'ChainNodeAway',
-  projection: 'ReadModelBehind',
-};
 
 /** What the page shows of the processes. Rates and durations are those between the two readings. */
 export function describeState(
@@ -68,7 +58,7 @@ export function describeState(
     return [partition, [owner, lag]] as const;
   });
   return {
-    checks: [...checkProcesses(told), ...checkFigures(told, staleSecondsMax)],
+    checks: judgeProcesses(told, staleSecondsMax),
     owners: Object.fromEntries(owners),
     facts: [
       ['Orders in', rate('ingress_orders_accepted_total')],
@@ -91,63 +81,6 @@ export function describeState(
     ],
   };
 }
-
-/** Whether each process answers, and whether each part answers the processes. */
-function checkProcesses(told: readonly Told[]): ConsoleState['checks'] {
-  const said = told.flatMap(({ name, checks }) =>
-    Object.entries(checks).map(([check, text]) => {
-      const [part, words] = check === 'process' ? [name, text] : [check, `${name} says ${text}`];
-      return { part, words, isWell: text === 'ok', alert: alertOf(name, check) };
-    }),
-  );
-  return [...Map.groupBy(said, ({ part }) => part)].map(([part, all]) => {
-    const wrong = all.flatMap(({ isWell, words }) => (isWell ? [] : [words]));
-    return { isWell: wrong.length === 0, what: `${part}: ${wrong.join('; ') || 'ok'}`, alert: all[0]?.alert ?? '' };
-  });
-}
-
-/** What the figures of the processes say. */
-function checkFigures(told: readonly Told[], staleSecondsMax: number): ConsoleState['checks'] {
-  const has = (service: string) => told.some(({ name }) => name.startsWith(service));
-  const values = (metric: string) => [...sumBy(told, metric, ['partition', 'process']).values()];
-  /** Nothing where no process tells the figure: that it is away is said already. */
-  const below = (max: number, what: string, all: readonly number[], alert: string) => {
-    const figure = Math.round(Math.max(0, ...all));
-    return all.length === 0 ? [] : [{ isWell: figure <= max, what: `${what}: ${figure}`, alert }];
-  };
-  const [holders, owned] = [sum(told, 'chain_watcher_holders'), values(LAG).length];
-  const newest = values('chain_watcher_lag_seconds')
-    .sort((a, b) => a - b)
-    .slice(0, 1);
-  return [
-    { isWell: holders === 1 || !has('chain-watcher'), what: `Publishing watchers: ${holders}`, alert: 'NotOneHolder' },
-    { isWell: owned > 0 || !has('projector'), what: `Partitions with an owner: ${owned}`, alert: 'PartitionsUnowned' },
-    ...below(staleSecondsMax, 'Age of the newest block, s', newest, 'ChainStale'),
-    ...below(staleSecondsMax, 'Age of the book, s', values('projector_feed_age_seconds'), 'FeedStale'),
-    ...below(LAG_SECONDS_MAX, 'Lag of the rows, s', values('projector_lag_seconds'), 'ReadModelBehind'),
-    ...below(0, 'Makers in quarantine', values('projector_quarantined_makers'), 'MakersQuarantined'),
-    ...below(0, 'Messages parked', values('projector_parked_messages_total'), 'MessagesParked'),
-  ];
-}
-
-/** Of a process that is away it has the name of the service: `ChainWatcherDown` for `chain-watcher-2`. */
-function alertOf(name: string, check: string): string {
-  if (check !== 'process') return alertOfCheck[check] ?? 'NotReady';
-  return `${name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase()).replace(/-\d+$/, '')}Down`;
-}
-
-/** The sums of a metric by the values of some labels, joined by `: `. */
-function sumBy(told: readonly Told[], metric: string, by: readonly string[], wanted: Labels = {}): Sums {
-  const sums = new Map<string, number>();
-  for (const { labels, value } of told.flatMap(({ samples }) => samples.get(metric) ?? [])) {
-    if (Object.entries(wanted).some(([label, text]) => labels[label] !== text)) continue;
-    const key = by.flatMap((label) => labels[label] || []).join(': ');
-    sums.set(key, (sums.get(key) ?? 0) + value);
-  }
-  return sums;
-}
-
-const sum = (told: readonly Told[], metric: string, wanted?: Labels) => sumBy(told, metric, [], wanted).get('') ?? 0;
 
 /** A process that was started anew counts from zero. */
 function growthOf(now: Sums, before: Sums): Sums {

@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { connectLog } from '@makerbook/kafka';
+import {
+  type AnvilPart,
+  createAuthority,
+  createRoles,
+  findFreePort,
+  type PostgresPart,
+  startAnvil,
+  startPostgres,
+  testParts,
+} from '@makerbook/parts';
+import { connectPostgres, migrate, type Postgres, readMigrations } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
+import { silentLogger } from '@makerbook/telemetry';
+import { runDoctor } from './doctor-command.js';
+import { doctorSettings } from './env.js';
+
+const PARTITIONS = 2;
+const CONTRACT = `0x${'11'.repeat(20)}`;
+const prefix = `doctor-${randomBytes(4).toString('hex')}.`;
+const names = topicNames(prefix);
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-doctor-'));
+const inFolder = (name: string) => join(folder, name);
+const brokers = testParts().kafkaBrokers;
+const log = connectLog({ brokers: brokers.split(','), clientId: 'doctor-test', logger: silentLogger });
+const servers: Server[] = [];
+let chain: AnvilPart;
+let part: PostgresPart;
+let postgres: Postgres;
+let environment: Record<string, string>;
+
+async function listen(server: Server): Promise<number> {
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** A process as its ops port shows it. */
+const startProcess = (revision: string) =>
+  listen(
+    createServer(({ url }, answer) =>
+      answer.end(
+        url === '/readyz'
+          ? JSON.stringify({ checks: { kafka: 'ok' } })
+          : `makerbook_build_info{version="0.1.0",revision="${revision}"} 1\n`,
+      ),
+    ),
+  );
+
+/** A TLS server with a certificate that ends so many days from now. */
+async function startTls(days: number): Promise<number> {
+  const [key, cert] = [inFolder(`${days}.key`), inFolder(`${days}.pem`)];
+  const words = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=gateway', '-days', `${days}`];
+  execFileSync('openssl', [...words, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+  return listen(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }));
+}
+
+beforeAll(async () => {
+  const authority = createAuthority(folder);
+  const { certFile, keyFile } = authority.sign('server', 'IP:127.0.0.1');
+  const specs = topicSpecs(names, PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 }));
+  const files = { 'server.pem': readFileSync(certFile, 'utf8'), 'server.key': readFileSync(keyFile, 'utf8') };
+  const settings = { ssl: 'on', ssl_cert_file: 'server.pem', ssl_key_file: 'server.key' };
+  [part, chain] = await Promise.all([
+    startPostgres({ dataDir: inFolder('data'), port: await findFreePort(), settings, files }),
+    startAnvil({ blockTimeSeconds: 1 }),
+    log.createTopics(specs),
+  ]);
+  await createRoles(part.url, ['makerbook_query', 'makerbook_ingress']);
+  await migrate({ url: part.url });
+  postgres = connectPostgres({ url: part.url });
+  await postgres.query(
+    `insert into projections (partition, block_number, block_timestamp)
+     select partition, 1, extract(epoch from now())::bigint from generate_series(0, 1) as partition`,
+  );
+  const code = { jsonrpc: '2.0', id: 1, method: 'anvil_setCode', params: [CONTRACT, '0x00'] };
+  await fetch(chain.rpcUrl, {
+    method: 'POST',
+    body: JSON.stringify(code),
+    headers: { 'Content-Type': 'application/json' },
+  });
+  environment = {
+    KAFKA_BROKERS: brokers,
+    PARTITIONS: `${PARTITIONS}`,
+    TOPIC_PREFIX: prefix,
+    DATABASE_URL: part.url,
+    SERVICE_NAME: 'Makerbook',
+    LIMIT_ORDER_PROTOCOL_ADDRESS: CONTRACT,
+    RPC_URL: chain.rpcUrl,
+    PROCESSES: `ingress=http://127.0.0.1:${await startProcess('abc')}`,
+    TLS_SERVERS: `127.0.0.1:${await startTls(30)}`,
+  };
+});
+afterAll(async () => {
+  for (const server of servers) server.close();
+  await Promise.all([log.close(), postgres?.close(), chain?.stop()]);
+  await part?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Told {
+  readonly isWell: boolean;
+  readonly findings: { readonly verdict: string; readonly what: string; readonly runbook?: string }[];
+}
+
+/** @returns the exit code, and by verdict what was found, with the runbook */
+async function examine(other: Record<string, string> = {}) {
+  const settings = readSettings(doctorSettings, { ...environment, ...other });
+  const { lines, exitCode } = await runDoctor({ isJson: true }, settings, Date.now);
+  const { isWell, findings } = JSON.parse(lines.join('\n')) as Told;
+  expect(exitCode).toBe(isWell ? 0 : 1);
+  // How full the disk of this machine is, is not for a test to say.
+  const judged = findings.filter(({ what }) => !what.startsWith('disk of '));
+  const of = (verdict: string) =>
+    judged.flatMap((found) => (found.verdict === verdict ? [`${found.what} → ${found.runbook}`] : []));
+  for (const { runbook } of findings) if (runbook !== undefined) expectSection(runbook);
+  return { disks: findings.length - judged.length, ok: of('ok'), wrong: of('wrong') };
+}
+
+function expectSection(runbook: string): void {
+  const [path = '', section] = runbook.split('#');
+  const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+  const anchors = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(' ', '-')
+      .replace(/[^\w-]/g, ''),
+  );
+  if (section !== undefined) expect(anchors).toContain(section);
+}
+
+test('the doctor finds nothing wrong where nothing is, and says what it looked at', async () => {
+  const { disks, ok, wrong } = await examine();
+  expect([disks, wrong]).toEqual([1, []]);
+  for (const part of [
+    ...['topics', 'version of Postgres', 'clock of Postgres', 'schema', 'rights', 'positions', 'lag of'],
+    ...['node ', 'contracts at', 'certificate of 127.0.0.1', 'ingress', 'builds: 0.1.0 (abc): ingress'],
+  ]) {
+    expect(ok).toContainEqual(expect.stringContaining(part));
+  }
+  const settings = readSettings(doctorSettings, environment);
+  const { lines } = await runDoctor({ isJson: false }, settings, Date.now);
+  expect(lines).toContainEqual(expect.stringMatching(/^ok {6}topics: 5, as this build wants them$/));
+});
+
+test('the doctor finds each fault, with its runbook', async () => {
+  await log.alterTopic(names.book, { 'cleanup.policy': 'delete' });
+  await postgres.query('grant insert on orders to makerbook_query');
+  await postgres.query('revoke select on orders from makerbook_ingress');
+  await postgres.query('update projections set next_offset = 99 where partition = 1');
+  await postgres.query('update projections set block_timestamp = block_timestamp - 100');
+  const newest = readMigrations().at(-1)?.name;
+  await postgres.query('delete from migrations where name = $1', [newest]);
+  const appender = log.createAppender();
+  const record = { topic: names.makerEvents, key: 'k', value: Buffer.from('{}'), headers: {} };
+  await appender.append(Array.from({ length: 100 }, () => ({ ...record, partition: 0 })));
+  const away = await findFreePort();
+  const { wrong } = await examine({
+    DATABASE_TLS: 'on',
+    DATABASE_TLS_CA_FILE: inFolder('ca.pem'),
+    RPC_URL: `${chain.rpcUrl},http://127.0.0.1:${away}`,
+    NAVIGATOR_ADDRESS: `0x${'22'.repeat(20)}`,
+    TLS_SERVERS: `127.0.0.1:${await startTls(3)},127.0.0.1:${away}`,
+    PROCESSES: `${environment['PROCESSES']},query=http://127.0.0.1:${await startProcess('abd')},feed=http://127.0.0.1:${away}`,
+  });
+  const alerts = 'deploy/runbooks/alerts.md#';
+  const operations = 'deploy/runbooks/operations.md#';
+  const certificates = `${operations}keys-and-certificates`;
+  const expected = [
+    /^topics: .*cleanup\.policy=delete.* → services\/operator\/README\.md$/,
+    new RegExp(`^schema: .*lacks ${newest}.* → ${operations}upgrade$`),
+    /^rights: makerbook_ingress lacks select orders; makerbook_query has too much: insert orders → shared\/postgres\/README\.md#rights$/,
+    new RegExp(
+      `^positions: the rows of partition 1 are 99 facts ahead of the log → ${operations}postgres-is-restored$`,
+    ),
+    new RegExp(`^lag of the rows: 1 facts; block 1, \\d+ s old → ${alerts}readmodelbehind$`),
+    new RegExp(`^node 127.0.0.1.*${away}.* → ${alerts}nodefails$`),
+    /^contracts at 127\.0\.0\.1.*no code at NAVIGATOR_ADDRESS → services\/operator\/README\.md#the-contracts$/,
+    new RegExp(`^certificate of the authority for Postgres: ends in 1 days → ${certificates}$`),
+    new RegExp(`^certificate of 127.0.0.1:${new URL(part.url).port}: ends in 1 days → ${certificates}$`),
+    new RegExp(`^certificate of 127.0.0.1:\\d+: ends in 2 days → ${certificates}$`),
+    new RegExp(`^certificate of 127.0.0.1:${away}: connect ECONNREFUSED.* → ${certificates}$`),
+    new RegExp(`^feed: does not answer → ${alerts}feeddown$`),
+    new RegExp(`^builds: .*\\(abc\\): ingress; .*\\(abd\\): query → ${operations}upgrade$`),
+  ];
+  expect(wrong.filter((found) => !expected.some((fault) => fault.test(found)))).toEqual([]);
+  expect(expected.filter((fault) => !wrong.some((found) => fault.test(found)))).toEqual([]);
+});
+
+test('the doctor says what does not answer', async () => {
+  const away = await findFreePort();
+  const { wrong } = await examine({ DATABASE_URL: `postgres://makerbook:makerbook@127.0.0.1:${away}/makerbook` });
+  expect(wrong).toContainEqual(expect.stringMatching(/^Postgres: .* → deploy\/runbooks\/alerts\.md#postgresaway$/));
+});

@@ -1,0 +1,59 @@
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { type Log, readBrokers, TopicMismatch } from '@makerbook/kafka';
+import { type KafkaConnection, kafkaConnection } from '@makerbook/settings';
+import { silentLogger } from '@makerbook/telemetry';
+import type { DoctorSettings } from '../env.js';
+import { alert, type Finding, judge, look } from './finding.js';
+
+const CLOCKS_APART_MS_MAX = 1_000;
+/** As in the alert VolumeFillsUp. */
+const FREE_PERCENT_MIN = 20n;
+
+/** Topics, disks and clock of Kafka. @param readEnds where each partition of the log ends */
+export async function examineLog(
+  log: Log,
+  settings: DoctorSettings,
+  nowMs: () => number,
+  readEnds: () => Promise<readonly bigint[]>,
+): Promise<readonly Finding[]> {
+  const names = topicNames(settings.TOPIC_PREFIX);
+  const specs = topicSpecs(names, settings.PARTITIONS);
+  const topics = async (): Promise<Finding[]> => {
+    const wrong = await log.verifyTopics(specs).then(
+      () => undefined,
+      (error: Error) => {
+        if (!(error instanceof TopicMismatch)) throw error;
+        return error.message;
+      },
+    );
+    const what = `topics: ${wrong ?? `${specs.length}, as this build wants them`}`;
+    return [judge(wrong === undefined, what, 'services/operator/README.md')];
+  };
+  const clock = async (): Promise<Finding[]> => {
+    const partition = (await readEnds()).findIndex((end) => end > 0n);
+    if (partition < 0) return [{ verdict: 'unread', what: 'clock of the brokers: the log is empty' }];
+    const newest = (await log.readLastRecords(names.makerEvents, partition)).at(-1);
+    const aheadMs = (newest?.timestampMs ?? 0) - nowMs();
+    const said = aheadMs > CLOCKS_APART_MS_MAX ? `${aheadMs} ms ahead of this machine` : 'not ahead of this machine';
+    return [
+      judge(aheadMs <= CLOCKS_APART_MS_MAX, `clock of the brokers: ${said}`, 'deploy/runbooks/before-production.md'),
+    ];
+  };
+  const found = [topics, clock, () => examineDisks(kafkaConnection(settings))].map((into) =>
+    look('Kafka', alert('KafkaAway'), into),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+async function examineDisks(connection: KafkaConnection): Promise<Finding[]> {
+  const brokers = await readBrokers({ ...connection, clientId: 'makerbook-doctor', logger: silentLogger });
+  return brokers.flatMap(({ address: { host, port }, disks }): Finding[] => {
+    const name = `disk of ${host}:${port}`;
+    if (typeof disks === 'string') return [{ verdict: 'unread', what: `${name}: ${disks}` }];
+    return disks.map(({ folder, usable, total }) => {
+      if (total <= 0n) return { verdict: 'unread', what: `${name}, ${folder}: the broker does not tell` };
+      const free = (100n * usable) / total;
+      return judge(free >= FREE_PERCENT_MIN, `${name}, ${folder}: ${free} % is free`, alert('VolumeFillsUp'));
+    });
+  });
+}
