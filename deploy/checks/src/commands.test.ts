@@ -60,7 +60,7 @@ test("the operator's commands in the documents are ones that it has", async () =
     parseCommand: (words: readonly string[]) => object;
   };
   const inline = documents.flatMap((document) =>
-    [...readText(document).matchAll(/`operator ((?:makers|parked|log|topics|migrate)[^`…]*)`/g)].map(
+    [...readText(document).matchAll(/`operator ((?:makers|parked|log|topics|migrate|doctor)[^`…]*)`/g)].map(
       ([, words]) => `operator ${words}`,
     ),
   );

@@ -27,6 +27,7 @@ const settingOf: Readonly<Record<number, string>> = {
   6379: 'REDIS_URL',
   443: 'RPC_URL',
   8551: 'RPC_URL',
+  9090: 'PROCESSES',
 };
 
 function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Readonly<Record<string, string>>) {

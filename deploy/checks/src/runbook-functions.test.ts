@@ -59,6 +59,7 @@ describeFunction('the shell functions of the runbooks', () => {
       ['makers', 'suspend', '0x1', '--reason', 'key reported'],
     ],
     ['verify', 'replay', ['verify']],
+    ['doctor --json', 'doctor', ['doctor', '--json']],
     ['rebuild', 'replay', ['rebuild']],
     ['log verify /archive', 'log-archive', ['log', 'verify', '/archive']],
     ['log restore /archive', 'log-restore', ['log', 'restore', '/archive']],
