@@ -1,6 +1,7 @@
 import type { OrderInHex } from '@makerbook/contracts-evm/typed-data';
 import type { Info, OrderHistory } from '@makerbook/contracts-http';
-import { readAddress, readBytes, readHex, readUint256 } from '@makerbook/contracts-primitives';
+import { readAddress, readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
+import { runNetwork } from '../bad-network/run-network.js';
 import type { FillCap } from '../cancel-all.js';
 import type { MakerbookClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
@@ -21,6 +22,10 @@ import {
 export interface Service {
   readonly client: MakerbookClient;
   readonly info: Info;
+  readonly baseUrl: string;
+  readonly fetch: typeof fetch;
+  /** Whether the client has the maker's key. */
+  readonly hasKey: boolean;
 }
 
 type Run = (service: Service) => AsyncGenerator<unknown, void, void>;
@@ -32,13 +37,15 @@ export interface Command {
   readonly options?: readonly OptionName[];
   /** Whether it takes words that are no options. */
   readonly takesMore?: boolean;
-  /** Whether it signs nothing, so that it needs no key. */
-  readonly isPublic?: boolean;
+  /** Whether it can do without the maker's key, or signs nothing at all. */
+  readonly key?: 'optional' | 'unused';
   /** @throws WrongWords, WrongValue */
   read(words: Words): Run;
 }
 
 const HOUR = '1h';
+const SEED = { unit: 'a seed', min: 0, max: 2 ** 31 };
+const PORT = { unit: 'a port', min: 1, max: 65_535 };
 const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce'];
 const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0]';
 
@@ -64,7 +71,7 @@ const stream: Command = {
 export const commands: Readonly<Record<string, Command>> = {
   info: {
     usage: ['info', 'prints contracts, signing domains and limits of the service'],
-    isPublic: true,
+    key: 'unused',
     read: () =>
       async function* ({ info }) {
         yield info;
@@ -197,13 +204,27 @@ export const commands: Readonly<Record<string, Command>> = {
   'patch-quote': {
     usage: ['patch-quote --data HEX --min-output AMOUNT', 'prints the data of a quote with another minimum output'],
     options: ['data', 'min-output'],
-    isPublic: true,
+    key: 'unused',
     read({ values }) {
       const data = readBytes('--data', values.data);
       const minOutput = readUint256('--min-output', values['min-output']);
       return async function* ({ client }) {
         yield client.patchQuote({ data, minOutput });
       };
+    },
+  },
+  'bad-network': {
+    usage: [
+      'bad-network [--seed 1] [--port 8090] [--for 10m]',
+      'passes requests on from that port, and loses, cuts, delays and repeats them; in the end judges the bot behind it',
+    ],
+    options: ['seed', 'port', 'for'],
+    key: 'optional',
+    read({ values }) {
+      const seed = readWhole('--seed', values.seed ?? '1', SEED);
+      const port = readWhole('--port', values.port ?? '8090', PORT);
+      const seconds = readSeconds('--for', values.for ?? '10m');
+      return (service) => runNetwork({ ...service, seed, port, seconds });
     },
   },
 };

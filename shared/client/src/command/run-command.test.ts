@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { orderTypes, typedDataDomain } from '@makerbook/contracts-evm/typed-data';
 import { paths } from '@makerbook/contracts-http/paths';
@@ -119,7 +121,42 @@ describe('a command', () => {
     expect((await run('info', { environment })).exitCode).toBe(0);
     expect((await run('patch-quote --data 0x12 --min-output 5', { environment })).printed).toEqual(['"0x12"']);
   });
+
+  test('judges a bot, which has sent nothing', async () => {
+    const port = await freePort();
+    const { exitCode, printed, complaint } = await run(`bad-network --for 1s --port ${port}`);
+    expect(JSON.parse(printed[0] ?? '')).toMatchObject({
+      url: `http://127.0.0.1:${port}`,
+      service: 'http://x',
+      seed: 1,
+    });
+    const passed = printed.slice(3).map((line) => [JSON.parse(line).check, JSON.parse(line).passed]);
+    expect(passed).toEqual([
+      ['knows_every_order', true],
+      ['knows_every_end', true],
+      ['signs_reads_anew', true],
+      ['goes_on', true],
+    ]);
+    expect([exitCode, complaint]).toEqual([0, []]);
+  });
+
+  test('needs a port of its own', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { exitCode, complaint } = await run(`bad-network --for 1s --port ${port}`).finally(() => taken.close());
+    expect([exitCode, complaint.detail]).toEqual([2, expect.stringMatching(/^--port must be free/)]);
+  });
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 /** One line, which names what is wrong, before anything is sent. */
 async function expectWrongWords(words: string, detail: string | RegExp, environment = {}) {

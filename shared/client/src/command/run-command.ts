@@ -2,6 +2,7 @@ import type { Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { readAddress, readPrivateKey, readServiceUrl, WrongValue, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { VoidSigner } from 'ethers';
+import { BotFailed } from '../bad-network/run-network.js';
 import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
@@ -58,12 +59,13 @@ function readCommand(name: string, { values, rest }: Words): Command {
 }
 
 /** @returns what asks the service for its domain, and opens a client. @throws WrongValue before anything is sent */
-function readConnection(environment: Terminal['environment'], maker: string | undefined, { isPublic }: Command) {
+function readConnection(environment: Terminal['environment'], maker: string | undefined, { key: need }: Command) {
   const baseUrl = readServiceUrl('MAKERBOOK_URL', environment['MAKERBOOK_URL'] || 'http://127.0.0.1:8080');
   const key = environment['MAKER_KEY'];
-  if (key === undefined && isPublic !== true)
+  if (key === undefined && need === undefined)
     throw new WrongWords('MAKER_KEY is missing: the private key of the maker');
-  const signer = isPublic === true ? new VoidSigner(ZERO_ADDRESS) : readPrivateKey('MAKER_KEY', key);
+  const hasKey = key !== undefined && need !== 'unused';
+  const signer = hasKey ? readPrivateKey('MAKER_KEY', key) : new VoidSigner(ZERO_ADDRESS);
   const named = maker === undefined ? {} : { maker: readAddress('--maker', maker) };
   return async (fetch: typeof globalThis.fetch): Promise<Service> => {
     const calling = { baseUrl, timeoutMs: TIMEOUT_MS, fetch };
@@ -73,22 +75,25 @@ function readConnection(environment: Terminal['environment'], maker: string | un
     if (info.domains?.order === undefined) throw new WrongWords('MAKERBOOK_URL leads to something else than Makerbook');
     const { chainId, verifyingContract: limitOrderProtocol } = info.domains.order;
     const domain = { serviceName: info.serviceName, chainId, limitOrderProtocol };
-    return { info, client: createClient({ baseUrl, fetch, signer, ...domain, ...named, retry: {} }) };
+    const client = createClient({ baseUrl, fetch, signer, ...domain, ...named, retry: {} });
+    return { info, client, baseUrl, fetch, hasKey };
   };
 }
 
 /** What a fault says on standard error. */
 function describeFault(error: unknown): object {
   if (error instanceof WrongWords || error instanceof WrongValue) return { code: 'wrong_words', detail: error.message };
+  if (error instanceof BotFailed) return { code: 'bot_failed', detail: error.message };
   if (!(error instanceof MakerbookError)) return { code: 'failed', detail: String((error as Error).message ?? error) };
   const { code, detail, status, retryable, mayHaveHappened, problem } = error;
   const { type: _, title: __, ...told } = problem ?? { type: '', title: '' };
   return { ...told, code, detail, status, retryable, mayHaveHappened };
 }
 
-/** 1: refused. 2: the words are wrong, and nothing was sent. 3: nobody knows whether it was done. */
+/** 1: refused, or a bot that did not pass. 2: the words are wrong, and nothing was sent. 3: nobody knows whether it was done. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof WrongWords || error instanceof WrongValue) return 2;
+  if (error instanceof BotFailed) return 1;
   return error instanceof MakerbookError && !error.mayHaveHappened ? 1 : 3;
 }
 
