@@ -107,10 +107,17 @@ describe('orders', () => {
     ['in the place of expired ones', { open: 100, expired: 1 }, [], [numbered(1)], 'placed 1 left 4'],
     [
       'beyond what is remembered',
-      { remembered: 998, inFlight: 1 },
+      { remembered: 998, inFlight: 1, onTheirWay: 1 },
       [],
       [numbered(1), numbered(2)],
       'too_many_orders 1 left 3',
+    ],
+    [
+      'beyond that with what nobody has placed and is being cancelled',
+      { remembered: 997, onTheirWay: 3 },
+      [],
+      [numbered(1)],
+      'too_many_orders 0 left 4',
     ],
     ['of a maker in quarantine', { isQuarantined: true }, [], [numbered(1)], 'unavailable 0'],
   ])('%s', (_what, maker, hashes, orders, expected) => {

@@ -217,9 +217,9 @@ function refuseBeyond(standing: Standing, { makers, orders, rememberedMax }: Pla
   let refusal: (Refusal & { readonly index: number }) | undefined;
   for (const { maker, openOrdersMax } of makers) {
     const own = [...orders.entries()].filter(([, { order }]) => order.maker === maker);
-    const { remembered, inFlight, ...rows } = makerOf(standing, maker);
-    const open = countOpen({ inFlight, ...rows }, own.length, openOrdersMax);
-    const all = remembered + inFlight;
+    const rows = makerOf(standing, maker);
+    const open = countOpen(rows, own.length, openOrdersMax);
+    const all = rows.remembered + rows.onTheirWay;
     const beyond =
       open + own.length > openOrdersMax
         ? { held: openOrdersMax - open, ...refuseOpen(openOrdersMax, open) }

@@ -8,6 +8,7 @@ import { addressOf, hashOf, NOW_MS, newMaker, numbered, placementOf, placing } f
 const MAKERS = [1, 2, 3];
 const HASHES = 24;
 const OPEN_MAX = 6;
+const REMEMBERED_MAX = 4;
 const budget = { ratePerSecond: 2, burst: 5 };
 const cancelBudget = { ratePerSecond: 1, burst: 8 };
 const makerOfNumber = (number: number) => addressOf(MAKERS[number % MAKERS.length] ?? 1);
@@ -39,7 +40,7 @@ function requestOf(asked: typeof drawn extends fc.Arbitrary<infer T> ? T : never
     });
     const makers = [...new Set(terms.map((one) => one.order.maker))].sort();
     const limits = makers.map((maker) => ({ ...placing, maker, budget, openOrdersMax: OPEN_MAX }));
-    return placementOf(terms, { makers: limits, receivedAtMs: nowMs - ageMs, rememberedMax: 15 });
+    return placementOf(terms, { makers: limits, receivedAtMs: nowMs - ageMs, rememberedMax: REMEMBERED_MAX });
   };
   switch (asked.kind) {
     case 'place':
@@ -48,7 +49,7 @@ function requestOf(asked: typeof drawn extends fc.Arbitrary<infer T> ? T : never
       const keys = asked.numbers.map(keyOf);
       const unplaced = keys.map((key) => ({ ...key, ordersBudget: budget }));
       const hashes = asked.isUnplaced ? { hashes: [], unplaced } : { hashes: keys, unplaced: [] };
-      return { kind: 'cancellation', lastsMs, budget: cancelBudget, ...hashes, rememberedMax: 15 };
+      return { kind: 'cancellation', lastsMs, budget: cancelBudget, ...hashes, rememberedMax: REMEMBERED_MAX };
     }
     case 'replace': {
       const cancels = asked.numbers.map(keyOf).filter((key, _, [first]) => key.maker === first?.maker);
@@ -160,6 +161,10 @@ test('whatever is asked, a hash is placed once, no budget or limit is exceeded, 
         }
         applyDecisions(draft, decisions, nowMs);
         written.push({ decisions, nowMs });
+        for (const { maker } of decisions.filter(({ kind }) => kind === 'place')) {
+          const { remembered = 0, onTheirWay = 0 } = draft.makers.get(maker) ?? {};
+          expect(remembered + onTheirWay).toBeLessThanOrEqual(REMEMBERED_MAX);
+        }
         for (const [maker, { open, inFlight }] of draft.makers)
           expect(open + inFlight).toBeLessThanOrEqual(Math.max(OPEN_MAX, before.get(maker) ?? 0));
       }

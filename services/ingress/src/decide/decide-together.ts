@@ -205,7 +205,6 @@ function wantedOf(requests: readonly DecidedRequest[]): Wanted {
     isPlacing: placements.length > 0 || unplaced.length > 0,
     isInstructing: requests.some(({ kind }) => kind === 'instruction'),
     isCancellingAll: requests.some(({ kind }) => kind === 'cancel-all'),
-    isCancellingUnplaced: unplaced.length > 0,
     hashes: [...placed, ...cancels, ...unplaced],
     replaced: cancels.map(({ orderHash }): Hex => orderHash),
   };

@@ -123,7 +123,6 @@ const wantedOf = (hashes: readonly number[] = [], replaced: readonly number[] = 
   isPlacing: true,
   isInstructing: false,
   isCancellingAll: false,
-  isCancellingUnplaced: false,
   hashes: hashes.map((number) => ({ maker, orderHash: hashOf(number) })),
   replaced: replaced.map(hashOf),
 });
@@ -231,14 +230,21 @@ describe('what is read', () => {
   test('counts what is open and in flight, without what is being cancelled', async () => {
     await openOrder(1);
     await ask(placing([2, 3]));
-    expect((await standingOf()).makers.get(maker)).toMatchObject({ open: 1, inFlight: 2, remembered: 1 });
+    expect((await standingOf()).makers.get(maker)).toMatchObject({
+      open: 1,
+      inFlight: 2,
+      remembered: 1,
+      onTheirWay: 2,
+    });
     await ask(cancelling([1, 3]));
+    await ask(cancelling([8]));
+    await ask({ ...cancelling([]), hashes: [{ maker: other, partition, orderHash: hashOf(1) }] } as DecidedRequest);
     const { makers, hashes } = await standingOf([1, 2, 3]);
-    expect(makers.get(maker)).toMatchObject({ open: 0, inFlight: 1, remembered: 1 });
+    expect(makers.get(maker)).toMatchObject({ open: 0, inFlight: 1, remembered: 1, onTheirWay: 3 });
     expect([1, 2, 3].map((number) => Object.keys(hashes.get(hashOf(number)) ?? {}).sort())).toEqual([
       ...[['isCancelling', 'remembered'], ['inFlight'], ['inFlight', 'isCancelling']],
     ]);
-    expect(makers.get(other)).toMatchObject({ open: 0, inFlight: 0, remembered: 0 });
+    expect(makers.get(other)).toMatchObject({ open: 0, inFlight: 0, remembered: 0, onTheirWay: 1 });
   });
 
   test('has expired orders where the limit is near', async () => {

@@ -145,9 +145,9 @@ interface Row {
  * The columns and joins that requests need. A statement that a connection knows already is not parsed again, so each variant has
  * its name. Every look-up is by an index.
  */
-function standingSql({ isPlacing, isInstructing, isCancellingAll, isCancellingUnplaced, replaced }: Wanted) {
+function standingSql({ isPlacing, isInstructing, isCancellingAll, replaced }: Wanted) {
   const isReplacing = replaced.length > 0;
-  const parts = { isPlacing, isInstructing, isCancellingAll, isCancellingUnplaced, isReplacing };
+  const parts = { isPlacing, isInstructing, isCancellingAll, isReplacing };
   const name = Object.values(parts).map(Number).join('');
   const known = statements.get(name);
   if (known !== undefined) return { sql: known, name: `standing ${name}` };
@@ -159,7 +159,6 @@ function standingSql({ isPlacing, isInstructing, isCancellingAll, isCancellingUn
     ...(needsMaker ? ['m.quarantined_offset is not null as is_quarantined'] : []),
     ...(isPlacing ? [placingSql] : []),
     ...(isReplacing ? [replacingSql] : []),
-    ...(isCancellingUnplaced ? [onTheirWaySql] : []),
     ...(isInstructing ? [instructingSql] : []),
     ...(isCancellingAll ? [listedSql] : []),
   ];
@@ -183,7 +182,7 @@ const ofMakers = 'unnest($1::bytea[]) with ordinality as r (maker, at)';
 // Counted in one snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not forget a hash
 // before it writes the nonce that has passed it. The hashes are looked up once, for all makers.
 const placingSql = `m.nonce, coalesce(m.open_orders, 0) - c.open as open, f.orders as in_flight,
-    coalesce(m.remembered, 0) as remembered,
+    coalesce(m.remembered, 0) as remembered, f.placed + c.unplaced as on_their_way,
     case when coalesce(m.open_orders, 0) - c.open + f.orders > r.beyond then (
       select count(*) from orders
       where maker = r.maker and expires_at_seconds <= clock.ms / 1000 and order_hash <> all (c.hashes)) else 0 end as expired,
@@ -197,24 +196,22 @@ const placingSql = `m.nonce, coalesce(m.open_orders, 0) - c.open as open, f.orde
 
 const countsSql = `
       cross join lateral (
-        select coalesce(array_agg(k.order_hash), '{}') as hashes, count(o.order_hash) as open
+        select coalesce(array_agg(k.order_hash), '{}') as hashes, count(o.order_hash) as open,
+          count(*) filter (
+            where o.order_hash is null
+              and not exists (select from hashes h where h.order_hash = k.order_hash and h.maker = r.maker)
+              and not exists (select from in_flight g where g.order_hash = k.order_hash and g.maker = r.maker)) as unplaced
         from (select distinct order_hash from cancelling where maker = r.maker) as k
-          left join orders o on o.order_hash = k.order_hash) as c
+          left join orders o on o.order_hash = k.order_hash and o.maker = r.maker) as c
       cross join lateral (
-        select count(*) as orders from in_flight
-        where maker = r.maker and expires_at_seconds > clock.ms / 1000 and order_hash <> all (c.hashes)) as f`;
+        select count(*) as placed,
+          count(*) filter (where expires_at_seconds > clock.ms / 1000 and order_hash <> all (c.hashes)) as orders
+        from in_flight where maker = r.maker) as f`;
 
 const replacingSql = `
     case r.at when 1 then array(
       select concat_ws(' ', encode(order_hash, 'hex'), making_amount, remaining, expires_at_seconds) from orders
       where order_hash = any ($4::bytea[])) end as amounts`;
-
-const onTheirWaySql = `
-    (select count(*) from in_flight where maker = r.maker) + (
-      select count(distinct k.order_hash) from cancelling k
-      where k.maker = r.maker
-        and not exists (select from hashes h where h.order_hash = k.order_hash and h.maker = k.maker)
-        and not exists (select from in_flight g where g.order_hash = k.order_hash and g.maker = k.maker)) as on_their_way`;
 
 const instructingSql = `m.exits,
     (select coalesce(json_agg(instruction), '[]') from cancelling where maker = r.maker and instruction is not null) as instructions`;

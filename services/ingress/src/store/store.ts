@@ -9,7 +9,6 @@ export interface Wanted {
   readonly isPlacing: boolean;
   readonly isInstructing: boolean;
   readonly isCancellingAll: boolean;
-  readonly isCancellingUnplaced: boolean;
   /** Hashes to be placed, to be replaced, or to be cancelled without being known. */
   readonly hashes: readonly HashKey[];
   /** Those of them that are to be replaced: how much is left of their orders is read. */
