@@ -8,6 +8,7 @@ import type { Makers } from '@makerbook/whitelist';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
 import type { Decided } from './decide/decide-together.js';
+import type { ReadBefore } from './decide/find-hashes.js';
 import type { AskedCancellations } from './parse/parse-cancellations.js';
 import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
 import { orderBudgetOf } from './place-orders.js';
@@ -48,7 +49,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
-  const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
+  const { known, readBefore } = await lookUp(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = metrics.took('look_up', startedAt);
   const proven = await prove(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
@@ -57,7 +58,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const facts = [...toCancel.values(), ...unplaced.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
-  const decided = await decideCancels(parts, request, proven);
+  const decided = await decideCancels(parts, request, proven, readBefore);
   if (decided !== undefined && isRefusal(decided)) return decided;
   const headers = describeBudget(decided?.left);
   const origin = { requestId: request.requestId, timeMs: parts.now(), decisions: decided?.decisions ?? [] };
@@ -82,12 +83,21 @@ export async function lookUp(
   { find, trust, notes }: Parts,
   client: string,
   orderHashes: readonly Hex[],
-): Promise<ReadonlyMap<Hex, FoundHash>> {
+): Promise<LookedUp> {
   const mayNote = notes.mayNote(client, orderHashes.length);
-  const found = (await unlessAway(find(orderHashes, mayNote))) ?? [];
+  const readBefore = await unlessAway(find(orderHashes, mayNote));
+  const found = readBefore?.hashes ?? [];
   notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
   if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
-  return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' }]));
+  const known = new Map(
+    orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' as const }]),
+  );
+  return { known, readBefore };
+}
+
+interface LookedUp {
+  readonly known: ReadonlyMap<Hex, FoundHash>;
+  readonly readBefore: ReadBefore | undefined;
 }
 
 interface Proven {
@@ -183,6 +193,7 @@ async function decideCancels(
   parts: Parts,
   { requestId, receivedAtMs }: ApiRequest,
   { toCancel, unplaced }: Proven,
+  readBefore: ReadBefore | undefined,
 ): Promise<Decided | undefined | Refusal> {
   const { settings, makers } = parts;
   if (toCancel.size === 0 && unplaced.size === 0) return undefined;
@@ -195,7 +206,7 @@ async function decideCancels(
     unplaced: cancelledHashes(parts, unplaced).map((hash) => ({ ...hash, ordersBudget: budgetOf(hash.maker) })),
     rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
-  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request }));
+  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request, readBefore }));
   for (const [maker, own] of Map.groupBy(request.unplaced, (hash) => hash.maker)) {
     if (decided !== undefined) parts.unplaced.forget(maker);
     else {

@@ -177,8 +177,8 @@ async function refuseUnseen(
 
 /** Refuses orders whose `Valid-Until` has passed by the clock here. */
 async function refuseLateBy({ find }: Parts, hashes: readonly Hex[]): Promise<Refusal> {
-  const found = (await unlessAway(find(hashes, false))) ?? [];
-  return refuse(refuseLate(found.map(isAccepted)));
+  const found = await unlessAway(find(hashes, false));
+  return refuse(refuseLate((found?.hashes ?? []).map(isAccepted)));
 }
 
 export function isAccepted(found: FoundHash): boolean {

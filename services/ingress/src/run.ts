@@ -129,7 +129,7 @@ export function createRoutes(outside: Outside): Route[] {
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
     decide: decideTogether(store, monotonicMs),
-    find: findTogether(store),
+    find: findTogether(store, monotonicMs),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),

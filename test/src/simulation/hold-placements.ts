@@ -1,5 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
+  type BudgetName,
   type Decision,
   type HashKey,
   type HashStanding,
@@ -7,6 +8,7 @@ import {
   type MakerStanding,
   noExits,
 } from '@makerbook/domain';
+import { newMaker } from '@makerbook/domain/testing';
 import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
 import { type OrderRow, PostgresUnavailable } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
@@ -88,7 +90,7 @@ export class PlacementsInMemory {
         await ask(() => this.#unlock(by));
         return done;
       },
-      findHashes: (hashes) => ask(() => this.#find(hashes)),
+      findHashes: (hashes) => ask(() => this.#find(hashes, processMs())),
       note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
       release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),
       forgetNotes: (olderThanMs) =>
@@ -108,12 +110,20 @@ export class PlacementsInMemory {
     };
   }
 
+  #clock(processMs: number): number {
+    return PlacementsInMemory.usesProcessClocks ? processMs : this.#nowMs();
+  }
+
+  #budgetOf(maker: Address, of: BudgetName): Tokens {
+    return this.#budgets.get(`${maker} ${of}`) ?? { left: undefined, atMs: 0 };
+  }
+
   #trustedSinceMs(): number | undefined {
     return this.isTrusted ? (this.#trust?.sinceMs ?? 0) : undefined;
   }
 
   #read({ makers, hashes, isPlacing, isCancellingAll }: Wanted, processMs: number): Reading {
-    const nowMs = PlacementsInMemory.usesProcessClocks ? processMs : this.#nowMs();
+    const nowMs = this.#clock(processMs);
     const standings = makers.map(({ maker }) => [maker, this.#standingOf(maker, nowMs, isCancellingAll)] as const);
     const known = isPlacing ? hashes : [];
     return {
@@ -144,8 +154,8 @@ export class PlacementsInMemory {
     const known = new Set([...hashes, ...inFlight].map(({ orderHash }) => orderHash));
     const flying = PlacementsInMemory.ignoresInFlight ? [] : left(inFlight).filter((each) => !isExpired(each));
     return {
-      orders: this.#budgets.get(`${maker} orders`) ?? { left: undefined, atMs: 0 },
-      cancels: this.#budgets.get(`${maker} cancels`) ?? { left: undefined, atMs: 0 },
+      orders: this.#budgetOf(maker, 'orders'),
+      cancels: this.#budgetOf(maker, 'cancels'),
       nonce: BigInt(row?.nonce ?? 0),
       isQuarantined: (row?.quarantinedOffset ?? null) !== null,
       open: PlacementsInMemory.ignoresOpen ? 0 : orders.length,
@@ -268,31 +278,41 @@ export class PlacementsInMemory {
     }
   }
 
-  #find(orderHashes: readonly Hex[]): FoundRows {
+  #find(orderHashes: readonly Hex[], processMs: number): FoundRows {
     const all = this.#rows.map(({ tables }) => tables);
+    const rows = orderHashes.map((orderHash) => {
+      const told = this.#notes.get(orderHash);
+      const noted = told === undefined ? {} : { notedUntilMs: told };
+      const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
+      const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
+      const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
+      const hash = all
+        .flatMap(({ hashes }) => [...hashes.values()])
+        .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
+      const open = order && { ...keyOf(order), salt: JSON.parse(`${order.recordStart}}`).order.salt };
+      const inFlight = placed && { ...keyOf(placed), salt: placed.salt as Hex };
+      const unfolded = hash?.state === 'UNFOLDED' && { ...keyOf(hash), salt: hash.salt as Hex };
+      return {
+        ...(open && { open }),
+        ...(inFlight && { inFlight }),
+        ...(unfolded && { unfolded }),
+        isAccepted: hash !== undefined,
+        ...noted,
+      };
+    });
+    const owners = rows.flatMap(({ open, inFlight, unfolded }) => open ?? inFlight ?? unfolded ?? []);
+    const cancelsOf = (maker: Address) => ({ ...newMaker, cancels: this.#budgetOf(maker, 'cancels') });
     return {
-      nowMs: this.#nowMs(),
-      trustedSinceMs: this.#trustedSinceMs(),
-      rows: orderHashes.map((orderHash) => {
-        const told = this.#notes.get(orderHash);
-        const noted = told === undefined ? {} : { notedUntilMs: told };
-        const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
-        const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
-        const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
-        const hash = all
-          .flatMap(({ hashes }) => [...hashes.values()])
-          .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
-        const open = order && { ...keyOf(order), salt: JSON.parse(`${order.recordStart}}`).order.salt };
-        const inFlight = placed && { ...keyOf(placed), salt: placed.salt as Hex };
-        const unfolded = hash?.state === 'UNFOLDED' && { ...keyOf(hash), salt: hash.salt as Hex };
-        return {
-          ...(open && { open }),
-          ...(inFlight && { inFlight }),
-          ...(unfolded && { unfolded }),
-          isAccepted: hash !== undefined,
-          ...noted,
-        };
-      }),
+      rows,
+      reading: {
+        standing: {
+          trustedSinceMs: this.#trustedSinceMs(),
+          makers: new Map(owners.map(({ maker }) => [maker, cancelsOf(maker)])),
+          hashes: new Map(),
+        },
+        versions: new Map(this.#versions),
+        nowMs: this.#clock(processMs),
+      },
     };
   }
 

@@ -156,9 +156,11 @@ async function decideInto(store: Store) {
   await store.endTrust(sinceMs);
   const hashes = makers.flatMap((each) => [...numbers, ORDERS].map((number) => orderOf(each, number).orderHash));
   const find = async () => {
-    const { trustedSinceMs, rows } = await store.findHashes(hashes);
+    const { rows, reading } = await store.findHashes(hashes);
+    const { trustedSinceMs, makers: owners } = reading.standing;
     outcomes.push(
       trustedSinceMs,
+      [...owners].map(([maker, { cancels }]) => [maker, Math.round(cancels.left ?? -1)]).sort(),
       rows.map(({ notedUntilMs, ...row }) => ({ ...row, isNoted: notedUntilMs !== undefined })),
     );
   };

@@ -10,6 +10,7 @@ import {
 } from '@makerbook/domain';
 import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
 import type { Group, ReadAndWrite, Reading, Store, Wanted } from '../store/store.js';
+import type { ReadBefore } from './find-hashes.js';
 
 /** A request as it waits for its decision. Its age at the decision says when it was received by the clock of the store. */
 export interface Asked {
@@ -17,6 +18,8 @@ export interface Asked {
   readonly request: DecidedRequest;
   /** By the monotonic clock of this process. */
   readonly receivedAtMs: number;
+  /** Of a cancellation: what its look-up has read. It needs no other reading where nothing was written since. */
+  readonly readBefore?: ReadBefore | undefined;
 }
 
 /** A verdict whose decisions are stored. */
@@ -36,19 +39,28 @@ const ORDERS_MAX = 400;
 /** As often a request is decided anew before it locks its makers' rows. */
 const TRIES_MAX = 3;
 const LOCKED_AT_ONCE_MAX = 4;
+/** What was read earlier is not decided by: an append has to end within a time limit that counts from the reading. */
+const READ_BEFORE_MS_MAX = 500;
 
 /**
  * Requests that wait share one read and one write. What was decided over a standing that was not written is decided again. Those that
  * cancel have statements of their own: they never wait for those that place.
  */
 export function decideTogether(store: Store, monotonicMs: () => number): Decide {
-  const share = () =>
-    gatherCalls<Asked, Decided | undefined>({
+  const share = () => {
+    let writtenAtMs = -1;
+    return gatherCalls<Asked, Decided | undefined>({
       atOnceMax: 1,
       count: countShared,
       sizeOf: ({ request }) => sizeOf(request),
-      decide: (asked) => decideAll(store, asked, monotonicMs),
+      async decide(asked) {
+        const sinceMs = Math.max(writtenAtMs, monotonicMs() - READ_BEFORE_MS_MAX);
+        const decided = await decideAll(store, asked, monotonicMs, readBeforeOf(asked, sinceMs));
+        writtenAtMs = monotonicMs();
+        return decided;
+      },
     });
+  };
   const [placing, cancelling] = [share(), share()];
   const locking = gatherCalls<Asked, Decided | undefined>({
     atOnceMax: LOCKED_AT_ONCE_MAX,
@@ -68,6 +80,15 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
     if (decided === undefined) throw new PostgresUnavailable('other requests came first, again and again');
     return decided;
   };
+}
+
+/** @returns what was read of the makers of a request that waits alone, if it was read since this time */
+function readBeforeOf([asked, ...others]: readonly Asked[], sinceMs: number): ReadBefore | undefined {
+  const { request, readBefore } = asked ?? {};
+  if (request === undefined || readBefore === undefined || others.length > 0) return undefined;
+  const { begunAtMs, reading } = readBefore;
+  const { makers } = reading.standing;
+  return begunAtMs > sinceMs && makersOf(request).every((maker) => makers.has(maker)) ? readBefore : undefined;
 }
 
 function chargesOrders(request: DecidedRequest): boolean {
@@ -109,9 +130,10 @@ async function decideAll(
   store: ReadAndWrite,
   all: readonly Asked[],
   monotonicMs: () => number,
+  readBefore?: ReadBefore,
 ): Promise<(Decided | undefined)[]> {
-  const begunAtMs = monotonicMs();
-  const reading = await store.read(wantedOf(all.map(({ request }) => request)));
+  const begunAtMs = readBefore?.begunAtMs ?? monotonicMs();
+  const reading = readBefore?.reading ?? (await store.read(wantedOf(all.map(({ request }) => request))));
   const { nowMs } = reading;
   const readAtMs = monotonicMs();
   const draft = draftOf(reading.standing);

@@ -1,6 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   type Exits,
+  type HashRows,
   type HashStanding,
   type Instruction,
   type MakerStanding,
@@ -8,7 +9,7 @@ import {
   type Tokens,
 } from '@makerbook/domain';
 import { byteaOf, encodeArray, type Query } from '@makerbook/postgres';
-import { budgetKey, type Reading, type Wanted } from './store.js';
+import { budgetKey, type FoundRows, type Reading, type Wanted } from './store.js';
 
 /** Reads what requests are decided by in one statement, and so at one moment. */
 export async function readStanding(query: Query, wanted: Wanted): Promise<Reading> {
@@ -31,7 +32,8 @@ export async function readStanding(query: Query, wanted: Wanted): Promise<Readin
     ...(wanted.replaced.length > 0 ? [encodeArray('bytea', wanted.replaced)] : []),
   ];
   const rows = await query<Row>(sql, values, name);
-  return readingOf(makers, rows, hashesOf(wanted, rows));
+  const addresses = makers.map(({ maker }) => maker);
+  return readingOf(addresses, rows, hashesOf(wanted, rows));
 }
 
 function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashStanding> {
@@ -62,17 +64,24 @@ function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashSt
   return hashes;
 }
 
-function readingOf(makers: Wanted['makers'], rows: readonly Row[], hashes: ReadonlyMap<Hex, HashStanding>): Reading {
+/** @param makers of each row; undefined where it is of none */
+function readingOf(
+  makers: readonly (Address | undefined)[],
+  rows: readonly BudgetRow[],
+  hashes: ReadonlyMap<Hex, HashStanding> = new Map(),
+): Reading {
   const versions = new Map<string, number>();
   const standings = new Map<Address, MakerStanding>();
   let nowMs = 0;
   for (const [index, row] of rows.entries()) {
-    const maker = makers[index]?.maker ?? '0x';
-    if (row.orders_version !== null) versions.set(budgetKey(maker, 'orders'), Number(row.orders_version));
-    if (row.cancels_version !== null) versions.set(budgetKey(maker, 'cancels'), Number(row.cancels_version));
-    standings.set(maker, standingOf(row));
     const times = [row.now_ms, row.since_ms, row.orders_at_ms, row.cancels_at_ms, row.clock_ms];
     nowMs = Math.max(nowMs, ...times.map((time) => Number(time ?? 0)));
+    const maker = makers[index];
+    if (maker === undefined) continue;
+    const { orders_version: ofOrders, cancels_version: ofCancels } = row;
+    if (ofOrders != null) versions.set(budgetKey(maker, 'orders'), Number(ofOrders));
+    if (ofCancels !== null) versions.set(budgetKey(maker, 'cancels'), Number(ofCancels));
+    standings.set(maker, standingOf(row));
   }
   const trustedSinceMs = rows[0]?.since_ms ?? undefined;
   return {
@@ -87,7 +96,7 @@ function readingOf(makers: Wanted['makers'], rows: readonly Row[], hashes: Reado
 }
 
 function standingOf(row: Row): MakerStanding {
-  const tokens = (left: number | null, atMs: bigint | null): Tokens => {
+  const tokens = (left: number | null | undefined, atMs: bigint | null | undefined): Tokens => {
     return { left: left ?? undefined, atMs: Number(atMs ?? 0) };
   };
   return {
@@ -115,16 +124,19 @@ function standingOf(row: Row): MakerStanding {
 }
 
 /** What is not asked for is undefined. */
-interface Row {
+interface BudgetRow {
   readonly now_ms: bigint;
   readonly since_ms: bigint | null;
   readonly clock_ms: bigint | null;
-  readonly orders_version: bigint | null;
-  readonly orders_left: number | null;
-  readonly orders_at_ms: bigint | null;
+  readonly orders_version?: bigint | null;
+  readonly orders_left?: number | null;
+  readonly orders_at_ms?: bigint | null;
   readonly cancels_version: bigint | null;
   readonly cancels_left: number | null;
   readonly cancels_at_ms: bigint | null;
+}
+
+interface Row extends BudgetRow {
   readonly nonce?: string | null;
   readonly is_quarantined?: boolean;
   readonly open?: bigint;
@@ -225,34 +237,29 @@ const listedSql = `
         and not exists (select from cancelling k where k.maker = o.maker and k.order_hash = o.order_hash)) as listed`;
 
 /** As `findHashes` says. */
-export async function readHashes(query: Query, orderHashes: readonly Hex[]) {
+export async function readHashes(query: Query, orderHashes: readonly Hex[]): Promise<FoundRows> {
   const rows = await query<HashRow>(hashesSql, [encodeArray('bytea', orderHashes)], 'find hashes');
   const orderOf = (maker: Hex | null, salt: string | null, expiresAtSeconds: bigint | null) => {
     if (maker === null || salt === null) return undefined;
     return { maker, salt: salt as Hex, expiresAtSeconds: Number(expiresAtSeconds) };
   };
-  const sinceMs = rows[0]?.since_ms ?? null;
-  return {
-    nowMs: Math.max(Number(rows[0]?.now_ms ?? 0), Number(sinceMs ?? 0)),
-    trustedSinceMs: sinceMs === null ? undefined : Number(sinceMs),
-    rows: rows.map((row) => {
-      const open = orderOf(row.open_maker, row.open_salt, row.open_expiry);
-      const inFlight = orderOf(row.flying_maker, row.flying_salt, row.flying_expiry);
-      const unfolded = orderOf(row.known_maker, row.known_salt, row.known_expiry);
-      return {
-        ...(open && { open }),
-        ...(inFlight && { inFlight }),
-        ...(unfolded && { unfolded }),
-        isAccepted: row.known_maker !== null,
-        ...(row.told_until_ms !== null && { notedUntilMs: Number(row.told_until_ms) }),
-      };
-    }),
-  };
+  const found = rows.map((row): HashRows => {
+    const open = orderOf(row.open_maker, row.open_salt, row.open_expiry);
+    const inFlight = orderOf(row.flying_maker, row.flying_salt, row.flying_expiry);
+    const unfolded = orderOf(row.known_maker, row.known_salt, row.known_expiry);
+    return {
+      ...(open && { open }),
+      ...(inFlight && { inFlight }),
+      ...(unfolded && { unfolded }),
+      isAccepted: row.known_maker !== null,
+      ...(row.told_until_ms !== null && { notedUntilMs: Number(row.told_until_ms) }),
+    };
+  });
+  const owners = found.map(({ open, inFlight, unfolded }) => (open ?? inFlight ?? unfolded)?.maker);
+  return { rows: found, reading: readingOf(owners, rows) };
 }
 
-interface HashRow {
-  readonly now_ms: bigint;
-  readonly since_ms: bigint | null;
+interface HashRow extends BudgetRow {
   readonly open_maker: Hex | null;
   readonly open_salt: string | null;
   readonly open_expiry: bigint | null;
@@ -271,11 +278,14 @@ const hashesSql = `
     o.maker as open_maker, (o.record_start || '}')::json -> 'order' ->> 'salt' as open_salt, o.expires_at_seconds as open_expiry,
     f.maker as flying_maker, f.salt as flying_salt, f.expires_at_seconds as flying_expiry,
     case when f.maker is null then f.until_ms end as told_until_ms,
-    h.maker as known_maker, h.salt as known_salt, h.expires_at_seconds as known_expiry
+    h.maker as known_maker, h.salt as known_salt, h.expires_at_seconds as known_expiry,
+    bc.version as cancels_version, bc.tokens as cancels_left, bc.at_ms as cancels_at_ms, p.clock_ms
   from unnest($1::bytea[]) with ordinality as u (order_hash, at)
     left join orders o on o.order_hash = u.order_hash
     left join in_flight f on f.order_hash = u.order_hash
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
+    left join budgets bc on bc.maker = coalesce(o.maker, f.maker, h.maker) and bc.of_cancels
+    left join projections p on p.partition = coalesce(o.partition, f.partition, h.partition)
   order by u.at`;
 
 /** The makers' rows, in the order of their addresses, until the transaction ends. */
