@@ -4,7 +4,7 @@ export { keepTrust } from './decide/keep-trust.js';
 export { ingressSettings } from './env.js';
 export { parsePlacements } from './parse/parse-placements.js';
 export { createPatchQuote } from './patch/patch-quote.js';
-export { createRoutes, runIngress } from './run.js';
+export { createRoutes, type Ingress, runIngress } from './run.js';
 export { openStore } from './store/open-store.js';
 export type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from './store/store.js';
 export { createOrderVerifier } from './verify/verify-orders.js';

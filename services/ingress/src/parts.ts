@@ -1,7 +1,6 @@
 import type { AskCode, AskWallets } from '@makerbook/chain';
-import { topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Budget, Order } from '@makerbook/domain';
+import type { Order } from '@makerbook/domain';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -57,27 +56,4 @@ export interface Parts extends Outside {
   readonly proveCancellation: ProveCancellation;
   /** Undefined where the service gives no receipts. */
   readonly signReceipt: SignReceipt | undefined;
-}
-
-/** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
-const APPEND_SPARE_MS = 1_000;
-/** The clock of the rows is the brokers', and may be ahead of the one here. */
-const CLOCK_SPARE_MS = 2_000;
-
-/** The longest time from reading what a request is decided by to the end of the append that follows. */
-export function appendMsMaxOf(settings: IngressSettings): number {
-  return settings.POSTGRES_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
-}
-
-/** From a decision to the time by which its append has ended and a later record is stored. */
-export function settledMsOf(settings: IngressSettings): number {
-  return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
-}
-
-export function cancelBudgetOf(settings: IngressSettings): Budget {
-  return { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
-}
-
-export function makerEventsTopicOf({ TOPIC_PREFIX }: IngressSettings): string {
-  return topicNames(TOPIC_PREFIX).makerEvents;
 }

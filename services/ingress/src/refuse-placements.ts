@@ -28,3 +28,11 @@ export function refuse(refusal: Decided, left?: Verdict['left']): Refusal {
 export function describeBudget(left: Verdict['left'], retryAfterMs?: number): ReplyHeaders {
   return left === undefined ? {} : rateHeaders(left.of, left.makers, left.remaining, retryAfterMs);
 }
+
+/** Points to the item in its list of the body. */
+export function inList(list: 'cancel' | 'place', refusal: Refusal): Refusal {
+  const { errors, index, detail } = refusal;
+  const places = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);
+  if (places.length === 0) return refusal;
+  return { ...refusal, errors: places.map((place) => ({ ...place, pointer: `/${list}${place.pointer}` })) };
+}

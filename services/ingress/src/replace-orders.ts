@@ -1,5 +1,5 @@
 import { replacedInputs, replacementLists } from '@makerbook/contracts-http';
-import { IN_FLIGHT_RETRY_MS, type ProvenOrder, type Replacement, refuseAccepted } from '@makerbook/domain';
+import { IN_FLIGHT_RETRY_MS, type ProvenOrder, type Replacement, refuseAccepted, wasAccepted } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
@@ -12,12 +12,17 @@ import {
 } from '@makerbook/http';
 import { unlessAway } from '@makerbook/postgres';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
-import { cancelledHashes, lookUp, prove, type ToCancel } from './cancel-orders.js';
+import { cancelledHashes } from './decide/decide-cancels.js';
+import { placementOf } from './decide/decide-in-time.js';
+import { type LookUpParts, lookUp } from './decide/look-up-hashes.js';
+import { cancelBudgetOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
-import { cancelBudgetOf, type Parts } from './parts.js';
-import { describeAccepted, inList, isAccepted, placementOf, proveOrders, storeOrders } from './place-orders.js';
-import { refuse } from './refuse-placements.js';
+import type { Parts } from './parts.js';
+import { describeAccepted, storeOrders } from './place-orders.js';
+import { inList, refuse } from './refuse-placements.js';
+import { type ProvingParts, proveCancellations, type ToCancel } from './verify/prove-cancellations.js';
+import { proveOrders } from './verify/prove-orders.js';
 
 interface AskedReplacement {
   readonly cancel: AskedCancellations;
@@ -60,7 +65,10 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...headers });
 }
 
-function parseReplacement({ settings, askWallets }: Parts, { body, headers }: ApiRequest): AskedReplacement | Refusal {
+function parseReplacement(
+  { settings, askWallets }: Pick<Parts, 'settings' | 'askWallets'>,
+  { body, headers }: ApiRequest,
+): AskedReplacement | Refusal {
   const lists = parseAs(replacementLists, body);
   if (isRefusal(lists)) return lists;
   const query = new URLSearchParams();
@@ -85,7 +93,7 @@ function parseReplacement({ settings, askWallets }: Parts, { body, headers }: Ap
 
 /** The cancellations, if each order is open and of the maker. */
 async function proveOpen(
-  parts: Parts,
+  parts: LookUpParts & ProvingParts,
   request: ApiRequest,
   cancel: AskedCancellations,
   proven: readonly ProvenOrder[],
@@ -101,7 +109,7 @@ async function proveOpen(
     return found?.state !== 'FOUND' || found.maker !== maker;
   });
   if (index >= 0) return (await refuseRepeat(parts, proven)) ?? refuseGone(cancel, index);
-  const cancellations = await prove(parts, cancel, known, request, false);
+  const cancellations = await proveCancellations(parts, cancel, known, request, false);
   return isRefusal(cancellations) ? inList('cancel', cancellations) : cancellations.toCancel;
 }
 
@@ -111,7 +119,7 @@ function refuseGone({ cancellations }: AskedCancellations, index: number): Refus
 }
 
 /** A replacement that was stored is sent again: its new orders are known. */
-async function refuseRepeat({ find }: Parts, proven: readonly ProvenOrder[]): Promise<Refusal | undefined> {
+async function refuseRepeat({ find }: LookUpParts, proven: readonly ProvenOrder[]): Promise<Refusal | undefined> {
   const found = await unlessAway(
     find(
       proven.map(({ orderHash }) => orderHash),
@@ -124,6 +132,6 @@ async function refuseRepeat({ find }: Parts, proven: readonly ProvenOrder[]): Pr
       IN_FLIGHT_RETRY_MS / 1000,
     );
   }
-  const refusal = refuseAccepted(found.hashes.map(isAccepted));
+  const refusal = refuseAccepted(found.hashes.map(wasAccepted));
   return refusal && inList('place', refuse(refusal));
 }

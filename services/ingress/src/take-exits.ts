@@ -1,26 +1,17 @@
 import type { Cause } from '@makerbook/contracts-events';
 import { bytesToHex } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type Refusal as DomainRefusal, isCapOn, markOfExit, subjectOf } from '@makerbook/domain';
-import {
-  type ApiRequest,
-  isRefusal,
-  okJson,
-  type Refusal,
-  type Reply,
-  refuseFields,
-  unavailable,
-} from '@makerbook/http';
-import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
+import type { Refusal as DomainRefusal } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
+import { type AppendedAt, LogUnavailable } from '@makerbook/kafka';
 import { unlessAway } from '@makerbook/postgres';
-import { recoverSigner } from '@makerbook/signatures';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
-import type { Decided } from './decide/decide-together.js';
-import { type Exit, type Instruction, type ReadExit, TAKEN_MS_MAX } from './parse/read-exits.js';
-import { cancelBudgetOf, type Parts, settledMsOf } from './parts.js';
+import { decideExit, type Judged } from './decide/decide-exits.js';
+import { type Exit, type ReadExit, TAKEN_MS_MAX } from './parse/read-exits.js';
+import type { Parts } from './parts.js';
 import { describeBudget, refuse } from './refuse-placements.js';
-import { askAbout } from './verify/ask-about.js';
+import { proveSigner, refuseToken } from './verify/prove-exits.js';
 
 /** Where in the log an answered message is, and when it was answered. */
 interface Answered {
@@ -39,7 +30,7 @@ export function takeExit(read: ReadExit) {
   /** Where instructions are that Postgres does not know of, until the rows have them. */
   const unmarked = new Map<Address, readonly AppendedAt[]>();
 
-  const isAllKnown = async ({ rows }: Parts, maker: Address) => {
+  const isAllKnown = async ({ rows }: Pick<Parts, 'rows'>, maker: Address) => {
     const appended = unmarked.get(maker);
     if (appended === undefined) return true;
     const isFolded = (await unlessAway(rows.havePassed(appended, 0))) === true;
@@ -95,78 +86,9 @@ function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): 
   }
 }
 
-/** The whitelist first: a stranger costs a look-up. @returns the request, with the key that signed it for the maker */
-async function proveSigner({ makers, askWallets }: Parts, exit: Exit, request: ApiRequest): Promise<Exit | Refusal> {
-  const { fact, digest, signature } = exit;
-  const { maker } = fact;
-  const takesKeys = fact.type === 'OrdersCancelled' || fact.type === 'SwitchSet';
-  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
-  if (makers.admissionOf(maker) === 'UNKNOWN') {
-    const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
-    return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
-  }
-  const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
-  if (signer === maker) return exit;
-  const key = signer !== undefined && makers.cancelKeysOf(maker).includes(signer) ? signer : undefined;
-  if (key !== undefined && takesKeys) return fact.type === 'SwitchSet' ? { ...exit, fact: { ...fact, key } } : exit;
-  const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
-  const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question], request, takesKeys);
-  if (doubt === undefined) return exit;
-  if (isRefusal(doubt)) return doubt;
-  const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
-  const remedy =
-    key === undefined ? '' : ', a key that may cancel and move the switch alone: the maker has to sign this';
-  const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
-  return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
-}
-
-/** An account without code is no token, and capping it caps nothing. While no node answers, a cap is taken: it may save funds. */
-async function refuseToken({ askCode }: Parts, fact: Exit['fact']): Promise<Refusal | undefined> {
-  if (fact.type !== 'FillCapSet' || !isCapOn(fact) || (await askCode?.(fact.token)) !== false) return undefined;
-  return refuseFields([{ path: ['token'], message: 'is no contract: there is no code at this address' }]);
-}
-
-type Judged = Pick<Decided, 'decisions' | 'refusal' | 'left' | 'isKnown'>;
-
-/**
- * Whether it is taken; an instruction that was taken before is judged again, for a newer one may have come.
- * @returns undefined while Postgres is away: a maker can always cancel
- */
-async function decideExit(
-  { settings, decide }: Parts,
-  { requestId, receivedAtMs }: ApiRequest,
-  { fact }: Exit,
-  isRepeat: boolean,
-): Promise<Judged | undefined> {
-  const { maker } = fact;
-  const partition = partitionOf(maker, settings.PARTITIONS);
-  const mark = markOfExit(fact);
-  const rules = { lastsMs: settledMsOf(settings), budget: cancelBudgetOf(settings), maker, partition, mark };
-  if (fact.type === 'OrdersCancelled') {
-    if (isRepeat) return { decisions: [] };
-    const request = { kind: 'cancel-all', ...rules, scope: fact } as const;
-    return unlessAway(decide({ requestId, receivedAtMs, request }));
-  }
-  const key = fact.type === 'SwitchSet' ? fact.key : undefined;
-  const instruction = { subject: subjectOf(fact), issuedAtMs: fact.issuedAtMs, terms: termsOf(fact), key };
-  const request = { kind: 'instruction', ...rules, instruction, isRepeat } as const;
-  return unlessAway(decide({ requestId, receivedAtMs, request }));
-}
-
 /** A cap is told with its token. */
 function refuseExit(refusal: DomainRefusal, { fact }: Exit, left: Judged['left']): Refusal {
   const { counts } = refusal;
   if (counts === undefined || fact.type !== 'FillCapSet') return refuse(refusal, left);
   return refuse({ ...refusal, counts: { token: fact.token, ...counts } }, left);
-}
-
-function termsOf(fact: Instruction): object {
-  switch (fact.type) {
-    case 'SwitchSet':
-      return { cancelAt: fact.cancelAt };
-    case 'CancelKeysSet':
-      return { keys: fact.keys };
-    case 'FillCapSet':
-      return { amount: fact.amount, windowSeconds: fact.windowSeconds };
-  }
 }

@@ -45,3 +45,8 @@ export function judgeHash(rows: HashRows, notedAtMs: number | undefined): FoundH
   if (isAccepted) return { state: 'GONE' };
   return { state: notedAtMs !== undefined && notedUntilMs >= notedAtMs ? 'UNKNOWN' : 'UNSURE' };
 }
+
+/** Whether its order is known to be in the log. */
+export function wasAccepted(found: FoundHash): boolean {
+  return found.state === 'GONE' || (found.state === 'FOUND' && !found.isInFlight);
+}

@@ -841,7 +841,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...roads,
 ];
 
-const ofRequests = 'services/ingress/src/answer-requests.test.ts';
+const ofRequests = 'services/ingress/src/cancel-orders.test.ts';
 const ofReads = 'test/src/end-to-end/test-reads.ts';
 
 /** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */

@@ -5,13 +5,15 @@ import { parseWait, prefersReceipt } from '../parse/parse-preferences.js';
 import type { Parts } from '../parts.js';
 import type { Acknowledged } from './sign-receipts.js';
 
+export type AcknowledgingParts = Pick<Parts, 'settings' | 'rows' | 'acks' | 'signReceipt'>;
+
 /**
  * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last one of each
  * partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed, or seen by routers.
  * @param mayWait whether the request may wait
  */
 export async function acknowledge(
-  parts: Parts,
+  parts: AcknowledgingParts,
   request: ApiRequest,
   appended: readonly AppendedAt[],
   acknowledged: Acknowledged,
@@ -41,7 +43,7 @@ const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
 /** Routers see the feed, and the rows are behind it, never ahead: where they have passed the cancellations, the tombstones are out. */
 async function awaitFeed(
-  { settings, rows, acks }: Parts,
+  { settings, rows, acks }: AcknowledgingParts,
   prefer: string | string[] | undefined,
   appended: readonly AppendedAt[],
 ): Promise<Waited> {

@@ -1,11 +1,12 @@
 import { decodeAcknowledged } from '@makerbook/contracts-events';
 import type { AppendedAt, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
-import type { Outside } from '../parts.js';
 
 const POLL_MS = 10;
 
-export interface FollowAcksOptions extends Pick<Outside, 'now' | 'pause'> {
+export interface FollowAcksOptions {
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
   readonly topic: string;
   /** How many the log has. */
   readonly partitions: number;

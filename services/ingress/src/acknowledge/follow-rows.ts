@@ -1,6 +1,6 @@
 import type { AppendedAt } from '@makerbook/kafka';
 import type { PartitionClockRow } from '@makerbook/postgres';
-import type { Outside } from '../parts.js';
+import type { FollowAcksOptions } from './follow-acks.js';
 
 const POLL_MS = 10;
 /** How often the rows are compared with what was appended. */
@@ -11,7 +11,7 @@ export type Rows = ReturnType<typeof followRows>;
 /** How far the rows have come in the log. All who ask at the same time share one reading of the clocks. */
 export function followRows(
   readClocks: () => Promise<readonly PartitionClockRow[]>,
-  { now, pause }: Pick<Outside, 'now' | 'pause'>,
+  { now, pause }: Pick<FollowAcksOptions, 'now' | 'pause'>,
 ) {
   /** The first appended fact of each partition that is not known to be in the rows. */
   const awaited = new Map<number, AppendedAt & { readonly sinceMs: number }>();

@@ -3,9 +3,12 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Decision, type ExitFact, nameOfExit } from '@makerbook/domain';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
-import { makerEventsTopicOf, type Parts } from '../parts.js';
+import { makerEventsTopicOf } from '../limits.js';
+import type { Parts } from '../parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | ExitFact;
+
+export type AppendingParts = Pick<Parts, 'settings' | 'rows' | 'metrics' | 'logger' | 'appender' | 'store'>;
 
 /**
  * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is released. Where
@@ -15,7 +18,7 @@ type Fact = OrderSubmitted | OrderCancelled | ExitFact;
  * @returns where the last one of each partition is; the error where the log has not confirmed them
  */
 export async function appendDecided(
-  parts: Parts,
+  parts: AppendingParts,
   facts: readonly Fact[],
   {
     requestId,
@@ -60,7 +63,10 @@ export async function release(
 }
 
 /** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */
-async function append({ appender }: Parts, records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
+async function append(
+  { appender }: Pick<Parts, 'appender'>,
+  records: readonly LogRecord[],
+): Promise<readonly AppendedAt[]> {
   const all = await appender.append(records);
   const appended = [...new Map(all.map((at) => [at.partition, at])).values()];
   const [at] = appended;

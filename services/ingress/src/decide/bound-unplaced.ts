@@ -8,7 +8,6 @@ import {
   spend,
   type Tokens,
 } from '@makerbook/domain';
-import type { Parts } from '../parts.js';
 
 interface Taken {
   readonly tokens: Tokens;
@@ -21,7 +20,7 @@ export type UnplacedBound = ReturnType<typeof boundUnplaced>;
  * Bounds the cancellations of hashes that nobody can look up while Postgres is away: each may be remembered for ever. It stands
  * in for the makers' budgets of orders and for what is remembered of them, in this process alone.
  */
-export function boundUnplaced({ now }: Pick<Parts, 'now'>) {
+export function boundUnplaced({ now }: { readonly now: () => number }) {
   const makers = new Map<Address, Taken>();
   return {
     /** @returns why no more hashes are taken of the maker; undefined where they are taken */

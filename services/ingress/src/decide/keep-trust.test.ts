@@ -3,7 +3,7 @@ import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { ingressSettings } from '../env.js';
-import { appendMsMaxOf } from '../parts.js';
+import { appendMsMaxOf } from '../limits.js';
 import { keepTrust, type TrustParts } from './keep-trust.js';
 
 const settings = readSettings(ingressSettings, {

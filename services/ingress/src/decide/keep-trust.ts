@@ -1,8 +1,17 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
-import { appendMsMaxOf, makerEventsTopicOf, type Parts } from '../parts.js';
+import type { Logger } from '@makerbook/telemetry';
+import type { Rows } from '../acknowledge/follow-rows.js';
+import type { IngressSettings } from '../env.js';
+import { appendMsMaxOf, makerEventsTopicOf } from '../limits.js';
+import type { Store } from '../store/store.js';
 
-export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'pause'> {
+export interface TrustParts {
+  readonly settings: IngressSettings;
+  readonly store: Pick<Store, 'beginTrust' | 'endTrust'>;
+  readonly rows: Pick<Rows, 'havePassed'>;
+  readonly logger: Logger;
+  readonly pause: (ms: number) => Promise<void>;
   readonly log: Pick<Log, 'endOffsets'>;
 }
 

@@ -1,9 +1,11 @@
 import { NOTE_MS } from '@makerbook/domain';
-import type { Parts } from '../parts.js';
+import type { IngressSettings } from '../env.js';
+import type { Store } from '../store/store.js';
 
-interface NoteParts extends Pick<Parts, 'now'> {
-  readonly settings: Pick<Parts['settings'], 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
-  readonly store: Pick<Parts['store'], 'forgetNotes'>;
+interface NoteParts {
+  readonly now: () => number;
+  readonly settings: Pick<IngressSettings, 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
+  readonly store: Pick<Store, 'forgetNotes'>;
 }
 
 export type UnknownNotes = ReturnType<typeof countUnknownNotes>;

@@ -7,7 +7,12 @@ import { createPatchQuote } from './patch-quote.js';
  * PATCH /v0/quote/data. It needs no other part of the system. Without a configured key it logs so once, at the start, and
  * answers each request with 503 `unavailable`.
  */
-export function createPatch({ settings, logger, metrics, now }: Parts): Route['handle'] {
+export function createPatch({
+  settings,
+  logger,
+  metrics,
+  now,
+}: Pick<Parts, 'settings' | 'logger' | 'metrics' | 'now'>): Route['handle'] {
   const signer = loadQuoteSigner(settings);
   if ('missing' in signer) {
     logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');

@@ -1,0 +1,158 @@
+import { describe, expect, test } from '@jest/globals';
+import { paths } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal, type Reply } from '@makerbook/http';
+import type { Outside } from './parts.js';
+import { cancelling, key, maker, openIn, openRoutes, other, stranger } from './testing/open-routes.js';
+import { lower, type SignedOrder, signOrder } from './testing/sign-test-orders.js';
+
+describe('cancellations', () => {
+  const salted = (order: SignedOrder, signer = maker) => ({ ...cancelling(order, signer), salt: order.order.salt });
+  const statuses = (reply: Reply) =>
+    isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)).map(({ status }: { status: string }) => status);
+
+  test('are answered for each hash: an unknown one does not fail the rest, a repeated one is appended once', async () => {
+    const [own, ofOther, never] = [await signOrder(maker), await signOrder(other), await signOrder(maker)];
+    const { post, seen, held } = openRoutes();
+    for (const order of [own, ofOther]) openIn({ held }, order);
+    const items = [cancelling(never), cancelling(own, key), cancelling(own), cancelling(ofOther, other)];
+    expect(statuses(await post(paths.cancellations, items))).toEqual([
+      'NOT_FOUND',
+      'CANCELLED',
+      'CANCELLED',
+      'CANCELLED',
+    ]);
+    expect(seen.appended).toBe(2);
+    // A key cancels for its own maker alone.
+    expect(statuses(await post(paths.cancellations, [cancelling(ofOther, key)]))).toBe('invalid_signature');
+  });
+
+  test.each([
+    ['wait=2; by=router', [], false, 'wait=2; by=router', undefined],
+    // The rows are not asked.
+    ['wait=2; by=router', [], true, 'wait=2; by=router', undefined],
+    ['wait=2; by=router', ['swift', 'slow'], false, 'wait=2', 'swift, slow'],
+    ['wait=2; by=router', ['slow'], true, undefined, 'slow'],
+    ['wait=2', ['slow'], false, 'wait=2', undefined],
+    ['wait=0; by=router', ['slow'], false, undefined, undefined],
+    ['wait=2; by=router', undefined, false, 'wait=2', undefined],
+  ])('with %s and %j behind say what was waited for', async (prefer, unseen, isBehind, applied, unseenBy) => {
+    const acks = unseen && ({ awaitSeen: async () => unseen, ageSeconds: () => new Map() } as unknown);
+    const given = { acks: acks as NonNullable<Outside['acks']>, isBehind };
+    const { post, held } = openRoutes(given);
+    held.isAway = true;
+    const reply = await post(paths.cancellations, [salted(await signOrder(maker))], { prefer });
+    const { headers = {} } = reply as { headers?: Record<string, string> };
+    expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
+  });
+
+  test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
+    const { post, seen, held } = openRoutes();
+    held.trustedSinceMs = undefined;
+    const [own, shared] = [await signOrder(maker), await signOrder(maker)];
+    const items = [salted(own), cancelling(shared, maker, '0xabc')];
+    expect(statuses(await post(paths.cancellations, items, {}, 'salt=0xabc'))).toEqual(['CANCELLED', 'CANCELLED']);
+    // Postgres may have lost rows.
+    expect(seen).toMatchObject({ appended: 2, losses: 1 });
+  });
+
+  test('go on with their salts while Postgres is away, and a signature by a stranger cancels nothing', async () => {
+    const { post, seen, held } = openRoutes();
+    held.isAway = true;
+    const [order, second] = [await signOrder(maker), await signOrder(maker)];
+    expect(statuses(await post(paths.cancellations, [salted(order)]))).toEqual(['CANCELLED']);
+    expect(await post(paths.cancellations, [salted(order), cancelling(second)])).toMatchObject({
+      code: 'unavailable',
+      detail: expect.stringMatching(/the 1 other orders were cancelled\. With the order's salt/),
+    });
+    expect(statuses(await post(paths.cancellations, [salted(order, stranger)]))).toBe('invalid_signature');
+    expect(seen.appended).toBe(2);
+    expect(statuses(await post(paths.limitOrders, [order]))).toBe('unavailable');
+  });
+
+  test('of unknown hashes beyond the bound are not answered, and known orders do not suffer', async () => {
+    const known = await signOrder(maker);
+    const { post, held } = openRoutes();
+    openIn({ held }, known);
+    const unknown = async () => cancelling(await signOrder(maker));
+    const ask = async (...items: unknown[]) => statuses(await post(paths.cancellations, items));
+    expect(await ask(await unknown(), await unknown())).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+    expect(await ask(await unknown(), await unknown())).toBe('unavailable');
+    expect(await ask(await unknown())).toEqual(['NOT_FOUND']);
+    expect(await ask(await unknown())).toBe('unavailable');
+    expect(await ask(cancelling(known))).toEqual(['CANCELLED']);
+    expect(await ask(salted(await signOrder(maker)))).toEqual(['CANCELLED']);
+  });
+
+  test('as lists in the body of a DELETE are refused, and the remedy is named', async () => {
+    const { send } = openRoutes();
+    const reply = await send('DELETE', paths.limitOrders, undefined, { 'content-length': '2' });
+    expect(reply).toMatchObject({
+      code: 'invalid_request',
+      detail: expect.stringContaining('…/cancellations takes a body'),
+    });
+    expect(await send('DELETE', paths.limitOrders, undefined)).toMatchObject({
+      detail: expect.not.stringContaining('body'),
+    });
+  });
+});
+
+describe('cancellations of hashes that nobody has placed', () => {
+  const salted = async (more: object = {}, signer = maker) => {
+    const order = await signOrder(signer);
+    return { ...cancelling(order, signer), salt: order.order.salt, ...more };
+  };
+  const codeOf = (reply: Reply) => (isRefusal(reply) ? `${reply.code} ${reply.headers?.['Retry-After']}` : 'cancelled');
+
+  /** Nothing is known of any hash but this one. */
+  function open(known?: SignedOrder, own: Record<string, string> = {}) {
+    const limitsOf = (address: Hex) => (address === lower(other) ? { ordersPerSecond: 7, ordersBurst: 7 } : {});
+    const service = openRoutes({ own, limitsOf });
+    service.held.trustedSinceMs = undefined;
+    if (known !== undefined) openIn(service, known);
+    return { ...service, cancel: async (...items: unknown[]) => service.post(paths.cancellations, items) };
+  }
+
+  test('are charged like orders of their makers, and kept until the expiry that the request names, else for good', async () => {
+    const { cancel, post, held, records } = open();
+    const facts = () => records.map(({ value }) => JSON.parse(String(value)));
+    const items = [await salted({ expiresAt: '0x0123' }), await salted({}, other), await salted({ expiresAt: '0x1' })];
+    expect(codeOf(await cancel(...items, items[0]))).toBe('cancelled');
+    expect([maker, other].map((one) => held.makers.get(lower(one))?.orders.left)).toEqual([998, 6]);
+    const forGood = Number.MAX_SAFE_INTEGER;
+    expect(facts()).toMatchObject([0x123, forGood, 1].map((expiresAtSeconds) => ({ expiresAtSeconds })));
+    // That of the query is for the items without one.
+    const body = [
+      await salted(),
+      await salted({ expiresAt: '0x5' }),
+      await salted({ expiresAt: `0x${'f'.repeat(64)}` }),
+    ];
+    expect(codeOf(await post(paths.cancellations, body, {}, 'expiresAt=0x4'))).toBe('cancelled');
+    expect(facts().slice(3)).toMatchObject([4, 5, forGood].map((expiresAtSeconds) => ({ expiresAtSeconds })));
+  });
+
+  test.each([
+    [{ orders: { left: -2, atMs: Date.now() + 3_600_000 } }, {}, 'rate_limited 3'],
+    [{}, { ORDER_BUDGET_BURST: '1', ORDER_BUDGET_PER_SECOND: '1' }, 'too_many_orders undefined'],
+    [{ remembered: 999 }, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000' }, 'too_many_orders undefined'],
+  ])('are refused where Postgres says %j, and nothing is cancelled', async (standing, own, expected) => {
+    const known = await signOrder(maker);
+    const { cancel, seen, held } = open(known, { ORDER_BUDGET_PER_SECOND: '1', ...own });
+    held.set(lower(maker), standing);
+    const items = [await salted(), ...(expected.startsWith('too_many') ? [await salted()] : [])];
+    expect(codeOf(await cancel(...items, cancelling(known)))).toBe(expected);
+    expect(seen.appended).toBe(0);
+  });
+
+  test('while Postgres is away are bounded by what this process has taken', async () => {
+    const { cancel, seen, clock, held } = open(undefined, { ORDER_BUDGET_BURST: '2', ORDER_BUDGET_PER_SECOND: '1' });
+    held.isAway = true;
+    expect(codeOf(await cancel(await salted(), await salted(), await salted()))).toBe('too_many_orders undefined');
+    expect(codeOf(await cancel(await salted(), await salted()))).toBe('cancelled');
+    expect(codeOf(await cancel(await salted()))).toBe('rate_limited 1');
+    expect(codeOf(await cancel(await salted({}, other)))).toBe('cancelled');
+    clock.nowMs += 1_000;
+    expect(codeOf(await cancel(await salted()))).toBe('cancelled');
+    expect(seen.appended).toBe(4);
+  });
+});

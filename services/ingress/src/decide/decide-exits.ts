@@ -1,0 +1,46 @@
+import { markOfExit, subjectOf } from '@makerbook/domain';
+import type { ApiRequest } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
+import { unlessAway } from '@makerbook/postgres';
+import { cancelBudgetOf, settledMsOf } from '../limits.js';
+import type { Exit, Instruction } from '../parse/read-exits.js';
+import type { Parts } from '../parts.js';
+import type { Decided } from './decide-together.js';
+
+export type Judged = Pick<Decided, 'decisions' | 'refusal' | 'left' | 'isKnown'>;
+
+/**
+ * Whether it is taken; an instruction that was taken before is judged again, for a newer one may have come.
+ * @returns undefined while Postgres is away: a maker can always cancel
+ */
+export async function decideExit(
+  { settings, decide }: Pick<Parts, 'settings' | 'decide'>,
+  { requestId, receivedAtMs }: ApiRequest,
+  { fact }: Exit,
+  isRepeat: boolean,
+): Promise<Judged | undefined> {
+  const { maker } = fact;
+  const partition = partitionOf(maker, settings.PARTITIONS);
+  const mark = markOfExit(fact);
+  const rules = { lastsMs: settledMsOf(settings), budget: cancelBudgetOf(settings), maker, partition, mark };
+  if (fact.type === 'OrdersCancelled') {
+    if (isRepeat) return { decisions: [] };
+    const request = { kind: 'cancel-all', ...rules, scope: fact } as const;
+    return unlessAway(decide({ requestId, receivedAtMs, request }));
+  }
+  const key = fact.type === 'SwitchSet' ? fact.key : undefined;
+  const instruction = { subject: subjectOf(fact), issuedAtMs: fact.issuedAtMs, terms: termsOf(fact), key };
+  const request = { kind: 'instruction', ...rules, instruction, isRepeat } as const;
+  return unlessAway(decide({ requestId, receivedAtMs, request }));
+}
+
+function termsOf(fact: Instruction): object {
+  switch (fact.type) {
+    case 'SwitchSet':
+      return { cancelAt: fact.cancelAt };
+    case 'CancelKeysSet':
+      return { keys: fact.keys };
+    case 'FillCapSet':
+      return { amount: fact.amount, windowSeconds: fact.windowSeconds };
+  }
+}

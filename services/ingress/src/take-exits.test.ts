@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { paths } from '@makerbook/contracts-http';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { FILL_CAPS_MAX, noExits } from '@makerbook/domain';
+import { isRefusal, type Reply } from '@makerbook/http';
+import { key, maker, openRoutes, other, settings, stranger } from './testing/open-routes.js';
+import { lower, signExit, tokenA } from './testing/sign-test-orders.js';
+
+describe('what a maker says of all its orders', () => {
+  test('is charged once, a cancellation of all like a hundred', async () => {
+    const { post, seen, held } = openRoutes();
+    const spent = async (path: string, body: object) => {
+      expect(await post(path, body)).toHaveProperty('body');
+      return settings.CANCEL_BUDGET_BURST - (held.makers.get(lower(maker))?.cancels.left ?? 0);
+    };
+    const all = await signExit('cancelAll', maker, { untilMs: Date.now() });
+    const beat = await signExit('heartbeat', maker, { cancelAt: 0 });
+    expect([await spent(paths.cancelAll, all), await spent(paths.cancelAll, all)]).toEqual([100, 100]);
+    expect([await spent(paths.heartbeat, beat), await spent(paths.heartbeat, beat)]).toEqual([101, 101]);
+    expect(seen.appended).toBe(2);
+  });
+
+  test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
+    const { post, held } = openRoutes({ own: { CANCEL_BUDGET_PER_SECOND: '2' } });
+    held.set(lower(maker), { cancels: { left: -2, atMs: Date.now() + 3_600_000 } });
+    expect(await post(paths.cancelAll, await signExit('cancelAll', maker, { untilMs: Date.now() }))).toMatchObject({
+      code: 'rate_limited',
+      headers: { 'Retry-After': '51' },
+    });
+    held.set(lower(maker), { cancels: { left: undefined, atMs: 0 } });
+    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 1 });
+    const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
+    expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
+    const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
+    expect(await post(paths.cancelKeys, many)).toMatchObject(wrongAt('/keys'));
+    const long = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 604_801 });
+    expect(await post(paths.fillCap, long)).toMatchObject(wrongAt('/windowSeconds'));
+  });
+
+  test('may be signed by a key of the maker unless it names keys or a cap, by nobody else’s, and needs no Postgres', async () => {
+    const { post, held } = openRoutes();
+    held.isAway = true;
+    const ask = async (what: Parameters<typeof signExit>[0], signer = maker) => {
+      const terms = {
+        cancelAll: { untilMs: Date.now() },
+        heartbeat: { cancelAt: 0 },
+        cancelKeys: { keys: [] },
+        fillCap: { token: tokenA, amount: '0x0A', windowSeconds: 60 },
+      };
+      const reply = await post(paths[what], await signExit(what, maker, terms[what], signer));
+      return isRefusal(reply) ? reply.code : 'taken';
+    };
+    for (const [what, byKey] of [
+      ['cancelAll', 'taken'],
+      ['heartbeat', 'taken'],
+      ['cancelKeys', 'invalid_signature'],
+      ['fillCap', 'invalid_signature'],
+    ] as const) {
+      expect(await ask(what)).toBe('taken');
+      expect(await ask(what, key)).toBe(byKey);
+      expect(await ask(what, stranger)).toBe('invalid_signature');
+    }
+  });
+});
+
+describe('a standing instruction', () => {
+  const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
+
+  test('that is taken says what counts from now on, and in the log who signed it', async () => {
+    const { post, records, held } = openRoutes();
+    held.set(lower(maker), { exits: { ...noExits, cancelKeys: [lower(key)], keysIssuedAtMs: 1 } });
+    const beat = await signExit('heartbeat', maker, { cancelAt: 0 }, key);
+    const { issuedAtMs } = beat as unknown as { issuedAtMs: number };
+    expect(bodyOf(await post(paths.heartbeat, beat))).toEqual({
+      ...{ maker: lower(maker), cancelAt: 0, issuedAtMs },
+      counts: { cancelAt: 0, issuedAtMs },
+    });
+    expect(JSON.parse(String(records[0]?.value))).toMatchObject({ cancelAt: 0, issuedAtMs, key: lower(key) });
+    const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x0A', windowSeconds: 60 });
+    expect(bodyOf(await post(paths.fillCap, cap))).toMatchObject({ counts: { token: tokenA, amount: '0xa' } });
+    expect(held.makers.get(lower(maker))?.instructions).toEqual([
+      { subject: 'switch', issuedAtMs, terms: { cancelAt: 0 }, key: lower(key) },
+      {
+        subject: `cap:${tokenA}`,
+        issuedAtMs: expect.any(Number),
+        terms: { amount: '0xa', windowSeconds: 60 },
+        key: undefined,
+      },
+    ]);
+  });
+
+  test('that another one supersedes is refused with what counts, also where it was answered before', async () => {
+    const { post, seen, held } = openRoutes();
+    const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 60 });
+    expect(bodyOf(await post(paths.fillCap, cap))).toHaveProperty('counts');
+    const issuedAtMs = Date.now() + 60_000;
+    const newer = { subject: `cap:${tokenA}`, issuedAtMs, terms: { amount: '0x2', windowSeconds: 5 } };
+    held.set(lower(maker), { instructions: [newer] });
+    expect(await post(paths.fillCap, cap)).toMatchObject({
+      code: 'superseded',
+      counts: { token: tokenA, amount: '0x2', windowSeconds: 5, issuedAtMs },
+    });
+    expect(seen.appended).toBe(1);
+  });
+
+  test('is taken while Postgres is away, and until the rows have it nobody knows what counts', async () => {
+    const given: { isBehind: boolean } = { isBehind: true };
+    const { post, held } = openRoutes(given);
+    held.isAway = true;
+    const counts = async () =>
+      bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }))).counts;
+    expect(await counts()).toBeNull();
+    held.isAway = false;
+    expect(await counts()).toBeNull();
+    given.isBehind = false;
+    expect(await counts()).toHaveProperty('cancelAt', 0);
+  });
+
+  test('is released where the log has certainly not stored it', async () => {
+    const { post, held } = openRoutes({ isLogAway: true, mayHaveBeenAppended: false });
+    expect(bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 })))).toBe(
+      'unavailable',
+    );
+    expect(held.released).toEqual([[expect.stringMatching(/^0x[0-9a-f]{64}$/)]]);
+  });
+
+  test('is refused where the key is not known, or too many tokens have a cap', async () => {
+    const { post, seen, held } = openRoutes();
+    expect(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }, key))).toMatchObject({
+      code: 'unavailable',
+    });
+    const instructions = Array.from({ length: FILL_CAPS_MAX }, (_, n) => {
+      return { subject: `cap:${n}`, issuedAtMs: 1, terms: { amount: '0x1', windowSeconds: 5 } };
+    });
+    held.set(lower(maker), { instructions });
+    const cap = { token: tokenA, amount: '0x1', windowSeconds: 60 };
+    const errors = [{ pointer: '/token', detail: expect.stringMatching(/^is one more than the 100 tokens/) }];
+    expect(await post(paths.fillCap, await signExit('fillCap', maker, cap))).toMatchObject({
+      code: 'invalid_request',
+      errors,
+    });
+    expect(seen.appended).toBe(0);
+  });
+});
+
+describe('a mistake of a person', () => {
+  const { clock, post, held } = openRoutes();
+  beforeEach(() => {
+    clock.nowMs = Date.now();
+    held.makers.clear();
+  });
+  const faultOf = (reply: Reply) =>
+    isRefusal(reply) ? `${reply.code}: ${reply.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`)}` : 'taken';
+
+  test('a time of a message in another unit, as a text, or ahead of the clock by more than its skew', async () => {
+    const ahead = (ms: number) => ({ cancelAt: 0, issuedAtMs: Date.now() + ms });
+    const ask = async (terms: object) =>
+      faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, terms)));
+    expect(await ask(ahead(4_000))).toBe('taken');
+    expect(await ask(ahead(7_000))).toMatch(
+      'invalid_request: /issuedAtMs must be in milliseconds since 1970, at most 5 s',
+    );
+    expect(await ask({ cancelAt: Date.now() })).toMatch(/^invalid_request: \/cancelAt .* seconds .* milliseconds$/);
+    expect(await ask({ ...ahead(0), issuedAtMs: Math.floor(Date.now() / 1000) })).toMatch(/milliseconds .* seconds$/);
+    const body = await signExit('heartbeat', maker, { cancelAt: 0 });
+    expect(faultOf(await post(paths.heartbeat, { ...body, cancelAt: 'now' }))).toMatch(
+      /^invalid_request: \/cancelAt must/,
+    );
+  });
+
+  test('a wait in milliseconds, before anything is stored', async () => {
+    const ask = async (wait: string) =>
+      faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }), { prefer: wait }));
+    for (const wrong of ['wait=2000', 'receipt, wait=61', 'wait', 'wait="1.5"', 'WAIT = -1; by=router'])
+      expect(await ask(wrong)).toBe(
+        'invalid_request: /Prefer must have a whole number of seconds as `wait`, from 0 to 60',
+      );
+    for (const right of ['wait=60', 'wait="0"', 'receipt', 'respond-async, x-await=9999', 'wait=2; by=router, receipt'])
+      expect(await ask(right)).toBe('taken');
+  });
+
+  test('a cap that is signed by a key that may cancel', async () => {
+    const terms = { token: tokenA, amount: '0x1', windowSeconds: 60 };
+    const reply = faultOf(await post(paths.fillCap, await signExit('fillCap', maker, terms, key)));
+    expect(reply).toMatch(/^invalid_signature: \/signature .*a key that may cancel.*the maker has to sign this$/);
+  });
+
+  test('a cap of the native coin, or of an account without code; but not its removal', async () => {
+    const asked: string[] = [];
+    const { post: cap } = openRoutes({
+      askCode: async (token) => {
+        asked.push(token);
+        return token === tokenA ? true : token === lower(stranger) ? false : undefined;
+      },
+    });
+    const faultWith = async (token: string, amount = '0x1') =>
+      faultOf(await cap(paths.fillCap, await signExit('fillCap', maker, { token, amount, windowSeconds: 60 })));
+    for (const native of [ZERO_ADDRESS, `0x${'E'.repeat(40)}`])
+      expect(await faultWith(native)).toMatch('invalid_request: /token stands for the native coin');
+    expect(await faultWith(stranger.address)).toMatch('invalid_request: /token is no contract');
+    expect([await faultWith(stranger.address, '0x0'), await faultWith(ZERO_ADDRESS, '0x0')]).toEqual([
+      'taken',
+      'taken',
+    ]);
+    expect([await faultWith(tokenA), await faultWith(other.address)]).toEqual(['taken', 'taken']);
+    expect(asked).toEqual([lower(stranger), tokenA, lower(other)]);
+  });
+
+  test('a signature that is too long', async () => {
+    const body = { ...(await signExit('heartbeat', maker, { cancelAt: 0 })), signature: `0x${'ab'.repeat(1040)}` };
+    const fault = 'invalid_request: /signature must be hex bytes, at most 1,024 of them';
+    expect(faultOf(await post(paths.heartbeat, body))).toBe(fault);
+  });
+});

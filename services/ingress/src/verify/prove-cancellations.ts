@@ -1,0 +1,93 @@
+import type { OrderCancelled } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { cancelOrder, type FoundHash } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import type { Makers } from '@makerbook/whitelist';
+import type { AskedCancellations } from '../parse/parse-cancellations.js';
+import type { Parts } from '../parts.js';
+import { askAbout, type Doubt } from './ask-about.js';
+import { SIGNATURES_PER_SLICE } from './yield-slices.js';
+
+/** The facts to append, by their orders. */
+export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
+
+/** The latest expiry that there is: of an order that nobody knows. */
+const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
+
+export interface Proven {
+  /** Of orders that are known. */
+  readonly toCancel: ToCancel;
+  /** Of hashes that nobody has placed, as far as is known. */
+  readonly unplaced: ToCancel;
+  /** Hashes of which nothing is known, and that cannot be cancelled without their salt, or by a contract. */
+  readonly unsure: readonly Hex[];
+}
+
+export type ProvingParts = Pick<Parts, 'proveCancellation' | 'askWallets' | 'nextSlice' | 'makers'>;
+
+/** Refuses the first signature that is not the maker's, if any. @param isExit nothing is placed in their stead */
+export async function proveCancellations(
+  { proveCancellation, askWallets, nextSlice, makers }: ProvingParts,
+  { cancellations, signatureAt }: AskedCancellations,
+  known: ReadonlyMap<Hex, FoundHash>,
+  request: ApiRequest,
+  isExit: boolean,
+): Promise<Proven | Refusal> {
+  const { requestId } = request;
+  const toCancel = new Map<Hex, OrderCancelled>();
+  const unplaced = new Map<Hex, OrderCancelled>();
+  const unsure = new Set<Hex>();
+  const doubts: Doubt[] = [];
+  for (const [index, cancellation] of cancellations.entries()) {
+    if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
+    const { orderHash } = cancellation;
+    const order = known.get(orderHash);
+    if (order?.state !== 'FOUND' && order?.state !== 'UNSURE') continue;
+    const found = order.state === 'FOUND' ? order : undefined;
+    const salt = cancellation.salt ?? found?.salt;
+    if (salt === undefined || (found === undefined && !makers.isCaughtUp())) {
+      unsure.add(orderHash);
+      continue;
+    }
+    const proof = proveCancellation(cancellation, salt, (signer) => makerFor(makers, signer, found?.maker));
+    const maker = 'maker' in proof ? proof.maker : found?.maker;
+    if ('fault' in proof) {
+      if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
+      if (maker !== undefined) doubts.push({ ...proof, index, wallet: maker, signature: cancellation.text });
+    }
+    if (maker === undefined) {
+      unsure.add(orderHash);
+      continue;
+    }
+    const expiresAtSeconds = found?.expiresAtSeconds ?? cancellation.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
+    const asked = found === undefined ? unplaced : toCancel;
+    asked.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
+  }
+  const doubt = askWallets && (await askAbout(askWallets, doubts, request, isExit));
+  if (doubt !== undefined) {
+    return isRefusal(doubt)
+      ? doubt
+      : refuseSignature(cancellations[doubt.index]?.salt, doubt.fault, doubt.index, signatureAt);
+  }
+  return { toCancel, unplaced, unsure: [...unsure].filter((orderHash) => !unplaced.has(orderHash)) };
+}
+
+/**
+ * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: a key cannot cancel
+ * it, and whatever it is, only its own maker's cancellation counts.
+ */
+function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
+  if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;
+  return makers.admissionOf(signer) === 'UNKNOWN' ? undefined : signer;
+}
+
+function refuseSignature(
+  salt: Hex | undefined,
+  fault: string,
+  index: number,
+  signatureAt: AskedCancellations['signatureAt'],
+): Refusal {
+  const expected = salt === undefined ? "the order's own" : 'the one that the request names';
+  const detail = `the signature is not the maker's: ${fault}; the salt of the domain has to be ${expected}`;
+  return { code: 'invalid_signature', detail, index, errors: [{ pointer: signatureAt(index), detail: fault }] };
+}

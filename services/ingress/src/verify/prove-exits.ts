@@ -1,0 +1,45 @@
+import { bytesToHex } from '@makerbook/contracts-evm';
+import { isCapOn } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, type Refusal, refuseFields, unavailable } from '@makerbook/http';
+import { recoverSigner } from '@makerbook/signatures';
+import type { Exit } from '../parse/read-exits.js';
+import type { Parts } from '../parts.js';
+import { askAbout } from './ask-about.js';
+
+/** The whitelist first: a stranger costs a look-up. @returns the request, with the key that signed it for the maker */
+export async function proveSigner(
+  { makers, askWallets }: Pick<Parts, 'makers' | 'askWallets'>,
+  exit: Exit,
+  request: ApiRequest,
+): Promise<Exit | Refusal> {
+  const { fact, digest, signature } = exit;
+  const { maker } = fact;
+  const takesKeys = fact.type === 'OrdersCancelled' || fact.type === 'SwitchSet';
+  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  if (makers.admissionOf(maker) === 'UNKNOWN') {
+    const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
+    return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
+  }
+  const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
+  if (signer === maker) return exit;
+  const key = signer !== undefined && makers.cancelKeysOf(maker).includes(signer) ? signer : undefined;
+  if (key !== undefined && takesKeys) return fact.type === 'SwitchSet' ? { ...exit, fact: { ...fact, key } } : exit;
+  const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
+  const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question], request, takesKeys);
+  if (doubt === undefined) return exit;
+  if (isRefusal(doubt)) return doubt;
+  const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
+  const remedy =
+    key === undefined ? '' : ', a key that may cancel and move the switch alone: the maker has to sign this';
+  const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
+  return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
+}
+
+/** An account without code is no token, and capping it caps nothing. While no node answers, a cap is taken: it may save funds. */
+export async function refuseToken(
+  { askCode }: Pick<Parts, 'askCode'>,
+  fact: Exit['fact'],
+): Promise<Refusal | undefined> {
+  if (fact.type !== 'FillCapSet' || !isCapOn(fact) || (await askCode?.(fact.token)) !== false) return undefined;
+  return refuseFields([{ path: ['token'], message: 'is no contract: there is no code at this address' }]);
+}
