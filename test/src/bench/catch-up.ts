@@ -4,19 +4,17 @@ import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
 import { median, sum } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
-import { createRounds, inTurn, withBefore } from './compare-services.js';
 import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
 import { measureRebuild } from './rebuild.js';
-import { AGAINST_GOAL, type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
+import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 
 const FACTS = 100_000;
 const REBUILT_FACTS = 1_000_000;
 const MAKERS = 1_000;
 const ROUNDS = 3;
 const PROJECTOR = 'projector';
-const BEFORE = 'before';
 
 interface Round {
   readonly rate: Sample;
@@ -30,30 +28,17 @@ interface Round {
  * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert of the same
  * rows into the same Postgres.
  */
-export async function benchCatchUp({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
+export async function benchCatchUp({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 10 : FACTS;
-  const variants = withBefore(PROJECTOR, against);
   return withOwnParts(async (parts) => {
     const services = parts.services({ LOG_LEVEL: 'warn' });
     // Warms the parts up.
     await measure(parts, services, facts / 4);
     const rounds: Round[] = [];
-    const cpuPerFact = createRounds();
     for (let round = 0; round < (isQuick ? 1 : ROUNDS); round += 1) {
-      for (const { name, checkout } of inTurn(variants, round)) {
-        const measured = await measure(parts, services, facts, checkout);
-        if (name === PROJECTOR) rounds.push(measured);
-        cpuPerFact.add(name, sum([...measured.cpu.values()]));
-      }
+      rounds.push(await measure(parts, services, facts));
     }
-    const byBefore = cpuPerFact.compare(PROJECTOR, BEFORE);
-    return [
-      ...describe(rounds),
-      ...(against === undefined
-        ? []
-        : [compare(`CPU of all processes, by ${BEFORE}`, 'µs per fact', byBefore, AGAINST_GOAL)]),
-      ...(await measureRebuild(parts, REBUILT_FACTS / (isQuick ? 50 : 1))),
-    ];
+    return [...describe(rounds), ...(await measureRebuild(parts, REBUILT_FACTS / (isQuick ? 50 : 1)))];
   });
 }
 
@@ -71,19 +56,17 @@ function describe(rounds: readonly Round[]): Figure[] {
   ];
 }
 
-/** @param checkout the root of another checkout, whose projector catches up */
 async function measure(
   { log, postgres, databaseUrl, pids }: OwnParts,
   services: Services,
   facts: number,
-  checkout?: string,
 ): Promise<Round> {
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const mixed = { prefix, partitions: PARTITIONS, makers: MAKERS };
   await deleteRows(postgres);
   const ends = await (await openMixedLog(log, mixed)).append(facts);
   const total = Number(ends.reduce((all, end) => all + end, 0n));
-  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix }, checkout);
+  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix });
   const { pid } = services.processOf(PROJECTOR);
   const processes = new Map([[PROJECTOR, pid], ...pids]);
   const cpu = () => readCpu([...processes.values()]);

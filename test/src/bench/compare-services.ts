@@ -19,8 +19,6 @@ export interface Contender {
 export interface Variant {
   readonly name: string;
   readonly settings?: Environment;
-  /** The root of a checkout that is built; this one where it is left out. */
-  readonly checkout?: string | undefined;
 }
 
 /** Runs the variants of a service beside those of the stack for the work, and ends them after. */
@@ -33,18 +31,13 @@ export async function withVariants<T>(
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-variants-'));
   const services = runServices(folder, bench.serviceEnvironment);
   try {
-    for (const { name, settings, checkout } of variants) await services.start(name, service, settings, checkout);
+    for (const { name, settings } of variants) await services.start(name, service, settings);
     await services.ready();
     return await work(variants.map(({ name }) => ({ name, ...services.processOf(name) })));
   } finally {
     await services.stop();
     rmSync(folder, { recursive: true });
   }
-}
-
-/** This code, and that of another checkout where the bench is asked to compare with it. */
-export function withBefore(service: string, against: string | undefined): readonly Variant[] {
-  return [{ name: service }, ...(against === undefined ? [] : [{ name: 'before', checkout: against }])];
 }
 
 /** Each goes first, second and last equally often. */

@@ -8,20 +8,18 @@ import {
   inTurn,
   measureRequests,
   type Rounds,
-  withBefore,
   withVariants,
 } from './compare-services.js';
 import { followSteps } from './follow-steps.js';
 import { measureStreams } from './measure-streams.js';
 import { type Bench, withBench } from './open-bench.js';
 import { placeOrders } from './place-orders.js';
-import { AGAINST_GOAL, type BenchOptions, compare, type Figure } from './report.js';
+import { type BenchOptions, compare, type Figure } from './report.js';
 import { openFloor } from './serve-floor.js';
 
 const MAKERS = 20;
 const AT_ONCE = 4;
 const QUERY = 'query';
-const BEFORE = 'before';
 const COLD = 'without Redis';
 const FLOOR = 'express';
 const CHANGED = 'changed';
@@ -49,8 +47,8 @@ interface Parts {
  * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and sends as many
  * bytes; where Redis is gone; and with some orders replaced since the last GET. Then what streams cost.
  */
-export async function benchList({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
-  const variants = [...withBefore(QUERY, against), { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
+export async function benchList({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
+  const variants = [{ name: QUERY }, { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
   return withBench((bench) =>
     withVariants(bench, 'query', variants, async (services) => {
       const load = openLoadGenerator();
@@ -142,7 +140,6 @@ function describe({ orders, goal }: Size, taken: Rounds): readonly Figure[] {
     ...(taken.of(CHANGED).length === 0
       ? []
       : [row(` with ${REPLACED} replaced since the last GET, by unchanged`, [CHANGED, QUERY], { ratioMax: 3 })]),
-    ...(taken.of(BEFORE).length === 0 ? [] : [row(`, by ${BEFORE}`, [QUERY, BEFORE], AGAINST_GOAL)]),
   ];
 }
 

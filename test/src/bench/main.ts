@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { readOptions, refuseWords } from '@makerbook/settings';
 import { readWhole } from '../kit/read-values.js';
-import { type BenchOptions, type Figure, formatFigures, isMissed, recordFigures } from './report.js';
+import { compareCommits, runBench } from './compare-commits.js';
+import { type BenchOptions, type Figure, formatFigures, isMissed, ROOT, recordFigures } from './report.js';
 
 /** Runs one bench, or each in a process of its own so that none warms up or litters another, and prints the figures. */
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readonly Figure[]>>> = {
@@ -21,7 +19,8 @@ const USAGE = `npm run bench [-- <name>] [--quick] [--check] [--record]
   --quick: a tenth of the samples, to see that it works
   --check: exits with 3 where a goal is missed
   --record: puts the figures into test/src/bench/RESULTS.md
-  --against <folder>: another checkout, built; post, list and catch-up measure its services in turn with these
+  --against <commit>: measures that commit in turn with this checkout, each with a stack of its own, and compares each figure
+  --pairs <count>: how often with --against; 3 by default
   --minutes <count>: how long sustained goes on, 30 by default`;
 const { values, name } = readOptions(
   USAGE,
@@ -30,39 +29,39 @@ const { values, name } = readOptions(
     check: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     against: { type: 'string' },
+    pairs: { type: 'string', default: '3' },
     minutes: { type: 'string', default: '30' },
   },
   Object.keys(benches),
 );
-if (values.quick && values.record) refuseWords('the figures of a quick run are not recorded');
+const { against } = values;
+if (values.quick && values.record && against === undefined) refuseWords('the figures of a quick run are not recorded');
 const minutes = readWhole('--minutes', values.minutes, 1);
+const pairs = readWhole('--pairs', values.pairs, 1);
 const one = name === undefined ? undefined : benches[name];
 if (name === undefined || one === undefined) await runAll();
-else await runOne(name, one);
+else if (against === undefined) await runOne(name, one);
+else await runPairs(name, against);
 
 async function runOne(wanted: string, bench: (options: BenchOptions) => Promise<readonly Figure[]>): Promise<void> {
-  const measured = await bench({ isQuick: values.quick, against: values.against, minutes });
-  if (values.record) recordFigures(wanted, measured);
+  report(wanted, await bench({ isQuick: values.quick, minutes }));
+}
+
+async function runPairs(wanted: string, commit: string): Promise<void> {
+  const words = [wanted, '--minutes', String(minutes), ...(values.quick ? ['--quick'] : [])];
+  report(`${wanted} by ${commit}`, await compareCommits(words, { commit, pairs }));
+}
+
+function report(heading: string, measured: readonly Figure[]): void {
+  if (values.record) recordFigures(heading, measured);
   console.log(`\n${formatFigures(measured)}`);
   if (values.check && measured.some(isMissed)) process.exitCode ||= 3;
 }
 
 async function runAll(): Promise<void> {
-  let child: ChildProcess | undefined;
-  let isStopping = false;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      isStopping = true;
-      child?.kill(signal);
-    });
-  }
   for (const bench of Object.keys(benches)) {
     console.log(`\n== ${bench}`);
-    child = spawn(process.execPath, [fileURLToPath(import.meta.url), bench, ...process.argv.slice(2)], {
-      stdio: 'inherit',
-    });
-    const [code] = await once(child, 'exit');
-    if (isStopping) process.exit(1);
+    const { code } = await runBench(ROOT, [bench, ...process.argv.slice(2)]);
     if (code !== 0) process.exitCode = code === 3 ? (process.exitCode ?? 3) : 1;
   }
 }

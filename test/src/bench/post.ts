@@ -8,13 +8,12 @@ import {
   inTurn,
   measureRequests,
   type Rounds,
-  withBefore,
   withVariants,
 } from './compare-services.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { createVerifying } from './measure-verify.js';
 import { type Bench, withBench } from './open-bench.js';
-import { AGAINST_GOAL, type BenchOptions, compare, type Figure, state } from './report.js';
+import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
 
 const MAKERS = 20;
@@ -23,7 +22,6 @@ const VERIFIED_ORDERS = 500;
 const SETTLE_MS = 10_000;
 const IDLE_MS = 20_000;
 const INGRESS = 'ingress';
-const BEFORE = 'before';
 const FLOOR = 'express';
 const PER_ORDER = 'µs of CPU per order';
 
@@ -50,12 +48,12 @@ interface Parts {
  * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express app that
  * parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
  */
-export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
+export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
   return withBench(async (bench) => {
     await pause(SETTLE_MS);
     const idle = await measureIdle(bench, isQuick ? IDLE_MS / 4 : IDLE_MS);
-    const ofOrders = await withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
+    const ofOrders = await withVariants(bench, 'ingress', [{ name: INGRESS }], async (services) => {
       const makers = await bench.openMakers(MAKERS, ORDERS_EACH);
       const steps = await followSteps(bench.stack, { withLog: false });
       const load = openLoadGenerator();
@@ -149,17 +147,9 @@ async function measureIdle(bench: Bench, forMs: number): Promise<ByProcess> {
 function describe({ perRequest }: Kind, taken: Rounds, ofStack: readonly ByProcess[]): readonly Figure[] {
   const by = (name: string, floor: string) => taken.compare(name, floor);
   const [post, cancel] = [`POST of ${perRequest}: ingress`, `DELETE of ${perRequest}: ingress`];
-  const isCompared = taken.of(BEFORE).length > 0;
-  const byBefore = isCompared
-    ? [
-        compare(`${post}, by ${BEFORE}`, PER_ORDER, by(INGRESS, BEFORE), AGAINST_GOAL),
-        compare(`${cancel}, by ${BEFORE}`, PER_ORDER, by(`${INGRESS} cancels`, `${BEFORE} cancels`), AGAINST_GOAL),
-      ]
-    : [];
   if (perRequest === 1) {
     return [
       compare(`${post}, by express with verify and append`, PER_ORDER, by(INGRESS, FLOOR), { ratioMax: 1.6 }),
-      ...byBefore,
       ...describeProcesses('an order placed by itself and cancelled', PER_ORDER, ofStack, 1_400),
     ];
   }
@@ -167,7 +157,6 @@ function describe({ perRequest }: Kind, taken: Rounds, ofStack: readonly ByProce
     compare(`${post}, by verify`, PER_ORDER, by(INGRESS, 'verify'), { ratioMax: 1.6 }),
     compare(`${cancel}, by verify`, PER_ORDER, by(`${INGRESS} cancels`, 'verify'), { ratioMax: 1.5 }),
     compare('verify, by one recovery and four keccaks', PER_ORDER, by('verify', 'recover'), { ratioMax: 1.25 }),
-    ...byBefore,
   ];
 }
 

@@ -9,8 +9,6 @@ import { median, round } from '../kit/summarise.js';
 export interface BenchOptions {
   /** A tenth of the samples or so, to see that it works. */
   readonly isQuick: boolean;
-  /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
-  readonly against?: string | undefined;
   /** How long `sustained` goes on. */
   readonly minutes: number;
 }
@@ -39,9 +37,6 @@ export interface Figure {
   readonly goal?: Goal;
   readonly isMet?: boolean;
 }
-
-/** A change may cost this much more than the checkout that it is compared with: ratios differ by a few hundredths between runs. */
-export const AGAINST_GOAL: Goal = { ratioMax: 1.1 };
 
 /** Two things measured in turn, once in each round. */
 export function compare(name: string, unit: string, rounds: readonly Sample[], goal?: Goal): Figure {
@@ -78,7 +73,8 @@ export function isMissed({ goal, isMet }: Figure): boolean {
 }
 
 const RESULTS = 'test/src/bench/RESULTS.md';
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+/** The root of this checkout. */
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
 export function recordFigures(bench: string, figures: readonly Figure[]): void {
@@ -112,6 +108,18 @@ export function formatFigures(figures: readonly Figure[]): string {
   const lines = table.map((row) => rowOf(row.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
   lines.splice(1, 0, rowOf(widths.map((width) => '-'.repeat(width))));
   return lines.join('\n');
+}
+
+/** What was measured may stand in a name, and differ from run to run. */
+const MEASURED = /[\d,]+ (?=orders per s|facts)/;
+const ROW = /^\| (?<name>.+?) +\| (?:\*\*.*: )?(?<value>-?[\d,.]+)(?: by -?[\d,.]+)? (?<unit>.+?) +\|/gm;
+
+/** The values in the table of a bench, without what they were compared with. */
+export function readFigures(table: string): readonly Figure[] {
+  return [...table.matchAll(ROW)].map(({ groups = {} }) => {
+    const { name = '', value = '', unit = '' } = groups;
+    return state(name.replace(MEASURED, ''), unit, Number(value.replaceAll(',', '')));
+  });
 }
 
 function rowOf(cells: readonly string[]): string {
