@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Book, FeedViolation } from './book.js';
 import { BookHash, type HashedEntry } from './hash-book.js';
@@ -26,6 +26,16 @@ describe('the hash over a book', () => {
       entries: 3,
       hash: '0x6bcdaaacd8174aa0531f997ae4f3c040d43064a3185a9d28c89e3804085e59f8',
     });
+  });
+
+  test('is the same in a browser, which does not have the SHA-256 of Node', async () => {
+    const builtins = jest.spyOn(process, 'getBuiltinModule').mockReturnValue({});
+    // Read anew, as another module.
+    const browser = (await import(`${'./hash-book.js'}?browser`)) as { BookHash: typeof BookHash };
+    builtins.mockRestore();
+    const hash = new browser.BookHash();
+    for (const entry of entries) hash.add(entry);
+    expect(hash.digest).toEqual(digestOf(...entries));
   });
 
   test('depends on what is in the book, and not on how it came there', () => {

@@ -11,7 +11,10 @@ export interface BookDigest {
 /** What the hash is made of. */
 export type HashedEntry = Pick<BookEntry, 'orderHash' | 'remainingMakingAmount' | 'status'>;
 
+// Node's own takes a quarter of the time; what browsers have answers later.
+const native = globalThis.process?.getBuiltinModule?.('node:crypto').hash;
 const hasher = await createSHA256();
+const sha256 = (text: string): string => native?.('sha256', text) ?? hasher.init().update(text).digest();
 const MODULUS = 2n ** 256n;
 
 /**
@@ -46,6 +49,5 @@ export class BookHash {
 
 /** By the text of the record, so that a reader in any language needs no number of 256 bits but the sum. */
 function hashOf({ orderHash, remainingMakingAmount, status }: HashedEntry): bigint {
-  const text = `${orderHash}:${remainingMakingAmount}:${status}`;
-  return BigInt(`0x${hasher.init().update(text).digest()}`);
+  return BigInt(`0x${sha256(`${orderHash}:${remainingMakingAmount}:${status}`)}`);
 }
