@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { createRecordsBatch, NumericMap } from '@platformatic/kafka';
+import fc from 'fast-check';
 import { decodeBatches } from '../consume/decode-batches.js';
 import type { LogRecord } from '../log.js';
 import { bytesOf, encodeBatch } from './encode-batch.js';
@@ -29,5 +31,44 @@ describe('encoding a record batch', () => {
     );
     expect(nextOffset).toBe(300n);
     expect(read).toEqual(records.map((record, n) => ({ ...record, offset: BigInt(n) })));
+  });
+
+  test('the bytes are those of the library, of one or many records, with a producer or in a transaction', () => {
+    const texts = fc.oneof(fc.string({ maxLength: 80 }), fc.string({ unit: 'binary', maxLength: 20 }));
+    const value = fc.tuple(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(1, 1, 60));
+    const record = fc.record({
+      key: texts,
+      value: fc.option(value.map(([some, times]) => Buffer.concat(Array.from({ length: times }, () => some)))),
+      headers: fc.dictionary(texts, texts, { maxKeys: 8 }),
+      // Those of the library are wrong where two are 2^31 ms apart.
+      timestampMs: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_000_000 + 2 ** 31 - 1 }),
+    });
+    const producer = fc.record({
+      id: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }),
+      epoch: fc.nat({ max: 32_766 }),
+      sequence: fc.nat({ max: 2 ** 31 - 1 }),
+    });
+    const batch = fc.record({
+      records: fc.array(record, { minLength: 1, maxLength: 5 }),
+      producer: fc.option(producer, { nil: undefined }),
+      transactionalId: fc.constantFrom(undefined, 'id'),
+    });
+    fc.assert(
+      fc.property(batch, ({ records: some, producer: as, transactionalId }) => {
+        const records = some.map((one) => ({ topic: 'topic', partition: 3, ...one }));
+        const bytes = records.reduce((sum, one) => sum + bytesOf(one), 0);
+        const own = { topic: 'topic', partition: 3, records, bytes, ...(as && { producer: as }) };
+        const messages = records.map(({ key, value: bodies, headers, timestampMs, ...place }) => ({
+          ...place,
+          key: Buffer.from(key),
+          value: bodies as Buffer,
+          headers: new Map(Object.entries(headers).map(([name, text]) => [Buffer.from(name), Buffer.from(text)])),
+          timestamp: BigInt(timestampMs),
+        }));
+        const sequences = new NumericMap([['topic:3', as?.sequence ?? 0]]);
+        const options = { producerId: as?.id ?? -1n, producerEpoch: as?.epoch ?? 0, sequences, transactionalId };
+        expect(createRecordsBatch(messages, options).buffer.equals(encodeBatch(own, transactionalId))).toBe(true);
+      }),
+    );
   });
 });

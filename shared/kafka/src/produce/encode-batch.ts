@@ -1,4 +1,4 @@
-import { createRecordsBatch, NumericMap } from '@platformatic/kafka';
+import { crc32c } from '@platformatic/kafka';
 import type { LogRecord, TopicPartition } from '../log.js';
 
 /** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
@@ -21,24 +21,79 @@ const RECORD_OVERHEAD_BYTES = 32;
 /** Two lengths, of a name and a value that fit into a batch. */
 const HEADER_OVERHEAD_BYTES = 8;
 
-/** Encodes a record batch, uncompressed. */
+const HEADER_BYTES = 61;
+const LENGTH_COVERS_FROM = 12;
+const CRC_COVERS_FROM = 21;
+const MAGIC = 2;
+const TRANSACTIONAL = 0x10;
+/** The length of most records: 64 to 8,191 bytes. */
+const LENGTH_BYTES = 2;
+
+/** Encodes a record batch, uncompressed: into one buffer, for each field that is made by itself costs more than all of the rest. */
 export function encodeBatch(batch: RecordBatch, transactionalId: string | undefined): Buffer {
-  const { topic, partition, records, producer } = batch;
-  const messages = records.map(({ key, value, headers, timestampMs }) => ({
-    topic,
-    partition,
-    key: Buffer.from(key),
-    // The library writes a tombstone, though its type does not tell of one.
-    value: value as Buffer,
-    headers: new Map(Object.entries(headers).map(([name, text]) => [Buffer.from(name), Buffer.from(text)])),
-    ...(timestampMs !== undefined && { timestamp: BigInt(timestampMs) }),
-  }));
-  const as = producer && {
-    producerId: producer.id,
-    producerEpoch: producer.epoch,
-    sequences: new NumericMap([[`${topic}:${partition}`, producer.sequence]]),
-  };
-  return createRecordsBatch(messages, { ...as, transactionalId }).buffer;
+  const { records, producer } = batch;
+  const nowMs = Date.now();
+  const firstMs = records[0]?.timestampMs ?? nowMs;
+  let lastMs = firstMs;
+  const to = Buffer.allocUnsafe(HEADER_BYTES + batch.bytes);
+  let at = HEADER_BYTES;
+  for (const [index, record] of records.entries()) {
+    const { timestampMs = nowMs } = record;
+    if (timestampMs > lastMs) lastMs = timestampMs;
+    at = writeRecord(to, at, record, timestampMs - firstMs, index);
+  }
+  to.writeBigInt64BE(0n, 0);
+  to.writeInt32BE(at - LENGTH_COVERS_FROM, 8);
+  to.writeInt32BE(0, 12);
+  to.writeInt8(MAGIC, 16);
+  to.writeInt16BE(transactionalId === undefined ? 0 : TRANSACTIONAL, CRC_COVERS_FROM);
+  to.writeInt32BE(records.length - 1, 23);
+  to.writeBigInt64BE(BigInt(firstMs), 27);
+  to.writeBigInt64BE(BigInt(lastMs), 35);
+  to.writeBigInt64BE(producer?.id ?? -1n, 43);
+  to.writeInt16BE(producer?.epoch ?? 0, 51);
+  to.writeInt32BE(producer?.sequence ?? 0, 53);
+  to.writeInt32BE(records.length, 57);
+  to.writeUInt32BE(crc32c(to.subarray(CRC_COVERS_FROM, at)), 17);
+  return to.subarray(0, at);
+}
+
+/** @returns where the next record begins */
+function writeRecord(to: Buffer, from: number, record: LogRecord, afterMs: number, index: number): number {
+  const { key, value, headers } = record;
+  // Its length comes first, and is known last.
+  const start = from + LENGTH_BYTES;
+  to[start] = 0;
+  let at = writeVarint(to, start + 1, afterMs);
+  at = writeVarint(to, at, index);
+  at = writeText(to, at, key);
+  at = writeVarint(to, at, value?.length ?? -1);
+  if (value !== null) at += value.copy(to, at);
+  const names = Object.keys(headers);
+  at = writeVarint(to, at, names.length);
+  for (const name of names) at = writeText(to, writeText(to, at, name), headers[name] ?? '');
+  const length = at - start;
+  const lengthBytes = length < 2 ** 6 ? 1 : length < 2 ** 13 ? 2 : length < 2 ** 20 ? 3 : 4;
+  if (lengthBytes !== LENGTH_BYTES) to.copyWithin(from + lengthBytes, start, at);
+  writeVarint(to, from, length);
+  return from + lengthBytes + length;
+}
+
+function writeText(to: Buffer, at: number, text: string): number {
+  const start = writeVarint(to, at, Buffer.byteLength(text));
+  return start + to.write(text, start);
+}
+
+/** Zigzag, as every varint of a record; whole numbers below 2^52. @returns where the next field begins */
+function writeVarint(to: Buffer, at: number, value: number): number {
+  let left = value < 0 ? -2 * value - 1 : 2 * value;
+  let end = at;
+  for (; left > 127; end += 1) {
+    to[end] = (left % 128) + 128;
+    left = Math.floor(left / 128);
+  }
+  to[end] = left;
+  return end + 1;
 }
 
 /** A bound on what the record takes inside a record batch. */

@@ -127,7 +127,7 @@ export class BatchStore {
     for (const parcel of parcels) parcel.isSent = true;
     const soonest = parcels.map(({ deadline }) => deadline).reduce((one, other) => one.sooner(other));
     const timeoutMs = Math.max(1, Math.floor(soonest.leftMs()));
-    const joined = batches.map((sent) => ({ ...sent[0].batch, records: sent.flatMap(({ batch }) => batch.records) }));
+    const joined = batches.map(joinParcels);
     try {
       const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, joined);
       const { responses } = await asked.catch(asResponse<produceV9.ProduceResponse>);
@@ -174,6 +174,13 @@ function takeBatch(first: Parcel, others: readonly Parcel[]): Parcels {
     return isAlone || bytes > BATCH_BYTES_MAX;
   });
   return [first, ...(behind < 0 ? others : others.slice(0, behind))];
+}
+
+function joinParcels(parcels: Parcels): RecordBatch {
+  const [{ batch: first }, ...others] = parcels;
+  if (others.length === 0) return first;
+  const records = parcels.flatMap(({ batch }) => batch.records);
+  return { ...first, records, bytes: parcels.reduce((sum, { batch }) => sum + batch.bytes, 0) };
 }
 
 /** Answers the parcels of a batch; those that are too large together go back to the queue, each for its own batch. */
