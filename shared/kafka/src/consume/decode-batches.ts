@@ -1,11 +1,11 @@
-import { crc32c, Reader, readRecordsBatch } from '@platformatic/kafka';
+import { crc32c } from '@platformatic/kafka';
 import type { StoredRecord, TopicPartition } from '../log.js';
 import type { AbortedTransaction, FetchedPartition } from './fetch-request.js';
+import { readRecords } from './read-records.js';
 
 const HEADER_BYTES = 61;
 const LENGTH_COVERS_FROM = 12;
 const CRC_COVERS_FROM = 21;
-const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
@@ -91,23 +91,4 @@ function describeUnreadable(
   const headers = { 'parked-next-offset': String(nextOffset) };
   const record = { ...place, offset: fromOffset, timestampMs: 0, key: '', value: batch, headers, unreadable };
   return { records: [record], nextOffset };
-}
-
-function readRecords(
-  bytes: Buffer,
-  place: TopicPartition,
-  fromOffset: bigint,
-  encoding: 'utf8' | 'latin1',
-): StoredRecord[] {
-  const { attributes, firstOffset, firstTimestamp, maxTimestamp, records } = readRecordsBatch(Reader.from(bytes));
-  const isStampedByBroker = (attributes & LOG_APPEND_TIME) !== 0;
-  const stored = records.map(({ offsetDelta, timestampDelta, key, value, headers }) => ({
-    ...place,
-    offset: firstOffset + BigInt(offsetDelta),
-    timestampMs: Number(isStampedByBroker ? maxTimestamp : firstTimestamp + timestampDelta),
-    key: key?.toString() ?? '',
-    value,
-    headers: Object.fromEntries(headers.map(([name, text]) => [String(name ?? ''), text?.toString(encoding) ?? ''])),
-  }));
-  return stored.filter(({ offset }) => offset >= fromOffset);
 }
