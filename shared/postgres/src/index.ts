@@ -13,4 +13,4 @@ export { compareRights, type Granted, NO_LARGE_OBJECTS, rights, roleOf } from '.
 export * from './migrate.js';
 export * from './projection-rows.js';
 export * from './read-clocks.js';
-export { type InPartition, type RowOf, RowShape } from './row-shape.js';
+export { type RowOf, RowShape, type RowsOfPartitions } from './row-shape.js';

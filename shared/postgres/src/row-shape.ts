@@ -18,6 +18,13 @@ export type RowOf<C extends Columns> = {
 
 export type InPartition<Row> = Row & { readonly partition: number };
 
+/** Rows of several partitions. */
+export interface RowsOfPartitions<Row> {
+  readonly rows: readonly Row[];
+  /** That of each row. */
+  readonly partitions: readonly number[];
+}
+
 /** How the fields of a row are stored: `orderHash: 'bytea'` is the column `order_hash`. */
 export class RowShape<Row extends object> {
   /** `order_hash, maker` */
@@ -59,6 +66,11 @@ export class RowShape<Row extends object> {
       const values = rows.map((row) => (row as Record<string, unknown>)[field]);
       return encodeArray(kind, kind === 'jsonb' ? values.map((value) => value && JSON.stringify(value)) : values);
     });
+  }
+
+  /** The parameters of `inPartition`, without a copy of each row. */
+  toArraysWithPartition({ rows, partitions }: RowsOfPartitions<Row>): Buffer[] {
+    return [...this.toArrays(rows), encodeArray('integer', partitions)];
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { InPartition, Postgres, RowShape } from '@makerbook/postgres';
+import type { Postgres, RowShape, RowsOfPartitions } from '@makerbook/postgres';
 import {
   type FillRow,
   type FundingRow,
@@ -116,46 +116,75 @@ interface Write {
 }
 
 function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
-  const all = <Field extends keyof RowsOfTables>(field: Field) =>
-    commits.flatMap(({ partition, ...commit }) => {
-      const rows: readonly RowsOfTables[Field][number][] = commit[field];
-      return rows.map((row) => ({ ...row, partition }));
-    });
+  const take = <Row>(rowsOf: (commit: ProjectionCommit) => readonly Row[]): RowsOfPartitions<Row> => ({
+    rows: commits.flatMap(rowsOf),
+    partitions: commits.flatMap((commit) => rowsOf(commit).map(() => commit.partition)),
+  });
   const { order, orderState, orderHash, funding, fundingKey, history, hashKey } = shapes;
-  const makers = all('makers');
-  const hashRows = all('hashes');
+  const makers = take(({ makers }) => makers);
+  const hashRows = take(({ hashes }) => hashes);
   const hashes = writeHashes(hashRows);
   // The others have no row among those of the commits.
-  const hasUnfolded = hashRows.some(({ state }) => state === 'UNFOLDED');
-  const removed = commits.flatMap(({ partition, removed }) => removed.map((hash) => ({ orderHash: hash, partition })));
+  const hasUnfolded = hashRows.rows.some(({ state }) => state === 'UNFOLDED');
+  const removed = take(({ removed }) => removed.map((hash) => ({ orderHash: hash })));
   const forgetsEnded = commits.some((commit) => commit.forgetsEnded);
   return [
     remove('orders', orderHash, removed, ['order_hash']),
-    insert('orders', order, all('opened')),
-    update('orders', orderState, all('changed'), ['order_hash']),
-    remove('funding', fundingKey, all('fundingDropped'), ['maker', 'token']),
-    insert('funding', funding, all('funding'), ['maker', 'token']),
+    insert(
+      'orders',
+      order,
+      take(({ opened }) => opened),
+    ),
+    update(
+      'orders',
+      orderState,
+      take(({ changed }) => changed),
+      ['order_hash'],
+    ),
+    remove(
+      'funding',
+      fundingKey,
+      take(({ fundingDropped }) => fundingDropped),
+      ['maker', 'token'],
+    ),
+    insert(
+      'funding',
+      funding,
+      take(({ funding }) => funding),
+      ['maker', 'token'],
+    ),
     hashes,
     hashes && { as: 'remembered', arrays: [], sql: () => countHashesSql },
     writeMakers(makers, hashes !== undefined),
     hasUnfolded ? countForOthers(makers) : undefined,
-    insert('order_history', history, all('history')),
-    writeFills(all('fills')),
-    remove('in_flight', hashKey, all('submitted'), ['order_hash', 'maker']),
-    remove('cancelling', hashKey, all('settled'), ['order_hash', 'maker']),
+    insert(
+      'order_history',
+      history,
+      take(({ history }) => history),
+    ),
+    writeFills(take(({ fills }) => fills)),
+    remove(
+      'in_flight',
+      hashKey,
+      take(({ submitted }) => submitted),
+      ['order_hash', 'maker'],
+    ),
+    remove(
+      'cancelling',
+      hashKey,
+      take(({ settled }) => settled),
+      ['order_hash', 'maker'],
+    ),
     ...['in_flight', 'cancelling'].map((table) => (forgetsEnded ? forgetEnded(table) : undefined)),
   ];
 }
-
-/** The changes that are rows; removed orders are bare hashes. */
-type RowsOfTables = Omit<ChangedRows, 'removed'>;
 
 function forgetEnded(table: string): Write {
   const sql = `delete from ${table} using moved where ${table}.partition = moved.partition and until_ms < forgets_before_ms`;
   return { arrays: [], sql: () => sql };
 }
 
-function writeFills(rows: readonly InPartition<FillRow>[]): Write | undefined {
+function writeFills(rows: RowsOfPartitions<FillRow>): Write | undefined {
   return write(
     shapes.fill,
     rows,
@@ -164,7 +193,7 @@ function writeFills(rows: readonly InPartition<FillRow>[]): Write | undefined {
   );
 }
 
-function writeHashes(rows: readonly InPartition<HashRow>[]): Write | undefined {
+function writeHashes(rows: RowsOfPartitions<HashRow>): Write | undefined {
   const key = ['order_hash', 'maker'];
   const assignments = shapes.hash.assignments('excluded', key);
   const writing = write(
@@ -180,7 +209,7 @@ function writeHashes(rows: readonly InPartition<HashRow>[]): Write | undefined {
 /** A row that is inserted has no earlier writer: `xmax` is 0. */
 const countHashesSql = 'select maker, count(*) as hashes from written where is_new group by maker';
 
-function writeMakers(rows: readonly InPartition<MakerRow>[], areHashesCounted: boolean): Write | undefined {
+function writeMakers(rows: RowsOfPartitions<MakerRow>, areHashesCounted: boolean): Write | undefined {
   if (!areHashesCounted) return insert('makers', shapes.maker, rows, ['maker']);
   return write(
     shapes.maker,
@@ -193,7 +222,7 @@ function writeMakers(rows: readonly InPartition<MakerRow>[], areHashesCounted: b
 }
 
 /** Counts the hashes of makers who have no row in these commits: those in quarantine, of whom nothing is folded. */
-function countForOthers(rows: readonly MakerRow[]): Write {
+function countForOthers({ rows }: RowsOfPartitions<MakerRow>): Write {
   return {
     arrays: shapes.makerKey.toArrays(rows),
     sql: (first) => `update makers set remembered = makers.remembered + hashes from remembered
@@ -205,7 +234,7 @@ function countForOthers(rows: readonly MakerRow[]): Write {
 function insert<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly InPartition<Row>[],
+  rows: RowsOfPartitions<Row>,
   key: readonly string[] = [],
 ): Write | undefined {
   const replacing = `on conflict (${key}) do update set ${shape.assignments('excluded', key)}`;
@@ -219,7 +248,7 @@ function insert<Row extends object>(
 function update<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly InPartition<Row>[],
+  rows: RowsOfPartitions<Row>,
   key: readonly string[],
 ): Write | undefined {
   return write(
@@ -232,7 +261,7 @@ function update<Row extends object>(
 function remove<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly InPartition<Row>[],
+  rows: RowsOfPartitions<Row>,
   key: readonly string[],
 ): Write | undefined {
   return write(shape, rows, (given) => `delete from ${table} using ${given} where ${isSame(table, key)}`);
@@ -241,12 +270,12 @@ function remove<Row extends object>(
 /** @param sql of the rows as a table, and of the names of its columns, `partition` among them */
 function write<Row extends object>(
   shape: RowShape<Row>,
-  rows: readonly InPartition<Row>[],
+  rows: RowsOfPartitions<Row>,
   sql: (given: string, list: string) => string,
 ): Write | undefined {
-  if (rows.length === 0) return undefined;
+  if (rows.rows.length === 0) return undefined;
   const { inPartition } = shape;
-  return { arrays: inPartition.toArrays(rows), sql: (first) => sql(inPartition.given(first), inPartition.list) };
+  return { arrays: shape.toArraysWithPartition(rows), sql: (first) => sql(inPartition.given(first), inPartition.list) };
 }
 
 function isSame(table: string, key: readonly string[]): string {
