@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { diag } from '@opentelemetry/api';
+import { diag, SpanKind } from '@opentelemetry/api';
+import { activeIds, activeTrace, type TraceHeaders, traceOfRequest } from './carry-trace.js';
+import { beginSpan, inSendSpan, withSpan } from './open-spans.js';
 import { startTelemetry, type Telemetry } from './start-telemetry.js';
 
 const errors: string[] = [];
@@ -27,4 +29,16 @@ test('a scrape without a collector is no error, and names the machine', async ()
 
 test('a scrape names the version and the revision of the build', async () => {
   expect(await scrape()).toMatch(/^makerbook_build_info\{version="\d+\.\d+\.\d+[^"]*",revision="abc"\} 1$/m);
+});
+
+test('where no span is exported, the trace of a request goes on as it came, and none begins', async () => {
+  const serve = (headers: TraceHeaders) => {
+    const parent = traceOfRequest(headers);
+    const span = beginSpan('POST', { kind: SpanKind.SERVER }, parent);
+    return withSpan(span, parent, () => inSendSpan('facts', 1, {}, async () => [activeTrace(), activeIds()]));
+  };
+  const [traceId, spanId] = ['a'.repeat(32), 'b'.repeat(16)];
+  const brought = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'vendor=1', baggage: 'tenant=a' };
+  expect(await serve(brought)).toEqual([brought, { trace_id: traceId, span_id: spanId }]);
+  expect(await serve({})).toEqual([{}, {}]);
 });

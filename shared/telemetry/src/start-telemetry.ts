@@ -9,12 +9,7 @@ import { RuntimeNodeInstrumentation } from '@opentelemetry/instrumentation-runti
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import {
-  AlwaysOffSampler,
-  NoopSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace';
+import { ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
 import { createLogger, type Logger, type LogLevel } from './logger.js';
 import { MetricsPage } from './metrics-page.js';
 
@@ -50,8 +45,8 @@ const EXPORT_MS_MAX = 30_000;
 const REPORT_INTERVAL_MS = 60_000;
 
 /**
- * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded;
- * traces go on all the same, through requests, the log and log lines.
+ * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded, and no
+ * trace begins; those that requests bring go on all the same, through the log and log lines.
  * @param service its name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` has another
  */
 export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
@@ -78,7 +73,8 @@ export function startTelemetry(service: string, settings: TelemetrySettings): Te
 }
 
 function tracing(settings: TelemetrySettings): ConstructorParameters<typeof NodeSDK>[0] {
-  if (!exportsSpans(settings)) return { spanProcessors: [new NoopSpanProcessor()], sampler: new AlwaysOffSampler() };
+  // Without a tracer no trace begins here, and one that a request brought goes on as it came.
+  if (!exportsSpans(settings)) return { spanProcessors: [] };
   const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = settings;
   if (OTEL_TRACES_SAMPLER !== 'parentbased_traceidratio') return {};
   // The default of the settings: the SDK's own is every trace.
