@@ -20,7 +20,7 @@ const foldSettings = {
     { min: 1, max: 10_000 },
   ),
   COMMIT_FACTS_MAX: integer('Facts in one commit, likewise', 10_000, { min: 1, max: 10_000 }),
-  COMMITS_AT_ONCE_MAX: integer('Commits at once; partitions that wait share the next one', 2, {
+  COMMITS_AT_ONCE_MAX: integer('Commits at once, 20 ms apart or more; partitions that wait share the next one', 2, {
     min: 1,
     max: 100,
   }),

@@ -7,6 +7,8 @@ export interface GatherOptions<Item, Result> {
   readonly count: (waiting: readonly Item[]) => number;
   /** What an item costs. The one that has waited longest goes first, then small ones before large ones. */
   readonly sizeOf?: (item: Item) => number;
+  /** Awaited before each statement; it takes what has come meanwhile too. */
+  readonly begin?: () => Promise<void>;
   /** The order of the items in a statement: two statements that lock rows in the same order never wait for each other. */
   readonly compare?: (a: Item, b: Item) => number;
   /** One statement. @returns a result for each item, in their order */
@@ -26,7 +28,7 @@ interface Waiting<Item, Result> {
  * If Postgres is away, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { atOnceMax, count, sizeOf, compare, decide, isOfOne = () => false } = options;
+  const { atOnceMax, count, sizeOf, begin, compare, decide, isOfOne = () => false } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let running = 0;
 
@@ -54,7 +56,11 @@ export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>):
 
   async function decideWaiting(): Promise<void> {
     running += 1;
-    while (waiting.length > 0) await decideAll(takeNext());
+    while (waiting.length > 0) {
+      if (begin !== undefined) await begin();
+      const batch = takeNext();
+      if (batch.length > 0) await decideAll(batch);
+    }
     running -= 1;
   }
 

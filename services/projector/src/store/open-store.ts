@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { RowShape } from '@makerbook/postgres';
 import {
@@ -22,6 +23,8 @@ import { type PositionTaken, type ProjectionCommit, saveProjections } from './sa
 
 /** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
 const CHANGES_PER_STATEMENT_MAX = 2_000;
+/** A commit costs several times what one more change does. Feeds do not wait for it, and a GET of a maker's own write no longer. */
+const BETWEEN_COMMITS_MS = 20;
 
 /** Why a maker is not folded any more, and from where on. */
 export interface Quarantine {
@@ -68,6 +71,7 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
   const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
     atOnceMax: commitsAtOnceMax,
     count: countCommits,
+    begin: spaced(BETWEEN_COMMITS_MS),
     compare: (a, b) => a.partition - b.partition,
     decide: (commits) => saveProjections(postgres, commits),
     isOfOne: (error) => !(error instanceof PostgresUnavailable),
@@ -85,6 +89,16 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
       const taken = await save(commit);
       if (taken !== undefined) throw taken;
     },
+  };
+}
+
+/** What is awaited resolves at least so long after the time before, the first one at once. */
+function spaced(ms: number): () => Promise<void> {
+  let nextAtMs = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const leftMs = nextAtMs - performance.now();
+    nextAtMs = performance.now() + Math.max(0, leftMs) + ms;
+    if (leftMs > 0) await pause(leftMs);
   };
 }
 
