@@ -118,6 +118,7 @@ class RunningWatcher {
             return { topic: names.makerEvents, partition };
           }),
           timeoutMs: settings.KAFKA_TIMEOUT_MS,
+          isCompressed: true,
         }),
       topics: names,
       node,

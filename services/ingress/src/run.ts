@@ -127,7 +127,7 @@ export function createRoutes(outside: Outside): Route[] {
   const parts: Parts = {
     ...outside,
     metrics: createMetrics(outside),
-    appender: log.createAppender({ lingerMs, timeoutMs }),
+    appender: log.createAppender({ lingerMs, timeoutMs, isCompressed: true }),
     decide: decideTogether(store, monotonicMs),
     find: findTogether(store, monotonicMs),
     nextSlice: createSlices(),

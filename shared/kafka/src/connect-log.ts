@@ -54,11 +54,11 @@ export function connectLog(options: ConnectOptions): Log {
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
     readRecords: (place, offsets) => readRecords(reading, place, offsets),
     readRange: (place, from, to) => readRange(reading, place, from, to),
-    createAppender: ({ lingerMs = 2, timeoutMs = 5_000 } = {}) => {
+    createAppender: ({ lingerMs = 2, timeoutMs = 5_000, isCompressed = false } = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
       const transactions = nextPublishing();
-      const openTransactor = () => new Transactor(transactions, { transactionalId, timeoutMs });
-      const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs);
+      const openTransactor = () => new Transactor(transactions, { transactionalId, timeoutMs, isCompressed });
+      const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs, isCompressed);
       writers.add(appender.close);
       return appender;
     },

@@ -62,7 +62,13 @@ export interface ConnectOptions {
   readonly sasl?: SaslOptions;
 }
 
-export interface AppenderOptions {
+/** How record batches are stored. */
+export interface BatchOptions {
+  /** Large batches are compressed by zstd, which not every reader knows. Default false. */
+  readonly isCompressed?: boolean;
+}
+
+export interface AppenderOptions extends BatchOptions {
   /** Calls that come sooner than this after others wait for the rest of it, and share a request. Default 2. */
   readonly lingerMs?: number;
   /** A call succeeds or fails within this time, whatever Kafka does. Default 5000. */
@@ -82,7 +88,7 @@ export interface Appender {
   close(): Promise<void>;
 }
 
-export interface FencedPublisherOptions {
+export interface FencedPublisherOptions extends BatchOptions {
   /** Only the latest publisher opened with this id can publish. */
   readonly transactionalId: string;
   /**

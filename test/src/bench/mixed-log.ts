@@ -41,7 +41,7 @@ const TOKENS = [addressOf('token 0'), addressOf('token 1')] as const;
 export async function openMixedLog(log: Log, mixed: MixedLog): Promise<MixedLogWriter> {
   const topics = topicNames(mixed.prefix);
   await log.createTopics(topicSpecs(topics, mixed.partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const appender = log.createAppender({ timeoutMs: 60_000 });
+  const appender = log.createAppender({ timeoutMs: 60_000, isCompressed: true });
   const sources = Array.from({ length: mixed.partitions }, (_, partition) => mixedFacts(partition, mixed));
   const recordOf = (partition: number, { fact, block }: DatedFact): LogRecord => {
     const context = { id: 'seeded', source: '/makerbook/bench', timeMs: block.timestamp * 1000 };

@@ -29,7 +29,7 @@ export async function restoreLog(log: Log, place: ArchivePlace, spec: TopicSpec,
   const ends = await log.endOffsets(place.topic, { timeoutMs: TIMEOUT_MS });
   // With its own time the broker would stamp all records with that of the restore.
   if (ends.some((end, partition) => end < BigInt(archive.to[partition] ?? 0))) await setTime(log, spec, 'CreateTime');
-  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS });
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
   const parts = ends.map((end, partition) => {
     return new PartitionRestore(
       { log, appender, archive, folder: place.folder, clientId },

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { createRecordsBatch, NumericMap } from '@platformatic/kafka';
 import fc from 'fast-check';
@@ -35,6 +36,21 @@ describe('encoding a record batch', () => {
     );
     expect(nextOffset).toBe(300n);
     expect(read.map(asText)).toEqual(records.map((record, n) => ({ ...asText(record), offset: BigInt(n) })));
+  });
+
+  test('a large batch is compressed where that is asked for and makes it smaller', () => {
+    const sizeOf = (value: Buffer, isCompressed: boolean) => {
+      const records = [{ topic: 'topic', partition: 3, key: 'k', value, headers: {}, timestampMs: 1_700_000_000_000 }];
+      const bytes = bytesOf(records[0] as LogRecord);
+      const batch = encodeBatch({ topic: 'topic', partition: 3, records, bytes, isCompressed }, undefined);
+      const fetched = { partition: 3, errorCode: 0, highWatermark: 0n, aborted: [], bytes: batch };
+      expect(decodeBatches('topic', fetched, 0n, 'utf8').records.map(asText)).toMatchObject(records.map(asText));
+      return batch.length;
+    };
+    const text = Buffer.from('a limit order '.repeat(200));
+    expect(sizeOf(text, true)).toBeLessThan(sizeOf(text, false) / 10);
+    expect(sizeOf(randomBytes(4_000), true)).toBe(sizeOf(randomBytes(4_000), false));
+    expect(sizeOf(text.subarray(0, 1_000), true)).toBe(sizeOf(text.subarray(0, 1_000), false));
   });
 
   test('the bytes are those of the library, with a producer or in a transaction, and read back the same', () => {

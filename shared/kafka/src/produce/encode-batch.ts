@@ -1,3 +1,4 @@
+import { constants, zstdCompressSync } from 'node:zlib';
 import { crc32c } from '@platformatic/kafka';
 import type { LogRecord, TopicPartition } from '../log.js';
 
@@ -14,6 +15,8 @@ export interface RecordBatch extends TopicPartition {
   readonly bytes: number;
   /** A batch without one may be stored twice where it is sent twice. */
   readonly producer?: ProducerId & { readonly sequence: number };
+  /** Where it is large, by zstd. */
+  readonly isCompressed?: boolean;
 }
 
 /** Attributes and six varints. */
@@ -26,10 +29,14 @@ const LENGTH_COVERS_FROM = 12;
 const CRC_COVERS_FROM = 21;
 const MAGIC = 2;
 const TRANSACTIONAL = 0x10;
+const ZSTD = 0x04;
+/** Below, a batch costs its writer and each reader more than the bytes are worth. */
+const COMPRESSED_BYTES_MIN = 2_000;
+const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 /** The length of most records: 64 to 8,191 bytes. */
 const LENGTH_BYTES = 2;
 
-/** Encodes a record batch, uncompressed: into one buffer, for each field that is made by itself costs more than all of the rest. */
+/** Encodes a record batch into one buffer, for each field that is made by itself costs more than all of the rest. */
 export function encodeBatch(batch: RecordBatch, transactionalId: string | undefined): Buffer {
   const { records, producer } = batch;
   const nowMs = Date.now();
@@ -42,11 +49,19 @@ export function encodeBatch(batch: RecordBatch, transactionalId: string | undefi
     if (timestampMs > lastMs) lastMs = timestampMs;
     at = writeRecord(to, at, record, timestampMs - firstMs, index);
   }
+  let attributes = transactionalId === undefined ? 0 : TRANSACTIONAL;
+  if (batch.isCompressed === true && at >= COMPRESSED_BYTES_MIN) {
+    const packed = zstdCompressSync(to.subarray(HEADER_BYTES, at), COMPRESSION);
+    if (HEADER_BYTES + packed.length < at) {
+      at = HEADER_BYTES + packed.copy(to, HEADER_BYTES);
+      attributes |= ZSTD;
+    }
+  }
   to.writeBigInt64BE(0n, 0);
   to.writeInt32BE(at - LENGTH_COVERS_FROM, 8);
   to.writeInt32BE(0, 12);
   to.writeInt8(MAGIC, 16);
-  to.writeInt16BE(transactionalId === undefined ? 0 : TRANSACTIONAL, CRC_COVERS_FROM);
+  to.writeInt16BE(attributes, CRC_COVERS_FROM);
   to.writeInt32BE(records.length - 1, 23);
   to.writeBigInt64BE(BigInt(firstMs), 27);
   to.writeBigInt64BE(BigInt(lastMs), 35);

@@ -18,16 +18,18 @@ export class GroupCommit implements Appender {
   readonly #store: BatchStore;
   readonly #openTransactor: () => Transactor;
   readonly #timeoutMs: number;
+  readonly #isCompressed: boolean;
   readonly #calls = new Set<Promise<unknown>>();
   #transactor: Transactor;
   #waitingBytes = 0;
   #isClosed = false;
 
   /** @param openTransactor takes an id that nobody else has, each time the same */
-  constructor(store: BatchStore, openTransactor: () => Transactor, timeoutMs: number) {
+  constructor(store: BatchStore, openTransactor: () => Transactor, timeoutMs: number, isCompressed = false) {
     this.#store = store;
     this.#openTransactor = openTransactor;
     this.#timeoutMs = timeoutMs;
+    this.#isCompressed = isCompressed;
     this.#transactor = openTransactor();
   }
 
@@ -53,7 +55,8 @@ export class GroupCommit implements Appender {
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
-    const call = this.#store.store({ topic, partition, records, bytes }, deadlineIn(this.#timeoutMs));
+    const batch = { topic, partition, records, bytes, isCompressed: this.#isCompressed };
+    const call = this.#store.store(batch, deadlineIn(this.#timeoutMs));
     this.#waitingBytes += bytes;
     this.#calls.add(call);
     try {

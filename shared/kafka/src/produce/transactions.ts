@@ -58,7 +58,7 @@ export class Transactor implements FencedPublisher {
   /** @param batches stores what is in no transaction: batches of several publishers share its requests */
   constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
-    this.#options = { timeoutMs: 5_000, ownPartitions: [], ...options };
+    this.#options = { timeoutMs: 5_000, ownPartitions: [], isCompressed: false, ...options };
     this.#transactional = new BatchStore(cluster, { transactionalId: options.transactionalId });
     this.#batches = batches;
   }
@@ -224,6 +224,7 @@ export class Transactor implements FencedPublisher {
     records: readonly LogRecord[],
     deadline: Deadline,
   ): Promise<readonly AppendedAt[]> {
+    const { isCompressed } = this.#options;
     const at = new Map<LogRecord, AppendedAt>();
     const byPlace = Map.groupBy(records, placeOf);
     const written = await Promise.allSettled(
@@ -231,7 +232,7 @@ export class Transactor implements FencedPublisher {
         const [{ topic, partition }] = ofPlace as [LogRecord];
         for (const chunk of cut(ofPlace)) {
           const sequence = this.#sequences.get(place) ?? 0;
-          const batch = { topic, partition, ...chunk, producer: { ...producer, sequence } };
+          const batch = { topic, partition, ...chunk, producer: { ...producer, sequence }, isCompressed };
           const first = await store.store(batch, deadline);
           for (const [n, record] of chunk.records.entries()) at.set(record, { partition, offset: first + BigInt(n) });
           this.#sequences.set(place, (sequence + chunk.records.length) % SEQUENCE_MODULUS);
