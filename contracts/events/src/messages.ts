@@ -11,6 +11,7 @@ import {
   makersRecord,
 } from './feeds.js';
 import { type MakerEvent, makerEvent } from './maker-events.js';
+import { type Data, readEntryStraight, readFactStraight } from './read-straight.js';
 
 /** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
 export interface MessageContext {
@@ -107,7 +108,7 @@ export const servicePartition = 0;
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
 ): MakerEvent | Unreadable {
-  return decode(makerEvent, message);
+  return decode(makerEvent, message, readFactStraight);
 }
 
 /**
@@ -136,7 +137,7 @@ export function misplacement(
 export function decodeBookRecord(
   message: Pick<Message, 'headers'> & { value: Buffer | string | null },
 ): BookRecord | Unreadable {
-  return decode(bookRecord, message);
+  return decode<BookRecord>(bookRecord, message, readEntryStraight);
 }
 
 /** Reads a message of `limit-orders.makers.v1`, or returns why it cannot be read. */
@@ -183,6 +184,7 @@ function encode(type: string, key: string | null, data: object, context: Message
 function decode<T>(
   schema: z.ZodType<T>,
   { headers, value }: Pick<Message, 'headers'> & { value: Buffer | string | null },
+  readStraight: (type: string, data: Data) => T | undefined = () => undefined,
 ): T | Unreadable {
   const name = headers['ce_type'];
   if (name === undefined) return { unreadable: 'the header ce_type is missing' };
@@ -198,6 +200,8 @@ function decode<T>(
   if (typeof data !== 'object' || data === null || Array.isArray(data))
     return { unreadable: 'the value is not an object' };
   const type = name.slice(prefix.length, -version.length - 1);
+  const read = readStraight(type, data as Data);
+  if (read !== undefined) return read;
   const parsed = schema.safeParse({ ...data, type });
   return parsed.success ? parsed.data : { unreadable: `${type}: ${z.prettifyError(parsed.error)}` };
 }

@@ -1,23 +1,32 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 
+/** What texts are made of. */
+export const patterns = {
+  address: /^0x[0-9a-f]{40}$/,
+  bytes32: /^0x[0-9a-f]{64}$/,
+  quantity: /^0x(0|[1-9a-f][0-9a-f]{0,63})$/,
+  signature: /^0x([0-9a-f]{2}){0,1024}$/,
+  offset: /^(0|[1-9][0-9]*)$/,
+} as const;
+
 const hex = (pattern: RegExp, description: string) =>
   z
     .custom<Hex>((value) => typeof value === 'string' && pattern.test(value), { error: description })
     .meta({ type: 'string', pattern: pattern.source, description });
 
 /** A 20-byte address in lowercase hex. */
-export const address = hex(/^0x[0-9a-f]{40}$/, 'a 20-byte address in lowercase hex');
+export const address = hex(patterns.address, 'a 20-byte address in lowercase hex');
 
 /** 32 bytes in lowercase hex: an order hash, a block hash, a transaction hash. */
-export const bytes32 = hex(/^0x[0-9a-f]{64}$/, '32 bytes in lowercase hex');
+export const bytes32 = hex(patterns.bytes32, '32 bytes in lowercase hex');
 
 /** A uint256 in minimal lowercase hex: `0x0`, `0x1f`. */
-export const quantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in minimal lowercase hex');
+export const quantity = hex(patterns.quantity, 'a uint256 in minimal lowercase hex');
 
 /** A signature as it was accepted. A key's has 65 bytes r‖s‖v, or 64 in the compact form of EIP-2098; a contract's any bytes. */
 export const signature = hex(
-  /^0x([0-9a-f]{2}){0,1024}$/,
+  patterns.signature,
   "a signature in lowercase hex: a key's has 64 or 65 bytes, a contract's up to 1024",
 );
 
@@ -26,7 +35,7 @@ export const blockNumber = z.int().nonnegative().describe('a block number');
 
 export const offset = z
   .string()
-  .regex(/^(0|[1-9][0-9]*)$/)
+  .regex(patterns.offset)
   .describe('an offset of a partition, in decimal: it may be beyond what a JSON number holds');
 
 export const seconds = z.int().nonnegative().describe('seconds since 1970');
