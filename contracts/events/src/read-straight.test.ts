@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { bookCause, bookRecord } from './feeds.js';
+import { bookCause, bookEntry, bookRecord } from './feeds.js';
 import { makerEvent } from './maker-events.js';
+import { encodeBookRecord } from './messages.js';
 import { readEntryStraight, readFactStraight } from './read-straight.js';
 
 type Data = Record<string, unknown>;
@@ -97,6 +98,20 @@ test.each(Object.keys(kinds) as Kind[])('%s with a field that its schema refuses
       else if (straight !== undefined) expect(JSON.stringify(straight)).toBe(JSON.stringify(parsed.data));
     }),
     { numRuns: 500 },
+  );
+});
+
+test('an entry is written as JSON.stringify would', () => {
+  fc.assert(
+    fc.property(kinds.BookEntry, (data: Data) => {
+      const { value } = encodeBookRecord(bookEntry.parse({ ...data, type: 'BookEntry' }), {
+        id: 'i',
+        source: 's',
+        timeMs: 0,
+      });
+      expect(String(value)).toBe(JSON.stringify(data));
+    }),
+    { numRuns: 50 },
   );
 });
 
