@@ -1,9 +1,8 @@
-import type { MonotonicMs, UnixMs } from '@makerbook/contracts-primitives';
+import { type MonotonicMs, retry, type UnixMs } from '@makerbook/contracts-primitives';
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
 import type { Worker } from './observe/holder.js';
-import { type RetryOptions, retrying } from './retry.js';
-import { waitFor } from './wait.js';
+import { isRetryable } from './retry.js';
 import type { FollowedLog } from './watch/follow-log.js';
 import type { WatcherState, WorkParts } from './work.js';
 
@@ -60,21 +59,23 @@ export class Vitals {
   /** A turn is of the block loop alone: the sweep and the orders may go on while it is stuck. */
   retryFor(worker: Worker, signal: AbortSignal): <T>(work: () => Promise<T>) => Promise<T> {
     const { failures } = this;
-    const logger = this.#logger;
-    const options: RetryOptions = {
-      signal,
-      wait: (ms) => waitFor(ms, signal),
-      onFailure: ({ message: reason }) => {
-        if (worker === 'blocks') this.noteTurn();
-        if (!failures.has(worker)) logger.warn({ worker, reason }, 'a dependency is away: trying again');
-        failures.set(worker, reason);
-      },
-      onSuccess: () => {
-        if (worker === 'blocks') this.noteTurn();
-        if (failures.delete(worker)) logger.info({ worker }, 'the dependency is back');
-      },
+    const noteTurn = () => {
+      if (worker === 'blocks') this.noteTurn();
     };
-    return (work) => retrying(work, options);
+    const mayRepeat = (error: unknown) => {
+      if (!isRetryable(error)) return false;
+      const reason = (error as Error).message;
+      noteTurn();
+      if (!failures.has(worker)) this.#logger.warn({ worker, reason }, 'a dependency is away: trying again');
+      failures.set(worker, reason);
+      return true;
+    };
+    return async (work) => {
+      const result = await retry(work, { mayRepeat, signal });
+      noteTurn();
+      if (failures.delete(worker)) this.#logger.info({ worker }, 'the dependency is back');
+      return result;
+    };
   }
 }
 

@@ -110,10 +110,10 @@ function observeOrders({ vitals, work, suspects }: Measured, { gauge, observedCo
   gauge(
     'unasked_orders',
     'Orders of contract wallets that these are to be asked about',
-    () => watched.unasked().orders,
+    () => watched.wallets.unasked().orders,
   );
   gauge('put_off_age_seconds', 'How long the oldest of those pairs and orders has waited; 0 when there is none', () => {
-    const waiting = [...watched.putOff.values(), watched.unasked().sinceMs ?? Number.POSITIVE_INFINITY];
+    const waiting = [...watched.putOff.values(), watched.wallets.unasked().sinceMs ?? Number.POSITIVE_INFINITY];
     const oldest = waiting.reduce((a, b) => Math.min(a, b));
     return Number.isFinite(oldest) ? vitals.secondsSince(oldest) : 0;
   });

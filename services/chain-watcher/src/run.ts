@@ -9,7 +9,7 @@ import {
   readChainId,
 } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { type Address, monotonicMs, unixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type Address, monotonicMs, pause, unixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
@@ -21,7 +21,6 @@ import { judgeLiveness, judgeReadiness, Vitals } from './health.js';
 import { createMetrics, type WatcherMeters } from './metrics.js';
 import type { MakerReader } from './observe/read-makers.js';
 import { readOpenOrders } from './store/read-open-orders.js';
-import { waitFor } from './wait.js';
 import { LogContradiction } from './watch/follow-log.js';
 import { Work, type WorkParts } from './work.js';
 
@@ -102,7 +101,7 @@ class RunningWatcher {
       logger,
       signal,
       nowMs,
-      wait: (ms) => waitFor(ms, signal),
+      wait: (ms) => pause(ms, signal),
       onSubscriptionBroken: () => meters.breaks.add(1),
       onGap: () => meters.gaps.add(1),
       onFatal: (error) => this.#fail(error),
@@ -130,7 +129,7 @@ class RunningWatcher {
       nowMs,
       unixMs,
       random: Math.random,
-      wait: waitFor,
+      wait: pause,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
       loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
@@ -233,7 +232,7 @@ class RunningWatcher {
       vitals.halt = error;
       meters.halts.add(1);
       logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
-      void waitFor(settings.HALT_LINGER_MS, leaving.signal).then(() => starting.fail(error));
+      void pause(settings.HALT_LINGER_MS, leaving.signal).then(() => starting.fail(error));
     } else {
       logger.error({ error }, 'the watcher cannot go on, and ends');
       starting.fail(error);

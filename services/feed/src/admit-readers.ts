@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { UnixMs } from '@makerbook/contracts-primitives';
+import { heldOf, isSpent, retryAfterMsOf, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, type Refusal, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import { z } from 'zod';
 
@@ -22,10 +23,9 @@ const readersFile = z
 
 type Reader = Omit<z.infer<typeof reader>, 'keys'> & { readonly keys: readonly Buffer[] };
 
-/** A reader's part of the budgets of this process. */
+/** What a reader has spent at this process. */
 interface Spent {
-  left: number;
-  atMs: number;
+  tokens: Tokens;
   streams: number;
 }
 
@@ -119,22 +119,21 @@ export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOp
         const detail = 'send `Authorization: Bearer` and the key that the operator gave you';
         return { code: 'unauthorized', detail, headers: { 'WWW-Authenticate': 'Bearer' } };
       }
-      const own = spent.get(known.name) ?? { left: known.burst, atMs: nowMs(), streams: 0 };
-      spent.set(known.name, own);
-      const budget = { ratePerSecond: known.requestsPerSecond, burst: known.burst };
-      const headersOf = (retryMs?: number) =>
-        known === anyone ? {} : rateHeaders('book', [{ maker: known.name, budget }], [Math.floor(own.left)], retryMs);
-      const filled = known === anyone ? known.burst : own.left + ((nowMs() - own.atMs) / 1000) * budget.ratePerSecond;
-      own.left = Math.min(known.burst, filled);
-      own.atMs = nowMs();
-      if (own.left < 1) {
-        const detail = `${known.name} has spent its budget of ${known.requestsPerSecond} requests a second`;
-        return { code: 'rate_limited', detail, headers: headersOf(((1 - own.left) / budget.ratePerSecond) * 1000) };
-      }
-      own.left -= 1;
-      const { name } = known;
+      const { name, requestsPerSecond: ratePerSecond, burst } = known;
+      const own = spent.get(name) ?? { tokens: { left: undefined, atMs: 0 }, streams: 0 };
+      spent.set(name, own);
       const takeOne = () => takeRoom(known, own, digest);
-      return { name, client: known === anyone ? client : name, headers: headersOf(), takeRoom: takeOne };
+      if (known === anyone) return { name, client, headers: {}, takeRoom: takeOne };
+      const budget = { ratePerSecond, burst };
+      const tokens = spend(own.tokens, budget, 1, nowMs());
+      const headersOf = (retryMs?: number) =>
+        rateHeaders('book', [{ maker: name, budget }], [heldOf(0, Math.max(0, tokens.left))], retryMs);
+      if (isSpent(tokens.left)) {
+        const detail = `${name} has spent its budget of ${ratePerSecond} requests a second`;
+        return { code: 'rate_limited', detail, headers: headersOf(retryAfterMsOf(tokens.left, budget)) };
+      }
+      own.tokens = tokens;
+      return { name, client: name, headers: headersOf(), takeRoom: takeOne };
     },
     /** The open streams and snapshots, by reader. */
     streams: (): readonly (readonly [reader: string, streams: number])[] =>

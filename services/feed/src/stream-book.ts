@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { bookStreamHeaders, bookStreamQuery } from '@makerbook/contracts-http';
+import { pause } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
   EventStream,

@@ -5,7 +5,8 @@ import {
   servicePartition,
   topicNames,
 } from '@makerbook/contracts-events';
-import { type Log, LogUnavailable, partitionOf, pause } from '@makerbook/kafka';
+import { pause } from '@makerbook/contracts-primitives';
+import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 import type { Decision } from './parse-command.js';
 import { readMakers, type ShownMakers } from './read-makers.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { topicNames } from '@makerbook/contracts-events';
-import { monotonicMs, unixMs } from '@makerbook/contracts-primitives';
+import { monotonicMs, pause, unixMs } from '@makerbook/contracts-primitives';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
-import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
+import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
 import { connectPostgres, type PostgresOptions, verifySchema } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';

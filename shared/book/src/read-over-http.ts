@@ -1,4 +1,4 @@
-import { readBearerKey, readServiceUrl } from '@makerbook/contracts-primitives';
+import { pause, readBearerKey, readServiceUrl } from '@makerbook/contracts-primitives';
 import type { FeedReader } from './follow-book.js';
 import { parseLine } from './read-recording.js';
 
@@ -140,18 +140,4 @@ async function errorOf(answer: Response): Promise<Error> {
   const text = await answer.text();
   const message = `the service answers ${answer.status}: ${text}`;
   return answer.status === 410 ? new FeedLost(message) : new Error(message);
-}
-
-/** @throws the reason of the signal, as soon as it is aborted */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-    function end(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      if (signal.aborted) reject(signal.reason);
-      else resolve();
-    }
-  });
 }

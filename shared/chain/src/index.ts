@@ -6,4 +6,5 @@ export * from './failures.js';
 export { bloomHolds } from './match-bloom.js';
 export * from './read-blocks.js';
 export * from './read-state.js';
+export { SINGLES_MAX } from './run-calls.js';
 export * from './subscribe-heads.js';

@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, pause } from '@makerbook/contracts-primitives';
 import type { Answering, Node } from './call-node.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bloomHolds } from './match-bloom.js';
@@ -117,7 +117,7 @@ export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilt
       if (!(error instanceof RpcUnavailable || error instanceof RpcRefused)) throw error;
     }
   }
-  await new Promise((resolve) => setTimeout(resolve, DOUBTED_MS));
+  await pause(DOUBTED_MS);
   return askAgain(node);
 }
 

@@ -1,10 +1,9 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { WALLET_GAS } from './ask-wallets.js';
-import type { Node, RpcRequest } from './call-node.js';
-import { accountIn, type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
-import { RpcRefused, RpcUnavailable } from './failures.js';
-import { bytesOf } from './parse-hex.js';
+import type { Node } from './call-node.js';
+import type { StateCall } from './encode-calls.js';
 import { findContracts } from './read-blocks.js';
+import { CallRunner, SINGLES_MAX } from './run-calls.js';
+import { SuspectCalls } from './suspect-calls.js';
 
 /** Stands for a value that was not read, because reading it costs too much. It is to be read later. */
 export const PUT_OFF = 'PUT_OFF';
@@ -45,14 +44,8 @@ const SINGLE_GAS = 400_000;
 const SINGLES_OF_PAYER_MAX = 20;
 /** The gas of a call that failed alone: the most that any call gets. */
 const SUSPECT_GAS = 3_000_000;
-/** A call that returns more is kept out of batches; our own Multicall3 treats it as a failure. */
-const RETURN_BYTES_MAX = 4096;
 /** `eth_call`s under way at once. */
 const CONCURRENCY_MAX = 4;
-/** Suspects remembered, the one asked longest ago forgotten first. */
-const SUSPECTS_MAX = 10_000;
-/** Single calls in one request, beside the empty one. */
-export const SINGLES_MAX = 40;
 /** Codes in one answer: each has up to 48 kB. */
 const CODES_MAX = 40;
 
@@ -83,31 +76,31 @@ interface Batch {
 
 class MulticallReader implements StateReader {
   readonly #node: Node;
-  readonly #multicall: Address;
+  readonly #runner: CallRunner;
   readonly #callsMax: number;
   readonly #suspectCallsMax: number;
-  readonly #suspected = new Map<string, StateCall>();
+  readonly #suspects = new SuspectCalls();
   /** The addresses that have code. */
   readonly #contracts = new Set<Address>();
 
   constructor(options: StateReaderOptions) {
     this.#node = options.node;
-    this.#multicall = options.multicall;
+    this.#runner = new CallRunner(options.node, options.multicall);
     this.#callsMax = options.callsMax ?? 200;
     this.#suspectCallsMax = options.suspectCallsMax ?? 8;
   }
 
   suspects(): ReadonlyMap<string, StateCall> {
-    return this.#suspected;
+    return this.#suspects.all();
   }
 
   async read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]> {
     const values: Values = new Array<StateValue>(calls.length).fill(PUT_OFF);
-    const [suspected, trusted] = split([...calls.keys()], (index) => this.#suspected.has(nameOf(calls[index])));
-    const chosen = this.#chooseSuspects(calls, suspected);
+    const [suspected, trusted] = split([...calls.keys()], (index) => this.#suspects.has(calls[index]));
+    const chosen = this.#suspects.choose(calls, suspected, this.#suspectCallsMax);
     const [failed] = await Promise.all([
       inParallel(this.#batchesOf(calls, trusted), CONCURRENCY_MAX, ({ indexes, gas }) =>
-        fill(values, calls, indexes, (some) => this.#readTogether(blockHash, some, gas)),
+        fill(values, calls, indexes, (some) => this.#runner.readTogether(blockHash, some, gas)),
       ),
       this.#readSuspects(blockHash, values, calls, chosen),
     ]);
@@ -116,9 +109,9 @@ class MulticallReader implements StateReader {
       isWithin(SINGLES_OF_PAYER_MAX, (index) => calls[index]?.payer),
     );
     const failedAgain = await inParallel(chunksOf(singles, SINGLES_MAX), CONCURRENCY_MAX, (chunk) =>
-      fill(values, calls, chunk, (some) => this.#readSingly(blockHash, some, SINGLE_GAS)),
+      fill(values, calls, chunk, (some) => this.#runner.readSingly(blockHash, some, SINGLE_GAS)),
     );
-    this.#suspect(pick(calls, failedAgain));
+    this.#suspects.add(pick(calls, failedAgain));
     const placesLeft = this.#suspectCallsMax - chosen.length;
     for (const index of [...others, ...failedAgain.slice(placesLeft)]) values[index] = PUT_OFF;
     await this.#readSuspects(blockHash, values, calls, failedAgain.slice(0, placesLeft));
@@ -127,14 +120,7 @@ class MulticallReader implements StateReader {
   }
 
   readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> {
-    const gas = `0x${WALLET_GAS.toString(16)}`;
-    const requests = calls.map(({ to, data }) => {
-      return { method: 'eth_call', params: [{ to, data, gas }, { blockHash }] };
-    });
-    return this.#runEach(blockHash, requests, WALLET_GAS, (result, endpoint) => {
-      const bytes = bytesOf(result, undefined, 'eth_call', endpoint);
-      return firstWord({ succeeded: true, data: bytes.slice(2) });
-    });
+    return this.#runner.readAlone(blockHash, calls);
   }
 
   async findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>> {
@@ -176,7 +162,7 @@ class MulticallReader implements StateReader {
     );
     const codeless = answering.filter(([, { to }]) => !contracts.has(to));
     for (const [index] of codeless) values[index] = undefined;
-    this.#suspect(codeless.map(([, call]) => call));
+    this.#suspects.add(codeless.map(([, call]) => call));
   }
 
   async #readSuspects(
@@ -186,95 +172,10 @@ class MulticallReader implements StateReader {
     indexes: readonly number[],
   ): Promise<void> {
     if (indexes.length === 0) return;
-    const failed = await fill(values, calls, indexes, (some) => this.#readSingly(blockHash, some, SUSPECT_GAS));
+    const failed = await fill(values, calls, indexes, (some) => this.#runner.readSingly(blockHash, some, SUSPECT_GAS));
     const answered = indexes.filter((index) => !failed.includes(index));
-    this.#clear(pick(calls, answered));
-    this.#suspect(pick(calls, failed));
-  }
-
-  /**
-   * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer, whose
-   * second node may know what the first does not.
-   */
-  async #readTogether(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
-    for (let attempt = 1; attempt <= 2; attempt += 1) {
-      try {
-        return await this.#node.callAll([this.#requestOf(blockHash, calls, gas)], ([result], endpoint) =>
-          this.#outcomesOf(result, calls.length, endpoint).map(firstWord),
-        );
-      } catch (error) {
-        if (!(error instanceof RpcRefused)) throw error;
-        if (error.isOfExecution) break;
-      }
-    }
-    return calls.map(() => undefined);
-  }
-
-  /** Each in an `eth_call` of its own. */
-  #readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
-    const requests = calls.map((call) => this.#requestOf(blockHash, [call], gas));
-    return this.#runEach(blockHash, requests, gas, (result, endpoint) =>
-      firstWord(this.#outcomesOf(result, 1, endpoint)[0]),
-    );
-  }
-
-  /** All in one request, behind an empty call; undefined for executions that fail. */
-  #runEach(
-    blockHash: Hex,
-    requests: readonly RpcRequest[],
-    gas: number,
-    read: (result: unknown, endpoint: string) => bigint | undefined,
-  ): Promise<(bigint | undefined)[]> {
-    return this.#node.callEach([this.#requestOf(blockHash, [], gas), ...requests], ([empty, ...singles], endpoint) => {
-      if (empty === undefined || 'failure' in empty) {
-        throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
-      }
-      this.#outcomesOf(empty.result, 0, endpoint);
-      return singles.map((single) => ('failure' in single ? undefined : read(single.result, endpoint)));
-    });
-  }
-
-  #requestOf(blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest {
-    const call = { to: this.#multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` };
-    return { method: 'eth_call', params: [call, { blockHash }] };
-  }
-
-  /** The outcomes of the calls. Throws RpcUnavailable if the result does not fit them. */
-  #outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
-    const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
-    if (outcomes !== undefined) return outcomes;
-    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${this.#multicall}`);
-  }
-
-  #suspect(calls: readonly StateCall[]): void {
-    for (const call of calls) {
-      this.#suspected.delete(nameOf(call));
-      this.#suspected.set(nameOf(call), call);
-      const [oldest] = this.#suspected.keys();
-      if (this.#suspected.size > SUSPECTS_MAX && oldest !== undefined) this.#suspected.delete(oldest);
-    }
-  }
-
-  /** A function that answers again gets another chance for all accounts: it may have failed for all of them. */
-  #clear(calls: readonly StateCall[]): void {
-    const functions = new Set(calls.map(functionOf));
-    for (const [name, call] of this.#suspected) if (functions.has(functionOf(call))) this.#suspected.delete(name);
-  }
-
-  /** The suspects among the calls that have waited longest: one of each account, then a second of each. */
-  #chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
-    if (suspected.length <= this.#suspectCallsMax) return suspected;
-    const places = new Map([...this.#suspected.keys()].map((name, place) => [name, place]));
-    const placeOf = (index: number) => places.get(nameOf(calls[index])) ?? 0;
-    const byAccount = Map.groupBy(
-      suspected.toSorted((a, b) => placeOf(a) - placeOf(b)),
-      (index) => calls[index] && accountIn(calls[index]),
-    );
-    const inRounds = [...byAccount.values()].flatMap((own) => own.map((index, round) => ({ index, round })));
-    return inRounds
-      .sort((a, b) => a.round - b.round)
-      .slice(0, this.#suspectCallsMax)
-      .map(({ index }) => index);
+    this.#suspects.clear(pick(calls, answered));
+    this.#suspects.add(pick(calls, failed));
   }
 }
 
@@ -288,14 +189,6 @@ async function fill(
   const got = await read(pick(calls, indexes));
   for (const [nth, index] of indexes.entries()) values[index] = got[nth];
   return indexes.filter((index) => values[index] === undefined);
-}
-
-function functionOf({ to, data }: StateCall): string {
-  return `${to}:${data.slice(0, 10)}`;
-}
-
-function nameOf(call: StateCall | undefined): string {
-  return call === undefined ? '' : `${call.to}:${call.data}`;
 }
 
 /** Those that are so, and those that are not. */
@@ -340,11 +233,4 @@ async function inParallel<E, T>(
   };
   await Promise.all(Array.from({ length: Math.min(atOnceMax, list.length) }, take));
   return results.flat();
-}
-
-/** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word, and for too much. */
-function firstWord(outcome: CallOutcome | undefined): bigint | undefined {
-  if (outcome?.succeeded !== true || outcome.data.length < 64) return undefined;
-  if (outcome.data.length > 2 * RETURN_BYTES_MAX) return undefined;
-  return BigInt(`0x${outcome.data.slice(0, 64)}`);
 }

@@ -1,3 +1,4 @@
+import { pause } from '@makerbook/contracts-primitives';
 import { MakerbookError } from './errors.js';
 
 export interface RetryOptions {
@@ -20,7 +21,7 @@ export interface RetryOptions {
  */
 export async function retry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions = {}): Promise<T> {
   const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;
-  const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  const { sleep = pause } = options;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work(attempt);
@@ -28,9 +29,9 @@ export async function retry<T>(work: (attempt: number) => Promise<T>, options: R
       if (!(error instanceof MakerbookError) || !error.retryable || attempt >= attemptsMax) throw error;
       const growing = pauseMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
       const asked = error.retryAfterSeconds === undefined ? 0 : error.retryAfterSeconds * 1000;
-      const pause = Math.min(pauseMsMax, Math.max(growing, asked));
-      options.onRetry?.(error, pause);
-      await sleep(pause);
+      const waitMs = Math.min(pauseMsMax, Math.max(growing, asked));
+      options.onRetry?.(error, waitMs);
+      await sleep(waitMs);
     }
   }
 }

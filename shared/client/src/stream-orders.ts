@@ -1,6 +1,6 @@
 import type { StreamEvent } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { WrongValue } from '@makerbook/contracts-primitives';
+import { pause, WrongValue } from '@makerbook/contracts-primitives';
 import { type CallOptions, openCall } from './call-service.js';
 import { MakerbookError } from './errors.js';
 import type { ServiceClock } from './follow-clock.js';
@@ -71,7 +71,7 @@ export function createStream({ signing, calling, named, clock, randomSalt }: Str
         signal?.removeEventListener('abort', stop);
         connection.abort();
       }
-      if (!isOver()) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await pause(pauseMs, signal);
     }
   };
 }

@@ -1,4 +1,3 @@
-export { pause } from './cluster/deadline.js';
 export { type BrokerState, readBrokers } from './cluster/read-brokers.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';

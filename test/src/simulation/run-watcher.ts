@@ -1,4 +1,5 @@
-import { type BlockSource, retrying, TakenBlocks, Work } from '@makerbook/chain-watcher/testing';
+import { type BlockSource, isRetryable, TakenBlocks, Work } from '@makerbook/chain-watcher/testing';
+import { retry } from '@makerbook/contracts-primitives';
 import type { Life } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -58,12 +59,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     unixMs: nowMs,
     wait,
     retryFor: (_, until) => (once) =>
-      retrying(once, {
-        signal: until,
-        wait: (ms) => wait(ms, until),
-        onFailure: () => undefined,
-        onSuccess: () => undefined,
-      }),
+      retry(once, { mayRepeat: isRetryable, signal: until, wait: (ms) => wait(ms, until) }),
     onFatal,
     onRole: (role) => note(() => `${life.name} is ${role}`),
     onBlock: ({ number }, facts) => note(() => `${life.name} has processed block ${number}, ${facts} records`),

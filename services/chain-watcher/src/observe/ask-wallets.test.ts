@@ -84,12 +84,12 @@ test('wallets are asked in turn, some orders of each, and the node rests as long
 test('an answer is dropped where its wallet has changed meanwhile, and the wallet is asked again', async () => {
   const change = (watched: WatchedSet, request: number) => {
     const wallet = watched.findMaker(makers[0] ?? token);
-    if (request === 1 && wallet !== undefined) watched.forgetAnswers(wallet, 5 + 1, 0);
+    if (request === 1 && wallet !== undefined) watched.wallets.forget(wallet, 5 + 1, 0);
   };
   const { asked, watched } = await ask({ orders: [1], untilMs: 60, during: change });
   // The block with the change is not matched here: no answer counts.
   expect(asked).toEqual(['0: 1', '0: 1', '0: 1']);
-  expect([watched.unread.size, watched.unasked().orders]).toEqual([0, 1]);
+  expect([watched.unread.size, watched.wallets.unasked().orders]).toEqual([0, 1]);
 });
 
 test('nobody is asked at a block beyond the matched one, and the loop waits all the same', async () => {
@@ -106,7 +106,7 @@ test('wallets that have answered are asked again and again, so many in a second'
 test('they are asked also while another wallet has many new orders', async () => {
   const more = (watched: WatchedSet) => {
     const wallet = watched.findMaker(makers[1] ?? token);
-    if (wallet !== undefined) watched.forgetAnswers(wallet, 5, 0);
+    if (wallet !== undefined) watched.wallets.forget(wallet, 5, 0);
   };
   const { asked } = await ask({ orders: [1, 1], areNew: false, sweepPerSecond: 1, untilMs: 5000, during: more });
   expect(asked.filter((each) => each.startsWith('0')).length).toBeGreaterThan(1);

@@ -1,6 +1,6 @@
 import { isValidSignature, SIGNATURE_ACCEPTED, SINGLES_MAX } from '@makerbook/chain';
-import { within } from '../wait.js';
-import type { AskedOrder } from '../watch/watched-set.js';
+import type { AskedOrder } from '../watch/watched-maker.js';
+import { within } from '../within.js';
 import type { Holder } from './holder.js';
 import type { MakerReader } from './read-makers.js';
 
@@ -21,26 +21,29 @@ export async function askWallets(
 ): Promise<void> {
   const { watched, followed, settings, signal, nowMs, wait } = work;
   const retry = work.retryFor('wallets');
-  let swept = watched.answeredOrders();
+  let swept = watched.wallets.answered();
   let sweepDueMs = nowMs();
   const takeSwept = (): AskedOrder[] => {
     const orders: AskedOrder[] = [];
     while (orders.length < Math.min(settings.SWEEP_PAIRS_PER_SECOND, SINGLES_MAX)) {
       const { value, done } = swept.next();
       if (done) {
-        swept = watched.answeredOrders();
+        swept = watched.wallets.answered();
         break;
       }
       orders.push(value);
     }
     return orders;
   };
-  const isAwaited = () => work.position.phase === 'FOLLOWING' && watched.hasUnasked();
+  const isAwaited = () => work.position.phase === 'FOLLOWING' && watched.wallets.hasUnasked();
   while (!signal.aborted) {
     const startedAtMs = nowMs();
     const isSweepDue = settings.SWEEP_PAIRS_PER_SECOND > 0 && startedAtMs >= sweepDueMs;
     if (isSweepDue) sweepDueMs = startedAtMs + SWEEP_PAUSE_MS;
-    const orders = [...(isSweepDue ? takeSwept() : []), ...(isAwaited() ? watched.takeUnasked(SINGLES_MAX) : [])];
+    const orders = [
+      ...(isSweepDue ? takeSwept() : []),
+      ...(isAwaited() ? watched.wallets.takeUnasked(SINGLES_MAX) : []),
+    ];
     let isAsked = false;
     for (const some of [orders.slice(0, SINGLES_MAX), orders.slice(SINGLES_MAX)])
       if (some.length > 0) isAsked = await retry(() => ask(some, work, reader));
@@ -63,7 +66,7 @@ async function ask(orders: readonly AskedOrder[], work: AskingWork, reader: Make
   });
   const words = await reader.state.readAlone(at.hash, calls);
   for (const [n, order] of orders.entries()) {
-    watched.noteAnswer(order, words[n] === SIGNATURE_ACCEPTED, at.number, nowMs());
+    watched.wallets.note(order, words[n] === SIGNATURE_ACCEPTED, at.number, nowMs());
   }
   return true;
 }

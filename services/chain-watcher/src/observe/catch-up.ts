@@ -11,7 +11,7 @@ import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { MissedFills } from '../watch/follow-log.js';
 import { isFill, type MakerToRead, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
-import { addressIn } from '../watch/watched-set.js';
+import { addressIn } from '../watch/watched-maker.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, Holder } from './holder.js';
 import { onlyNews } from './only-news.js';

@@ -1,6 +1,6 @@
 import { partitionOf } from '@makerbook/kafka';
 import type { Observed } from '../publish/publish-observed.js';
-import { within } from '../wait.js';
+import { within } from '../within.js';
 import type { Holder } from './holder.js';
 
 const READ_BACK_MS = 1_000;

@@ -15,7 +15,7 @@ import type { BlockRef, MakerObserved, ObservedFunds, ObservedOrder } from '@mak
 import { type Address, quantity } from '@makerbook/contracts-primitives';
 import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
-import type { TakingToken } from '../watch/watched-set.js';
+import type { TakingToken } from '../watch/watched-maker.js';
 
 /** An order takes some 130 bytes, funds 200, a fill 400: with as many pairs a record has under 900 kB. */
 const ORDERS_PER_RECORD_MAX = 2000;

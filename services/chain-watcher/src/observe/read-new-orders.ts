@@ -2,8 +2,8 @@ import type { BlockHeader } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { partitionOf } from '@makerbook/kafka';
 import { type Batch, inBatchSpan } from '@makerbook/telemetry';
-import { within } from '../wait.js';
 import { Touched } from '../watch/match-logs.js';
+import { within } from '../within.js';
 import type { Holder } from './holder.js';
 import { readMakers } from './read-makers.js';
 

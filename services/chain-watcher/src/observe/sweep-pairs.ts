@@ -2,7 +2,7 @@ import { accountIn } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import type { Observed } from '../publish/publish-observed.js';
 import { Touched } from '../watch/match-logs.js';
-import type { WatchedMaker, WatchedPair } from '../watch/watched-set.js';
+import type { WatchedMaker, WatchedPair } from '../watch/watched-maker.js';
 import type { Holder } from './holder.js';
 import { onlyNews } from './only-news.js';
 import { proveTakingTokens } from './prove-taking-tokens.js';

@@ -1,4 +1,4 @@
-import type { WatchedMaker } from '../watch/watched-set.js';
+import type { WatchedMaker } from '../watch/watched-maker.js';
 
 /**
  * Takes makers from one on, until they have so many values to read.

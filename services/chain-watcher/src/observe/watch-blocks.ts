@@ -12,7 +12,7 @@ import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import { causeOf, matchLogs, type Touched } from '../watch/match-logs.js';
-import type { WatchedMaker } from '../watch/watched-set.js';
+import type { WatchedMaker } from '../watch/watched-maker.js';
 import {
   CATCH_UP,
   type CatchUpWork,
@@ -123,7 +123,7 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
     if (touched !== undefined) touchUnprocessed(touched, header, work);
     // What such a log did to an order is read with its wallet's answer: until then the order is not ACTIVE.
     for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, nowMs());
-    const wallets = watched.walletsIn(logsBloom);
+    const wallets = watched.wallets.withLogsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {
       const lacking = partitionsWithout(header, work);

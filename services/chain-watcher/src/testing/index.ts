@@ -2,7 +2,7 @@ export { HeldBlocks } from '../blocks/held-blocks.js';
 export type { BlockSource } from '../blocks/source.js';
 export { TakenBlocks, type TakeOptions } from '../blocks/take-blocks.js';
 export { Mutex } from '../mutex.js';
-export { retrying } from '../retry.js';
+export { isRetryable } from '../retry.js';
 export { type ProjectedPartition, readOpenOrders } from '../store/read-open-orders.js';
 export { staysWatched } from '../watch/follow-book.js';
 export { FollowedLog } from '../watch/follow-log.js';

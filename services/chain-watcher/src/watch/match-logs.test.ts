@@ -234,9 +234,9 @@ describe('a wallet', () => {
   });
 
   test('is asked anew where all of it is read at a later block', () => {
-    const [asked] = own.takeUnasked(1);
+    const [asked] = own.wallets.takeUnasked(1);
     if (asked === undefined) throw new Error('it is to be asked');
-    own.noteAnswer(asked, true, 7, 0);
+    own.wallets.note(asked, true, 7, 0);
     const touched = matchLogs([transfer(token, maker, other)], { watched: own, protocol, times: new Map() });
     touched.widen(9, 0);
     expect(touched.makers.get(maker)).toMatchObject({ orders: new Set([hashOfSecond]), signaturesUnread: true });

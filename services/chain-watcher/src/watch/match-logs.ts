@@ -2,7 +2,8 @@ import type { ChainLog } from '@makerbook/chain';
 import type { Cause, OrderFill, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { type Address, type Hex, type MonotonicMs, quantity } from '@makerbook/contracts-primitives';
-import { addressIn, type TakingToken, type WatchedMaker, type WatchedPair, type WatchedSet } from './watched-set.js';
+import { addressIn, type TakingToken, type WatchedMaker, type WatchedPair } from './watched-maker.js';
+import type { WatchedSet } from './watched-set.js';
 
 /** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
 export interface MakerToRead {
@@ -99,7 +100,7 @@ export class Touched {
     toRead.signaturesUnread = true;
     for (const orderHash of toRead.wallets.keys()) toRead.orders.delete(orderHash);
     toRead.wallets.clear();
-    this.#watched.forgetAnswers(maker, block, nowMs);
+    this.#watched.wallets.forget(maker, block, nowMs);
   }
 
   /** Nonce and all pairs of the maker, and all orders where they are wanted. */

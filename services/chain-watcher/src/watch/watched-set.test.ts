@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { MakerObserved } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
-import { type UnreadOrder, type WatchedOrder, WatchedSet } from './watched-set.js';
+import type { UnreadOrder, WatchedOrder } from './watched-maker.js';
+import { WatchedSet } from './watched-set.js';
 
 const accountOf = (n: number): Address => `0x${n.toString(16).padStart(40, '0')}`;
 const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
@@ -117,7 +118,7 @@ describe('a wallet', () => {
     set.add({ ...orderOf(1, 1), walletSignature: '0x51' }, undefined);
     set.add({ ...orderOf(2, 2), walletSignature: '0x51' }, undefined);
     set.add(orderOf(3, 3), undefined);
-    const namesIn = (logsBloom: Hex | undefined) => set.walletsIn(logsBloom).map(({ address }) => address);
+    const namesIn = (logsBloom: Hex | undefined) => set.wallets.withLogsIn(logsBloom).map(({ address }) => address);
     expect(namesIn(undefined)).toEqual([1, 2].map(accountOf));
     expect(namesIn(`0x${'ff'.repeat(256)}`)).toEqual([1, 2].map(accountOf));
     expect(namesIn(`0x${'00'.repeat(256)}`)).toEqual([]);
@@ -131,29 +132,29 @@ describe('an order of a wallet', () => {
   const block = (number: number) => ({ number, hash: hashOf(number), timestamp: number });
   /** Takes the next turn, and has the wallet answer at a block. */
   const answer = (set: WatchedSet, at: number, isAccepted = true) => {
-    const asked = set.takeUnasked(1);
-    for (const each of asked) set.noteAnswer(each, isAccepted, at, 9);
+    const asked = set.wallets.takeUnasked(1);
+    for (const each of asked) set.wallets.note(each, isAccepted, at, 9);
     return asked.map(({ order }) => set.orderHash(order));
   };
 
   test('is read only once its wallet has answered, and as old as it was', () => {
     const set = new WatchedSet();
     set.add(wallet(1), { ...UNREAD, sinceMs: 5 });
-    expect([set.hasUnasked(), unreadIn(set)]).toEqual([true, []]);
+    expect([set.wallets.hasUnasked(), unreadIn(set)]).toEqual([true, []]);
     expect(answer(set, 1)).toEqual([hashOf(1)]);
-    expect([set.hasUnasked(), [...set.unread.values()]]).toEqual([false, [{ ...UNREAD, sinceMs: 5 }]]);
+    expect([set.wallets.hasUnasked(), [...set.unread.values()]]).toEqual([false, [{ ...UNREAD, sinceMs: 5 }]]);
   });
 
   test('is to be asked about again behind a change of its wallet, and what was asked before does not count', () => {
     const set = new WatchedSet();
     set.add(wallet(1), undefined);
-    const [asked] = [...set.answeredOrders()];
+    const [asked] = [...set.wallets.answered()];
     const maker = set.findMaker(accountOf(1));
     if (asked === undefined || maker === undefined) throw new Error('the order is watched');
-    set.forgetAnswers(maker, 7, 3);
-    set.noteAnswer(asked, true, 6, 9);
+    set.wallets.forget(maker, 7, 3);
+    set.wallets.note(asked, true, 6, 9);
     set.noteObserved(reading(1, { orders: [named(1)], block: block(6) }), 9);
-    expect([set.unasked(), unreadIn(set)]).toEqual([{ orders: 1, sinceMs: 3 }, []]);
+    expect([set.wallets.unasked(), unreadIn(set)]).toEqual([{ orders: 1, sinceMs: 3 }, []]);
     answer(set, 7);
     expect(unreadIn(set)).toEqual([hashOf(1)]);
     // A reading before the change comes late.
@@ -167,24 +168,24 @@ describe('an order of a wallet', () => {
     const set = new WatchedSet();
     set.add(wallet(1), UNREAD);
     set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true }] }), 0);
-    expect([...set.answeredOrders()].map(({ own }) => own.isAccepted)).toEqual([false]);
-    expect(set.hasUnasked()).toBe(false);
+    expect([...set.wallets.answered()].map(({ own }) => own.isAccepted)).toEqual([false]);
+    expect(set.wallets.hasUnasked()).toBe(false);
     set.noteObserved(reading(1, { signaturesUnread: true, block: block(2) }), 4);
-    expect([[...set.answeredOrders()], set.unasked()]).toEqual([[], { orders: 1, sinceMs: 4 }]);
+    expect([[...set.wallets.answered()], set.wallets.unasked()]).toEqual([[], { orders: 1, sinceMs: 4 }]);
   });
 
   test('is read anew where its wallet says something else than the log, and not where it says the same', () => {
     const set = new WatchedSet();
     set.add(wallet(1), undefined);
-    const [asked] = [...set.answeredOrders()];
+    const [asked] = [...set.wallets.answered()];
     if (asked === undefined) throw new Error('the order is watched');
-    set.noteAnswer(asked, true, 1, 9);
+    set.wallets.note(asked, true, 1, 9);
     expect(unreadIn(set)).toEqual([]);
-    set.noteAnswer(asked, false, 1, 9);
+    set.wallets.note(asked, false, 1, 9);
     expect([...set.unread.values()]).toEqual([{ ...UNREAD, sinceMs: 9 }]);
     // What its wallet says is no news of an order that waits for something else.
     set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true, noCode: true }] }), 0);
-    set.noteAnswer(asked, false, 1, 9);
+    set.wallets.note(asked, false, 1, 9);
     expect(unreadIn(set)).toEqual([]);
   });
 
@@ -193,13 +194,13 @@ describe('an order of a wallet', () => {
     for (const n of [1, 2]) set.add(wallet(n), undefined);
     const maker = set.findMaker(accountOf(1));
     if (maker === undefined) throw new Error('the orders are watched');
-    set.forgetAnswers(maker, 9, 3);
+    set.wallets.forget(maker, 9, 3);
     set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true }], block: block(8) }), 4);
     set.takeAnswersFromLog(5);
-    expect([...set.answeredOrders()].map(({ own }) => own.isAccepted)).toEqual([true, false]);
+    expect([...set.wallets.answered()].map(({ own }) => own.isAccepted)).toEqual([true, false]);
     set.noteObserved(reading(1, { signaturesUnread: true, block: block(9) }), 6);
     set.takeAnswersFromLog(7);
-    expect([[...set.answeredOrders()], set.unasked().orders]).toEqual([[], 2]);
+    expect([[...set.wallets.answered()], set.wallets.unasked().orders]).toEqual([[], 2]);
   });
 
   test('waits for no other wallet, however many orders that one has', () => {

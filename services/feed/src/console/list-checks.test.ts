@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { clockRecord } from '@makerbook/book/testing';
 import { FoldedBook } from './browser/fold-records.js';
-import type { Page } from './browser/page.js';
 import { listChecks } from './browser/show-health.js';
+import type { Page } from './browser/state.js';
 
 const told = [{ isWell: true, what: 'kafka: ok', alert: 'KafkaAway' }];
 const wrongOf = (silentMs: number, clocks: readonly number[]) => {

@@ -1,3 +1,4 @@
+import { retry } from '@makerbook/contracts-primitives';
 import { RetryableError } from '@makerbook/kafka';
 import { PostgresUnavailable, type Projection, type RowsPosition } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
@@ -115,16 +116,12 @@ export class RowCommitter {
     for (const held of changes.makers.values()) held.storedFunding = new Map(held.draft.funding);
     const forgetsEnded = changes.types.has('BlockProcessed');
     const commit = { ...rows, partition, from: this.#committed, to, forgetsEnded };
-    for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {
-      try {
-        await store.saveProjection(commit);
-        break;
-      } catch (error) {
-        if (!(error instanceof PostgresUnavailable) || this.#stopping.signal.aborted) throw error;
-        this.waitsFor = error.message;
-        await wait(delayMs, this.#stopping.signal);
-      }
-    }
+    const mayRepeat = (error: unknown) => {
+      if (!(error instanceof PostgresUnavailable)) return false;
+      this.waitsFor = error.message;
+      return true;
+    };
+    await retry(() => store.saveProjection(commit), { mayRepeat, signal: this.#stopping.signal, wait });
     this.waitsFor = undefined;
     this.#committed = to;
     meters.committed?.(partition, changes, performance.now() - startedAtMs);

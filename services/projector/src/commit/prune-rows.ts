@@ -1,6 +1,6 @@
-import type { UnixMs } from '@makerbook/contracts-primitives';
+import { pause, type UnixMs } from '@makerbook/contracts-primitives';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
-import { type Log, pause } from '@makerbook/kafka';
+import type { Log } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import { type Pruned, pruneHashes, pruneHistory } from '../store/prune-history.js';

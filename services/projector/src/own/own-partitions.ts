@@ -1,5 +1,5 @@
-import { type MonotonicMs, monotonicMs } from '@makerbook/contracts-primitives';
-import { type PartitionConsumer, pause } from '@makerbook/kafka';
+import { type MonotonicMs, monotonicMs, pause } from '@makerbook/contracts-primitives';
+import type { PartitionConsumer } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { ClaimRequest, Claims } from '../store/claim-work.js';

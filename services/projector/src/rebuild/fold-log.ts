@@ -1,5 +1,6 @@
 import type { TopicNames } from '@makerbook/contracts-events';
-import { type FencedPublisher, type Log, pause } from '@makerbook/kafka';
+import { pause } from '@makerbook/contracts-primitives';
+import type { FencedPublisher, Log } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import type { RebuildSettings } from '../env.js';
 import { createProjector } from '../own/project-log.js';

@@ -1,5 +1,6 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
-import { type Log, pause } from '@makerbook/kafka';
+import { pause } from '@makerbook/contracts-primitives';
+import type { Log } from '@makerbook/kafka';
 import {
   connectPostgres,
   migrate,

@@ -1,4 +1,5 @@
-import { type Log, pause } from '@makerbook/kafka';
+import { pause } from '@makerbook/contracts-primitives';
+import type { Log } from '@makerbook/kafka';
 import { createProjector, type Projector } from '../own/project-log.js';
 import type { ProjectorParts } from '../parts.js';
 

@@ -1,8 +1,9 @@
+import { pause } from '@makerbook/contracts-primitives';
 import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } from '@platformatic/kafka';
 import { unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
-import { type Deadline, deadlineIn, pause, RETRY_PAUSE_MS, retryUntil, within } from './deadline.js';
+import { type Deadline, deadlineIn, RETRY_PAUSE_MS, retryUntil, within } from './deadline.js';
 import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;

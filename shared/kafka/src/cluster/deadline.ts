@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '@makerbook/contracts-primitives';
 
 export const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
@@ -32,11 +32,6 @@ export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => E
     promise.then(clear, clear);
     promise.then(resolve, reject);
   });
-}
-
-/** Waits; an aborted signal ends the wait early, without an error. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, signal && { signal }).catch(() => undefined);
 }
 
 /** Tries again after a pause while the attempt fails in a way that `isWorthIt`, and the deadline allows it. */

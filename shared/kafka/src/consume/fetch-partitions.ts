@@ -1,5 +1,6 @@
+import { pause } from '@makerbook/contracts-primitives';
 import { type Cluster, NO_NODE } from '../cluster/cluster.js';
-import { deadlineIn, pause } from '../cluster/deadline.js';
+import { deadlineIn } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 import type { Logger } from '../log.js';

@@ -1,5 +1,5 @@
+import { pause } from '@makerbook/contracts-primitives';
 import type { Cluster } from '../cluster/cluster.js';
-import { pause } from '../cluster/deadline.js';
 import { FatalError } from '../failures.js';
 import type { Following, FollowOptions, Logger } from '../log.js';
 import { EARLIEST, LATEST, readOffsets } from '../topics/read-offsets.js';

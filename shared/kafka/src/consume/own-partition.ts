@@ -1,12 +1,10 @@
-import { pause } from '../cluster/deadline.js';
+import { pause, retry } from '@makerbook/contracts-primitives';
 import { FatalError, LogUnavailable, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, Logger, StoredRecord } from '../log.js';
 import type { RecordRange } from './fetch-partitions.js';
 import type { Park } from './park-records.js';
 
 const UNEXPECTED_ERRORS_MAX = 5;
-const RETRY_DELAY_MS = 100;
-const RETRY_DELAY_MS_MAX = 5_000;
 
 /**
  * A partition that this process owns, from its assignment to its revocation. It decides what each failure means: retry
@@ -73,31 +71,36 @@ export class OwnedPartition<T> {
    * also after several unexpected errors.
    */
   async #retryUntilRevoked(work: () => Promise<void>): Promise<boolean> {
-    const { topic } = this.#options;
+    if (this.isRevoked) return false;
+    const { topic, confirmed } = this.#options;
     const { partition, position } = this;
+    const { signal } = this.#revoked;
     let unexpected = 0;
-    for (let delayMs = RETRY_DELAY_MS; !this.isRevoked; delayMs = Math.min(delayMs * 2, RETRY_DELAY_MS_MAX)) {
-      try {
-        await work();
-        this.retrying = undefined;
-        return true;
-      } catch (error) {
-        if (error instanceof FatalError) throw error;
-        if (this.isRevoked) return false;
-        const reason = error instanceof Error ? error.message : String(error);
-        unexpected += error instanceof RetryableError || error instanceof LogUnavailable ? 0 : 1;
-        if (unexpected > UNEXPECTED_ERRORS_MAX) {
-          const what = `${topic}/${partition} from ${position ?? 'the position of the store'}`;
-          throw new FatalError(`handling ${what} failed ${unexpected} times: ${reason}`, { cause: error });
-        }
-        this.retrying = reason;
-        this.#parts.logger.warn({ topic, partition, position, reason, delayMs }, 'a partition waits to be retried');
+    const mayRepeat = (error: unknown, pauseMs: number) => {
+      if (error instanceof FatalError) return false;
+      const reason = error instanceof Error ? error.message : String(error);
+      unexpected += error instanceof RetryableError || error instanceof LogUnavailable ? 0 : 1;
+      if (unexpected > UNEXPECTED_ERRORS_MAX) {
+        const what = `${topic}/${partition} from ${position ?? 'the position of the store'}`;
+        throw new FatalError(`handling ${what} failed ${unexpected} times: ${reason}`, { cause: error });
       }
-      await pause(delayMs, this.#revoked.signal);
+      this.retrying = reason;
+      this.#parts.logger.warn({ topic, partition, position, reason, pauseMs }, 'a partition waits to be retried');
+      return true;
+    };
+    const wait = async (ms: number) => {
+      await pause(ms, signal);
       // After a failure another process may own the partition: do not take it back.
-      await Promise.race([this.#options.confirmed?.(), this.#untilRevoked]);
+      await Promise.race([confirmed?.(), this.#untilRevoked]);
+    };
+    try {
+      await retry(work, { mayRepeat, signal, wait });
+    } catch (error) {
+      if (this.isRevoked && !(error instanceof FatalError)) return false;
+      throw error;
     }
-    return false;
+    this.retrying = undefined;
+    return true;
   }
 
   readonly #context: BatchContext = {

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pause } from '@makerbook/contracts-primitives';
 import { createAPI, ProduceAcks, produceV9, Writer } from '@platformatic/kafka';
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, pause, retryUntil, within } from '../cluster/deadline.js';
+import { type Deadline, retryUntil, within } from '../cluster/deadline.js';
 import {
   asResponse,
   isRefused,

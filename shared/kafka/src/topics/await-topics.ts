@@ -1,4 +1,4 @@
-import { pause } from '../cluster/deadline.js';
+import { pause } from '@makerbook/contracts-primitives';
 import { LogUnavailable } from '../failures.js';
 import type { Log, Logger, TopicSpec } from '../log.js';
 

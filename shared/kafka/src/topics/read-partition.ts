@@ -1,5 +1,6 @@
+import { pause } from '@makerbook/contracts-primitives';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause, RETRY_PAUSE_MS } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, RETRY_PAUSE_MS } from '../cluster/deadline.js';
 import { assertAccepted, nameOfCode } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';

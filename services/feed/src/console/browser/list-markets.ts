@@ -1,6 +1,6 @@
 import { type Level, ladder, type Pair } from '@makerbook/book/browser';
 import type { BookEntry } from '@makerbook/contracts-events';
-import type { Page } from './page.js';
+import type { Page } from './state.js';
 import type { Tokens } from './tell-amounts.js';
 
 type Address = Pair['tokenIn'];

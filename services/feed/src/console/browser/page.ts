@@ -1,4 +1,4 @@
-import { readOverHttp, type When } from '@makerbook/book/browser';
+import { readOverHttp } from '@makerbook/book/browser';
 import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
 import type { Fill } from './show-fills.js';
@@ -8,7 +8,7 @@ import { openOrder } from './show-order.js';
 import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
 import { type Content, facts, keepAsking } from './show-rows.js';
-import type { ConsoleState, View } from './state.js';
+import type { ConsoleState, Page, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
 const KEY = 'makerbook.reader-key';
@@ -23,20 +23,17 @@ const key = sessionStorage.getItem(KEY) ?? '';
 let aheadMs = 0;
 let [problem, isRefused] = ['Reading the book …', false];
 const local = await fetch('/local/stack.json').catch(() => undefined);
-export type Page = typeof page;
-const page = {
+const page: Page = {
   book: new FoldedBook(),
   tokens: new Tokens(),
-  state: undefined as ConsoleState | undefined,
-  /** When the state was told last, by `performance.now()`. */
+  state: undefined,
   stateAtMs: performance.now(),
-  /** The data folder, where `npm start` runs this on the same machine. */
   localFolder: local?.ok ? ((await local.json()) as { folder: string }).folder : undefined,
-  when: (): Required<When> => ({
+  when: () => ({
     nowSeconds: (Date.now() + aheadMs) / 1000,
     staleSecondsMax: page.state?.staleSecondsMax ?? 5,
   }),
-  ask: (path: string, init?: RequestInit) =>
+  ask: (path, init) =>
     fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` }, signal: AbortSignal.timeout(ASK_MS_MAX) }),
 };
 const askFills = keepAsking<readonly Fill[]>(page, FILLS_MS);

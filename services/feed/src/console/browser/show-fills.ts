@@ -1,8 +1,8 @@
 import type { OrderHistory } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
 import { keyOf, nameOf, offerOf } from './list-markets.js';
-import type { Page } from './page.js';
 import { linkOut, linkTo, table } from './show-rows.js';
+import type { Page } from './state.js';
 import { type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Entry = Extract<OrderHistory['entries'][number], { happened: 'FILLED' }>;

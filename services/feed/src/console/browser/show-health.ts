@@ -1,9 +1,8 @@
 import { html } from 'lit-html';
-import type { Page } from './page.js';
 import { type Fills, tableOfFills } from './show-fills.js';
 import { NEWEST_SHOWN, newestOf, tableOf } from './show-pairs.js';
 import { facts, linkOut, table } from './show-rows.js';
-import type { ConsoleState } from './state.js';
+import type { ConsoleState, Page } from './state.js';
 import { tellAge } from './tell-amounts.js';
 
 const UNANSWERED_SECONDS_MAX = 15;

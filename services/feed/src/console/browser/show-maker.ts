@@ -1,11 +1,10 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
-import type { Page } from './page.js';
 import { type Fill, tableOfFills } from './show-fills.js';
 import { fundingOf, tellFunds } from './show-order.js';
 import { tableOf } from './show-pairs.js';
 import { copyable, facts, keepAsking, table } from './show-rows.js';
-import type { View } from './state.js';
+import type { Page, View } from './state.js';
 import { type Tokens, tellTime } from './tell-amounts.js';
 
 /** Each starts a command of the operator. */

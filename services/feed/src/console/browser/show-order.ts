@@ -2,11 +2,10 @@ import type { BookEntry } from '@makerbook/contracts-events';
 import type { OrderReport } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
 import { keyOf, nameOf, offerOf } from './list-markets.js';
-import type { Page } from './page.js';
 import { offerOfFill } from './show-fills.js';
 import { statusOf } from './show-pairs.js';
 import { type Content, facts, keepAsking, linkOut, linkTo, table } from './show-rows.js';
-import type { View } from './state.js';
+import type { Page, View } from './state.js';
 import { shorten, type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
 type Funding = Extract<BookEntry, { funding: object }>['funding'];

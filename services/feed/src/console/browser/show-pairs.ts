@@ -2,10 +2,9 @@ import type { BookEntry } from '@makerbook/contracts-events';
 import { html, type TemplateResult } from 'lit-html';
 import { openDepthChart } from './draw-depth.js';
 import { depthOf, listMarkets, listOffers, nameOf, offerOf, type Point } from './list-markets.js';
-import type { Page } from './page.js';
 import { type Fills, tableOfFills } from './show-fills.js';
 import { linkTo, table } from './show-rows.js';
-import type { View } from './state.js';
+import type { Page, View } from './state.js';
 import { alignTo, type Tokens, tellPrice } from './tell-amounts.js';
 
 const ORDERS_SHOWN = 100;

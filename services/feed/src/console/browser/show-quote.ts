@@ -1,9 +1,8 @@
 import { type Pair, quote } from '@makerbook/book/browser';
 import type { BookQuote } from '@makerbook/contracts-http';
 import { html } from 'lit-html';
-import type { Page } from './page.js';
 import { copyable, linkTo, table } from './show-rows.js';
-import type { View } from './state.js';
+import type { Page, View } from './state.js';
 import { parseUnits } from './tell-amounts.js';
 
 /** The least that is accepted, in hundredths of a percent of what is quoted. */

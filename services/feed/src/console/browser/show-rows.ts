@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
-import type { Page } from './page.js';
+import type { Page } from './state.js';
 import { shorten } from './tell-amounts.js';
 
 export type Content = string | TemplateResult;

@@ -1,4 +1,7 @@
+import type { When } from '@makerbook/book/browser';
 import type { TemplateResult } from 'lit-html';
+import type { FoldedBook } from './fold-records.js';
+import type { Tokens } from './tell-amounts.js';
 
 /** The answer to GET /console/state, as the page shows it. */
 export interface ConsoleState {
@@ -14,6 +17,19 @@ export interface ConsoleState {
   readonly facts: readonly (readonly [name: string, value: string])[];
   /** The first cell of a row names it. */
   readonly tables: readonly (readonly [title: string, columns: string[], rows: readonly string[][]])[];
+}
+
+/** What all views draw from. */
+export interface Page {
+  readonly book: FoldedBook;
+  readonly tokens: Tokens;
+  state: ConsoleState | undefined;
+  /** When the state was told last, by `performance.now()`. */
+  stateAtMs: number;
+  /** The data folder, where `npm start` runs this on the same machine. */
+  readonly localFolder: string | undefined;
+  readonly when: () => Required<When>;
+  readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
 }
 
 /** Draws a view anew. @param argument what stands behind its name in the address */

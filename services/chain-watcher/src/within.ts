@@ -1,10 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
-/** Resolves after so many milliseconds, or at once when the signal is aborted. */
-export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
-  await pause(ms, undefined, { signal }).catch(() => undefined);
-}
-
 /** Resolves when the work does, or the timeout: then the work is aborted. */
 export async function within(timeout: Promise<void>, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const over = new AbortController();
