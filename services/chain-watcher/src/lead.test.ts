@@ -20,7 +20,7 @@ async function takeOvers(times: number, followed: { newest: number; isResigned: 
       isResigned: followed.isResigned,
       lastPollAtMs: () => nowMs,
     },
-    hold: async () => {
+    publish: async () => {
       heldAtMs.push(nowMs);
       if (heldAtMs.length === times) ending.abort();
     },

@@ -19,7 +19,7 @@ export interface LeadOptions {
   readonly settings: Pick<WatcherSettings, 'TAKEOVER_MS'>;
   readonly followed: FollowedLog;
   /** Takes over and publishes, until the signal is aborted or another watcher has taken over. */
-  readonly hold: () => Promise<void>;
+  readonly publish: () => Promise<void>;
 }
 
 /** How often this process has taken over since the log had this newest block. */
@@ -33,14 +33,14 @@ interface Tried {
  * one that took over last.
  */
 export async function lead(options: LeadOptions): Promise<void> {
-  const { signal, hold } = options;
+  const { signal, publish } = options;
   let tried: Tried = { block: -1, times: 0 };
   while (!signal.aborted) {
     await standBy(options, tried);
     if (signal.aborted) return;
     const block = options.followed.newestNumber();
     tried = { block, times: tried.block === block ? tried.times + 1 : 1 };
-    await hold();
+    await publish();
   }
 }
 

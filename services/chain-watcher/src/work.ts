@@ -83,7 +83,7 @@ export class Work {
     if (signal.aborted) return;
     this.state.hasReadLog = true;
     await retryFor('blocks', signal)(verifyChain);
-    await lead({ ...this.#parts, followed: this.followed, hold: () => this.#hold() });
+    await lead({ ...this.#parts, followed: this.followed, publish: () => this.#takeTurn() });
   }
 
   async stop(): Promise<void> {
@@ -117,7 +117,7 @@ export class Work {
   }
 
   /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
-  async #hold(): Promise<void> {
+  async #takeTurn(): Promise<void> {
     const { openPublisher, topics, unixMs, settings, signal, retryFor } = this.#parts;
     const fenced = openPublisher();
     const publisher = new FactPublisher({

@@ -1,5 +1,5 @@
 import type { Health } from '@makerbook/http';
-import type { HeldBook } from './hold-book.js';
+import type { LiveBook } from './live-book.js';
 
 /** The brokers answer a fetch twice a second, and a dead connection is replaced after 10.5 s. */
 const KAFKA_SILENCE_MS_MAX = 15_000;
@@ -8,7 +8,7 @@ const KAFKA_SILENCE_MS_MAX = 15_000;
  * Ready when the topic was read to the end that it had. Without Kafka the streams stay open, and the age of the last block says
  * that the book stands still.
  */
-export function judgeReadiness({ recent, silenceMs }: Pick<HeldBook, 'recent' | 'silenceMs'>): Health {
+export function judgeReadiness({ recent, silenceMs }: Pick<LiveBook, 'recent' | 'silenceMs'>): Health {
   const isRead = recent() !== undefined;
   const checks = {
     book: isRead ? 'ok' : 'still being read',

@@ -1,7 +1,7 @@
 import type { UnixMs } from '@makerbook/contracts-primitives';
 import { createInstruments } from '@makerbook/telemetry';
 import type { Readers } from './admit-readers.js';
-import type { HeldBook } from './hold-book.js';
+import type { LiveBook } from './live-book.js';
 import type { EndReason } from './stream-book.js';
 
 /** What readers ask for. */
@@ -9,7 +9,7 @@ export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote';
 
 /** The service's own metrics; those of HTTP are in `@makerbook/http`. Readers are those of the operator's file. */
 export function createMetrics(
-  book: Pick<HeldBook, 'entries' | 'oldestBlock'>,
+  book: Pick<LiveBook, 'entries' | 'oldestBlock'>,
   readers: Pick<Readers, 'streams'>,
   nowMs: () => UnixMs,
 ) {

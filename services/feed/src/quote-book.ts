@@ -21,10 +21,10 @@ import {
 } from '@makerbook/contracts-http';
 import { type Address, type UnixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, parseAs, type Reply, readQuery, refuseFields } from '@makerbook/http';
-import type { HeldBook } from './hold-book.js';
+import type { LiveBook } from './live-book.js';
 
 export interface QuoteParts {
-  readonly book: Pick<HeldBook, 'orders' | 'oldestBlock'>;
+  readonly book: Pick<LiveBook, 'orders' | 'oldestBlock'>;
   readonly staleSecondsMax: number;
   /** The `OrderFiller` that quotes are for; the zero address: none. */
   readonly orderFiller: Address;
@@ -43,7 +43,7 @@ export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
     const [best] = ladder(book.orders, pair, when);
     return { ...pair, orders, best: best === undefined ? null : describeLevel(best) };
   });
-  return answer({ ...held(book.oldestBlock(), when.nowSeconds), pairs } satisfies BookPairs);
+  return answer({ ...asOf(book.oldestBlock(), when.nowSeconds), pairs } satisfies BookPairs);
 }
 
 /** GET …/book/{making}-{taking}. */
@@ -56,7 +56,7 @@ export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMa
   if (pair.tokenIn === pair.tokenOut) return refuseFields([{ path: ['taking'], message: SAME_TOKEN }]);
   const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
   const levels = [...first(asked.limit ?? LEVELS, ladder(book.orders, pair, when))].map(describeLevel);
-  return answer({ ...pair, ...held(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);
+  return answer({ ...pair, ...asOf(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);
 }
 
 /** GET …/book/quote. */
@@ -80,7 +80,7 @@ export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orde
   if (unfillable !== undefined) return fault(unfillable.name, unfillable.detail);
   return answer({
     ...quoted.pair,
-    ...held(quoted.block ?? book.oldestBlock(), when.nowSeconds),
+    ...asOf(quoted.block ?? book.oldestBlock(), when.nowSeconds),
     amountIn: String(quoted.amountIn),
     amountOut: String(quoted.amountOut),
     gas: gasLimitOf(quoted),
@@ -113,7 +113,7 @@ function* first<Item>(countMax: number, items: Iterable<Item>): Generator<Item, 
   }
 }
 
-function held(block: BookPairs['block'] | undefined, nowSeconds: number): Pick<BookPairs, 'block' | 'ageSeconds'> {
+function asOf(block: BookPairs['block'] | undefined, nowSeconds: number): Pick<BookPairs, 'block' | 'ageSeconds'> {
   if (block === undefined || block === null) return { block: null, ageSeconds: null };
   return { block, ageSeconds: Math.max(0, Math.round((nowSeconds - block.timestamp) * 1000) / 1000) };
 }

@@ -22,17 +22,17 @@ import { type Admitted, admitReaders, FILE_AGE_MS_MAX, type Readers } from './ad
 import { createConsole } from './console/create-console.js';
 import type { FeedSettings } from './env.js';
 import { judgeReadiness } from './health.js';
-import { type HeldBook, holdBook } from './hold-book.js';
+import { type LiveBook, openBook } from './live-book.js';
 import { createMetrics, type Kind } from './metrics.js';
 import { listPairs, quoteAmount, showLadder } from './quote-book.js';
 import { sendSnapshots } from './send-snapshot.js';
-import { type BookStreams, holdStreams } from './stream-book.js';
+import { type BookStreams, serveStreams } from './stream-book.js';
 
 /** The feed service as it runs: the API listens on `port`. */
 export type Feed = Awaited<ReturnType<typeof runFeed>>;
 
 type Parts = Pick<Telemetry, 'logger'> & {
-  readonly book: HeldBook;
+  readonly book: LiveBook;
   readonly streams: BookStreams;
   readonly readers: Readers;
   readonly metrics: ReturnType<typeof createMetrics>;
@@ -64,7 +64,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const topics = awaitTopics(log, { specs, logger, onFatal: fail });
     onStop(topics.stop);
     await topics.firstTry;
-    const book = holdBook(log, {
+    const book = openBook(log, {
       topic: names.book,
       partitions: settings.PARTITIONS,
       recentBytesMax: settings.RECENT_BYTES_MAX,
@@ -74,7 +74,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     onStop(book.stop);
     void book.caughtUp.then(() => logger.info({ orders: book.entries() }, 'the book is read'));
     const metrics = createMetrics(book, readers, nowMs);
-    const streams = holdStreams({ book, ended: metrics.ended });
+    const streams = serveStreams({ book, ended: metrics.ended });
     const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
     onStop(ops.stop);
     const routes = createRoutes(settings, { book, streams, readers, metrics, logger, nowMs });

@@ -6,10 +6,10 @@ import { expect, test } from '@jest/globals';
 import type { BookSnapshotEnd } from '@makerbook/contracts-http';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
-import type { HeldPartition } from './hold-book.js';
 import { RecentNews } from './keep-recent.js';
+import type { LivePartition } from './live-book.js';
 import { sendSnapshots } from './send-snapshot.js';
-import { holdStreams } from './stream-book.js';
+import { serveStreams } from './stream-book.js';
 
 const SLOW_MS = 400;
 const partitions = 2;
@@ -23,7 +23,7 @@ function openBook(linesPerPartition: number) {
     partitions,
     logName: () => '5e1fc0de',
     recent: () => recent,
-    capture: (partition: number): HeldPartition => {
+    capture: (partition: number): LivePartition => {
       const offset = offsets[partition] ?? 0n;
       const last = offset === 0n ? undefined : { offset, index: 0 };
       return { lines: [...(lines[partition] ?? [])], last, entries: lines[partition]?.length ?? 0, hash: '0x' };
@@ -80,7 +80,7 @@ test('what changes while a snapshot is sent is in it, or comes by the stream fro
   for (const partition of [0, 1]) book.change(partition, `later ${partition}`);
   const { names, cursor } = await readAll(answer);
   expect(names.filter((name) => name.startsWith('later'))).toEqual(['later 1']);
-  const streams = holdStreams({ book, ended: () => undefined });
+  const streams = serveStreams({ book, ended: () => undefined });
   const request = { query: new URLSearchParams({ after: cursor }), headers: {} } as unknown as ApiRequest;
   const reply = await streams.stream(request, () => ({ enter: () => undefined, leave: () => undefined }));
   if (isRefusal(reply)) throw new Error(reply.detail);

@@ -6,10 +6,10 @@ import type { BookSnapshotEnd } from '@makerbook/contracts-http';
 import { type ApiRequest, isRefusal, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import type { Admitted } from './admit-readers.js';
 import { formatCursor } from './cursor.js';
-import type { HeldBook } from './hold-book.js';
+import type { LiveBook } from './live-book.js';
 
 export interface SnapshotParts {
-  readonly book: Pick<HeldBook, 'capture' | 'partitions' | 'logName'>;
+  readonly book: Pick<LiveBook, 'capture' | 'partitions' | 'logName'>;
   /** Snapshots of this process at once; a reader has half of the places at most. */
   readonly snapshotsMax: number;
   /** A client has got all, or was cut. */

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { RecentNews } from './keep-recent.js';
-import { type EndReason, holdStreams } from './stream-book.js';
+import { type EndReason, serveStreams } from './stream-book.js';
 
 /** A client who takes what it is sent when it is told to. */
 class Client extends Writable {
@@ -34,7 +34,7 @@ function openStreams(bytesMax = 1_000_000) {
   let log: string | undefined = LOG;
   const recent = new RecentNews([undefined], bytesMax);
   const ended: EndReason[] = [];
-  const streams = holdStreams({
+  const streams = serveStreams({
     book: { partitions: 1, recent: () => recent, logName: () => log },
     ended: (reason) => ended.push(reason),
     aheadMsMax: 40,

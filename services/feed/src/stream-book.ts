@@ -15,27 +15,27 @@ import {
 } from '@makerbook/http';
 import type { Room } from './admit-readers.js';
 import { type Cursor, covers, type NamedCursor, parseCursor } from './cursor.js';
-import type { HeldBook } from './hold-book.js';
 import type { Place, RecentNews } from './keep-recent.js';
+import type { LiveBook } from './live-book.js';
 
 /** Why the service ends a stream. `slow`: what the client lacks is not kept any more. `unauthorized`: its reader's key was removed. */
 export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {
-  readonly book: Pick<HeldBook, 'recent' | 'partitions' | 'logName'>;
+  readonly book: Pick<LiveBook, 'recent' | 'partitions' | 'logName'>;
   readonly ended: (reason: EndReason) => void;
   /** How long a request whose cursor is ahead of this process waits for it; 2,000 unless given. */
   readonly aheadMsMax?: number;
 }
 
-export type BookStreams = ReturnType<typeof holdStreams>;
+export type BookStreams = ReturnType<typeof serveStreams>;
 
 const AHEAD_MS_MAX = 2_000;
 const AHEAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 5_000;
 
 /** The streams of this process. */
-export function holdStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
+export function serveStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
   const open = new OpenStreams<BookStream>();
   const keepingAlive = setInterval(() => {
     for (const one of open.all) one.keepAlive();

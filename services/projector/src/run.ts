@@ -52,7 +52,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       batchRecordsMax: settings.BATCH_FACTS_MAX,
       decode: projector.decode,
       positionOf: projector.positionOf,
-      handleBatch: (batch, hold) => traceBatch(batch, source, () => projector.handleBatch(batch, hold)),
+      handleBatch: (batch, context) => traceBatch(batch, source, () => projector.handleBatch(batch, context)),
       confirmed: () => ownership.confirmed(),
       onParked: meters.parked,
       onFatal: fail,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { PostgresUnavailable } from '@makerbook/postgres';
+import { cacheLists } from './cache-lists.js';
 import { createListFinder } from './find-lists.js';
-import { holdLists } from './hold-lists.js';
 import { joinRecords } from './join-records.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
@@ -22,9 +22,9 @@ function stage() {
   const has = { postgres: 1n as bigint | 'away' };
   const reads = { postgres: 0, changes: 0 };
   const changes = { count: 1 as number | 'too many' };
-  const held = holdLists();
+  const cache = cacheLists();
   const finder = createListFinder({
-    held,
+    cache,
     rows: {
       readMakerList: async () => {
         reads.postgres += 1;
@@ -41,7 +41,7 @@ function stage() {
     },
     rules: { routingGraceSeconds: 10 },
   });
-  return { finder, has, reads, held, changes };
+  return { finder, has, reads, cache, changes };
 }
 
 describe('a list of a version is found', () => {
@@ -53,16 +53,16 @@ describe('a list of a version is found', () => {
   });
 
   test('in Postgres where memory has a newer version', async () => {
-    const { finder, has, held } = stage();
-    held.keep(maker, listOf(9n));
+    const { finder, has, cache } = stage();
+    cache.keep(maker, listOf(9n));
     has.postgres = 8n;
     expect(await finder.find(maker, 8n)).toEqual({ list: listOf(8n), source: 'postgres' });
   });
 
   test('from an older one in memory and what has changed since', async () => {
-    const { finder, has, held, reads, changes } = stage();
+    const { finder, has, cache, reads, changes } = stage();
     const other = { ...recordOf(4n), orderHash: `0x${'02'.repeat(32)}` as const, acceptedOffset: 2 };
-    held.keep(maker, joinRecords(9n, [recordOf(9n), other]));
+    cache.keep(maker, joinRecords(9n, [recordOf(9n), other]));
     has.postgres = 10n;
     const shown = JSON.parse(String((await finder.find(maker, 10n))?.list.body)) as { version: number }[];
     expect(shown.map(({ version }) => version)).toEqual([10, 4]);
@@ -87,8 +87,8 @@ describe('a list of a version is found', () => {
   });
 
   test('nowhere while Postgres is away and another is held', async () => {
-    const { finder, has, held } = stage();
-    held.keep(maker, listOf(6n));
+    const { finder, has, cache } = stage();
+    cache.keep(maker, listOf(6n));
     has.postgres = 'away';
     expect(await finder.find(maker, 7n)).toBeUndefined();
   });

@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Rules, recordEnd, routableUntilOf } from '@makerbook/domain';
 import { unlessAway } from '@makerbook/postgres';
-import type { HeldLists } from './hold-lists.js';
+import type { ListCache } from './cache-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListChanges, ListedOrder } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
@@ -15,25 +15,25 @@ export interface Found {
 export type ListFinder = ReturnType<typeof createListFinder>;
 
 export interface ListFinderParts {
-  readonly held: HeldLists;
+  readonly cache: ListCache;
   readonly rows: Pick<ReadModel, 'readMakerList' | 'readListChanges'>;
   readonly rules: Pick<Rules, 'routingGraceSeconds'>;
 }
 
 /** Finds lists. While Postgres is away it finds none of a version that is not held; only a bug throws. */
-export function createListFinder({ held, rows, rules }: ListFinderParts) {
+export function createListFinder({ cache, rows, rules }: ListFinderParts) {
   /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
   const encode = (order: ListedOrder) => encodeRecord(order, routableUntilOf(order.expiresAtSeconds, rules));
 
   async function load(maker: Hex, version: bigint): Promise<Found | undefined> {
-    const older = held.find(maker);
+    const older = cache.find(maker);
     const base = older !== undefined && older.version < version ? older : undefined;
     const changes = base && (await unlessAway(rows.readListChanges(maker, base.version)));
     const list = base && changes ? patchList(base, changes, encode) : await readWhole(maker);
     if (list === undefined) return undefined;
-    held.keep(maker, list);
+    cache.keep(maker, list);
     return { list, source: 'postgres' };
   }
 
@@ -45,7 +45,7 @@ export function createListFinder({ held, rows, rules }: ListFinderParts) {
   return {
     /** The maker's list of this version, or a newer one: from memory, else from Postgres. */
     async find(maker: Hex, version: bigint): Promise<Found | undefined> {
-      const list = held.find(maker);
+      const list = cache.find(maker);
       if (list?.version === version) return { list, source: 'memory' };
       const key = `${maker} ${version}`;
       const found = loading.get(key) ?? load(maker, version).finally(() => loading.delete(key));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { cacheLists } from './cache-lists.js';
 import type { Found } from './find-lists.js';
-import { holdLists } from './hold-lists.js';
 import { joinRecords } from './join-records.js';
 import { readList } from './read-list.js';
 import type { ListState } from './store/read-lists.js';
@@ -32,11 +32,11 @@ interface Given {
   readonly nowSeconds?: number;
 }
 
-async function read(given: Given, held = holdLists()) {
+async function read(given: Given, cache = cacheLists()) {
   const { found = current, page = whole, nowSeconds = 0 } = given;
   const begun = 'begun' in given ? given.begun : state();
   return readList({ maker, state: begun, nowSeconds }, page, {
-    held,
+    cache,
     watch: { awaitSettled: async (_, was) => ('waited' in given ? given.waited : was) },
     finder: { find: async () => ('found' in given ? given.found : found) },
   });
@@ -58,10 +58,10 @@ describe('a list', () => {
 
   test('has an unknown lag where its maker is in quarantine, or Postgres may have lost writes, or is away', async () => {
     expect(await read({ begun: state({ isUnsure: true }) })).toMatchObject({ body: list.body, lag: undefined });
-    const held = holdLists();
-    held.keep(maker, list);
+    const cache = cacheLists();
+    cache.keep(maker, list);
     for (const given of [{ begun: undefined }, { waited: undefined }, { found: undefined }]) {
-      expect(await read(given, held)).toMatchObject({ body: list.body, source: 'memory', lag: undefined });
+      expect(await read(given, cache)).toMatchObject({ body: list.body, source: 'memory', lag: undefined });
     }
   });
 
@@ -74,13 +74,13 @@ describe('a list', () => {
     expect(await read({ begun: undefined })).toBeUndefined();
   });
 
-  test('hides what is expired by the clock, and is held like that', async () => {
-    const held = holdLists();
-    expect(String((await read({ nowSeconds: 52 }, held))?.body)).toBe('[3,5,8]');
-    expect(held.find(maker)).toBeUndefined();
-    expect(String((await read({ nowSeconds: 53 }, held))?.body)).toBe('[5,8]');
-    expect(held.find(maker)).toMatchObject({ version: 7n, records: [{ acceptedOffset: 5 }, { acceptedOffset: 8 }] });
-    expect(String((await read({ nowSeconds: 58 }, held))?.body)).toBe('[]');
+  test('hides what is expired by the clock, and is cached like that', async () => {
+    const cache = cacheLists();
+    expect(String((await read({ nowSeconds: 52 }, cache))?.body)).toBe('[3,5,8]');
+    expect(cache.find(maker)).toBeUndefined();
+    expect(String((await read({ nowSeconds: 53 }, cache))?.body)).toBe('[5,8]');
+    expect(cache.find(maker)).toMatchObject({ version: 7n, records: [{ acceptedOffset: 5 }, { acceptedOffset: 8 }] });
+    expect(String((await read({ nowSeconds: 58 }, cache))?.body)).toBe('[]');
   });
 
   test('has an ETag for each version, page and time, the same from every source', async () => {

@@ -1,7 +1,7 @@
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
+import type { ListCache } from './cache-lists.js';
 import type { Found, ListFinder } from './find-lists.js';
-import type { HeldLists } from './hold-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListState } from './store/read-lists.js';
 import { type Page, takePage } from './take-page.js';
@@ -29,7 +29,7 @@ export interface Listing {
 export interface ReadListParts {
   readonly watch: WriteWatch;
   readonly finder: ListFinder;
-  readonly held: HeldLists;
+  readonly cache: ListCache;
 }
 
 /**
@@ -40,14 +40,14 @@ export interface ReadListParts {
 export async function readList(
   { maker, state: begun, nowSeconds }: Asker,
   page: Page,
-  { watch, finder, held }: ReadListParts,
+  { watch, finder, cache }: ReadListParts,
 ): Promise<Listing | undefined> {
   const state = begun && (await watch.awaitSettled(maker, begun));
   const current = state && (await finder.find(maker, state.version));
-  const found = current ?? inMemory(held.find(maker));
+  const found = current ?? inMemory(cache.find(maker));
   if (found === undefined) return undefined;
   const list = hideExpired(found.list, nowSeconds);
-  if (list !== found.list) held.keep(maker, list);
+  if (list !== found.list) cache.keep(maker, list);
   const { records, next } = takePage(list.records, page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
   // After a crash of Postgres the rows can be older than they were when their state was read.

@@ -18,13 +18,13 @@ import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import type { Asker } from './answer-signed.js';
 import { createWriteWatch, type WriteWatchOptions } from './await-writes.js';
+import { cacheLists } from './cache-lists.js';
 import { openCursors } from './cursor.js';
 import { createDocumentRoutes, createInfoRoute, foldedBlock } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
 import { type FindOrderParts, findOrder } from './find-order.js';
 import { judgeReadiness } from './health.js';
-import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
 import { type ReadHistoryParts, readEntriesFrom, readHistory, readNewsFrom, readPageFrom } from './read-history.js';
@@ -34,10 +34,10 @@ import { connectRedis, type RedisConnection } from './redis/connect.js';
 import { createReplayGuard } from './redis/guard-replays.js';
 import { openReadModel, type ReadModel } from './store/read-model.js';
 import {
-  holdStreams,
   type OrderStreams,
   type OrderStreamsParts,
   type StreamParts,
+  serveStreams,
   streamOrders,
 } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
@@ -124,7 +124,7 @@ export function openStreams(
   const sources = { rows, log, topic, cursors: openCursors({ rows, log, topic }, partitions) };
   const readEntries = readEntriesFrom(sources, partitions);
   const tail = tailRows({ rows, readNews: readNewsFrom(sources), after, onError });
-  return holdStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
+  return serveStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
 }
 
 /** What makers' requests are answered from, and the clocks. */
@@ -143,11 +143,11 @@ export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
 export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
   const { log, redis, rows, makers, streams, nowMs, after } = parts;
   const metrics = createMetrics(makers, streams);
-  const held = holdLists();
+  const cache = cacheLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
   const watch = createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) });
   const listRules = { routingGraceSeconds: settings.ROUTING_GRACE_SECONDS };
-  const finder = createListFinder({ held, rows, rules: listRules });
+  const finder = createListFinder({ cache, rows, rules: listRules });
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,
@@ -178,7 +178,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     ...signed,
     cursors,
     partitions,
-    readList: (asker, page) => readList(asker, page, { held, watch, finder }),
+    readList: (asker, page) => readList(asker, page, { cache, watch, finder }),
     listed: metrics.listed,
   };
   const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, partitions) };

@@ -8,7 +8,7 @@ import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
 import type { HistoryEntry } from './store/history-rows.js';
-import { holdStreams, type OrderStreams, type StreamParts, streamOrders } from './stream-orders.js';
+import { type OrderStreams, type StreamParts, serveStreams, streamOrders } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -79,7 +79,7 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
   };
   const onError = (error: unknown) => errors.push(error);
   const tail = tailRows({ rows, readNews, after, onError });
-  const streams = holdStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after, onError });
+  const streams = serveStreams({ readEntries, tail, partitions: 1, streamsMax, streamsPerMakerMax, after, onError });
   opened.push(streams);
   return {
     streams,

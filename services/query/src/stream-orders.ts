@@ -114,10 +114,10 @@ interface Room {
 
 type EndReason = StreamEvent<'end'>['reason'];
 
-export type OrderStreams = ReturnType<typeof holdStreams>;
+export type OrderStreams = ReturnType<typeof serveStreams>;
 
 /** The streams of this process. */
-export function holdStreams(parts: OrderStreamsParts) {
+export function serveStreams(parts: OrderStreamsParts) {
   const open = new OpenStreams<OrderStream>();
   const ofMaker = new Map<Hex, number>();
 

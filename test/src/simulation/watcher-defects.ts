@@ -1,8 +1,8 @@
 import type { ProjectedPartition } from '@makerbook/chain-watcher/testing';
 import {
   FollowedLog,
-  HeldBlocks,
   Mutex,
+  PendingBlocks,
   staysWatched,
   TakenBlocks,
   Touched,
@@ -52,7 +52,7 @@ export const watcherDefects: readonly Defect[] = [
   },
   {
     name: 'a topic that lacks a block is waited for',
-    plant: replaceIn(HeldBlocks, 'missingSinceMs', () => Number.POSITIVE_INFINITY),
+    plant: replaceIn(PendingBlocks, 'missingSinceMs', () => Number.POSITIVE_INFINITY),
   },
   {
     name: 'fills of orders that are not watched any more are not told',

@@ -1,29 +1,29 @@
 import type { Log, Logger, StoredRecord } from '@makerbook/kafka';
-import type { HeldBlocks } from './held-blocks.js';
 import { SegmentJoiner } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
+import type { PendingBlocks } from './pending-blocks.js';
 
 export interface BlockgroupOptions {
   /** That of the Kafka that the Kaia node writes to: it is followed until the log is closed. */
   readonly log: Log;
   readonly topic: string;
   readonly logger: Logger;
-  readonly held: HeldBlocks;
+  readonly pending: PendingBlocks;
 }
 
 /**
  * Reads blocks out of the Kafka topic of a Kaia node's chaindatafetcher, from its end: it may hold days. Delivery there is at
  * least once and unordered, with repeats and gaps.
  */
-export function followBlockgroups({ log, topic, logger, held }: BlockgroupOptions): void {
+export function followBlockgroups({ log, topic, logger, pending }: BlockgroupOptions): void {
   const joiner = new SegmentJoiner();
   const read = (partition: number, { key, value, headers, offset }: StoredRecord) => {
-    if (held.isPast(Number(key))) return;
+    if (pending.isPast(Number(key))) return;
     const message = joiner.add({ partition, key, value, headers });
     const block = Buffer.isBuffer(message) ? parseBlockgroup(message) : message;
     if (block !== undefined && 'unreadable' in block) {
       logger.warn({ topic, partition, offset: String(offset), reason: block.unreadable }, 'unreadable block');
-    } else if (block !== undefined) held.add(block);
+    } else if (block !== undefined) pending.add(block);
   };
   log.followTopic({
     topic,

@@ -3,13 +3,13 @@ import { connectLog, type Logger, LogUnavailable } from '@makerbook/kafka';
 import { kafkaConnection } from '@makerbook/settings';
 import type { WatcherSettings } from '../env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
-import { HeldBlocks } from './held-blocks.js';
+import { PendingBlocks } from './pending-blocks.js';
 import type { BlockSource } from './source.js';
 import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.js';
 
 /** How long the topic's brokers may take to answer at the start, when JSON-RPC has the blocks. */
 const KAIA_ANSWER_MS_MAX = 3000;
-/** Blocks of the topic held while earlier ones are missing; those beyond are read by JSON-RPC when they are due. */
+/** Blocks of the topic that are kept while earlier ones are missing; those beyond are read by JSON-RPC when they are due. */
 const KAIA_BLOCKS_MAX = 500;
 
 export interface SourceOptions
@@ -56,7 +56,7 @@ async function openTopic({ settings, logger, nowMs, onGap, onStop }: SourceOptio
       'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there',
     );
   });
-  const held = new HeldBlocks({ blocksMax: KAIA_BLOCKS_MAX, nowMs });
-  followBlockgroups({ log, topic: name, logger, held });
-  return { name, held, onGap, gapMsMax: settings.KAIA_GAP_MS_MAX, silenceMsMax: settings.KAIA_SILENCE_MS_MAX };
+  const pending = new PendingBlocks({ blocksMax: KAIA_BLOCKS_MAX, nowMs });
+  followBlockgroups({ log, topic: name, logger, pending });
+  return { name, pending, onGap, gapMsMax: settings.KAIA_GAP_MS_MAX, silenceMsMax: settings.KAIA_SILENCE_MS_MAX };
 }

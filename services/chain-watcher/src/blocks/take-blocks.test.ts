@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type BlockHeader, ChainContradiction, type Node, type RpcRequest, RpcUnavailable } from '@makerbook/chain';
 import { VirtualTime } from '@makerbook/parts';
-import { HeldBlocks } from './held-blocks.js';
+import { PendingBlocks } from './pending-blocks.js';
 import { TakenBlocks } from './take-blocks.js';
 
 /** A source: how long after its time it has each block, and when it is away. */
@@ -43,7 +43,7 @@ async function follow({ node, spare, announced, topic }: Sources) {
   const at = (ms: number, work: () => void) => time.after(ms - time.nowMs, work);
   let calls = 0;
   let gaps = 0;
-  const held = new HeldBlocks({ blocksMax: 500, nowMs: () => time.nowMs });
+  const pending = new PendingBlocks({ blocksMax: 500, nowMs: () => time.nowMs });
   let hear: (number: number) => void = () => undefined;
   for (let number = FIRST + 1; number <= FIRST + 70; number += 1) {
     const heard = announced && madeAtMs(number) + announced.lateMs(number);
@@ -51,11 +51,11 @@ async function follow({ node, spare, announced, topic }: Sources) {
     const written = topic && madeAtMs(number) + topic.lateMs(number);
     if (written === undefined || topic?.isAway?.(written) || topic?.lacks?.(number)) continue;
     for (let times = topic?.times ?? 1; times > 0; times -= 1) {
-      at(written, () => held.add({ header: headerAt(number), logs: [], logsBloom: undefined }));
+      at(written, () => pending.add({ header: headerAt(number), logs: [], logsBloom: undefined }));
     }
   }
   const foreign = topic?.foreign;
-  if (foreign !== undefined) at(5000, () => held.add({ header: foreign, logs: [], logsBloom: undefined }));
+  if (foreign !== undefined) at(5000, () => pending.add({ header: foreign, logs: [], logsBloom: undefined }));
   let passedOverUntilMs = 0;
   const endpointOf = (name: string, { lateMs, isAway }: Source) => {
     const head = () => {
@@ -100,7 +100,7 @@ async function follow({ node, spare, announced, topic }: Sources) {
         hear = onHead;
         return { isOpen: () => true, close: () => undefined };
       }),
-    topic: topic && { name: 'topic', held, gapMsMax: 300, silenceMsMax: 3000, onGap: () => (gaps += 1) },
+    topic: topic && { name: 'topic', pending, gapMsMax: 300, silenceMsMax: 3000, onGap: () => (gaps += 1) },
   });
   const delays: number[] = [];
   let turns = 0;

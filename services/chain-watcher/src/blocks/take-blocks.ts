@@ -9,7 +9,7 @@ import {
 import { isRetryable } from '../retry.js';
 import { triggerTopics } from '../watch/match-logs.js';
 import { type CompareOptions, compareNodes } from './compare-nodes.js';
-import type { HeldBlocks } from './held-blocks.js';
+import type { PendingBlocks } from './pending-blocks.js';
 import type { BlockSource, SourceBlock } from './source.js';
 
 /** How long a node may lack a block that was announced, and how often it is asked for it meanwhile. */
@@ -37,7 +37,7 @@ export interface TakeOptions extends CompareOptions {
 
 export interface TopicOptions {
   readonly name: string;
-  readonly held: HeldBlocks;
+  readonly pending: PendingBlocks;
   /** How long a block may be missing once a later one is there, before JSON-RPC is asked for it. */
   readonly gapMsMax: number;
   /** While the topic gives each block first, JSON-RPC is asked so often whether it is further. */
@@ -87,7 +87,7 @@ export class TakenBlocks implements BlockSource {
     this.#options = options;
     this.#lags = compareNodes(options);
     this.#answeredAtMs = options.nowMs();
-    if (topic !== undefined) topic.held.onBlock = (number) => number === this.#due.number && this.#wake();
+    if (topic !== undefined) topic.pending.onBlock = (number) => number === this.#due.number && this.#wake();
     this.#subscription = subscribe?.((number) => this.#hear(number));
     this.#watching = this.#watchHead();
   }
@@ -99,10 +99,10 @@ export class TakenBlocks implements BlockSource {
     if (this.#due.number !== number) {
       this.#due = { number, sinceMs: nowMs() };
       if (this.#announced >= number) this.#due.announcedAtMs = nowMs();
-      topic?.held.turnTo(number);
+      topic?.pending.turnTo(number);
     }
-    const held = await this.#take();
-    if (held !== undefined) return held;
+    const pending = await this.#take();
+    if (pending !== undefined) return pending;
     const news = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
@@ -113,7 +113,7 @@ export class TakenBlocks implements BlockSource {
   }
 
   headNumber(): number | undefined {
-    const newest = this.#options.topic?.held.newest;
+    const newest = this.#options.topic?.pending.newest;
     return newest === undefined ? this.#head : Math.max(newest, this.#head ?? 0);
   }
 
@@ -122,7 +122,7 @@ export class TakenBlocks implements BlockSource {
   }
 
   counts() {
-    return { turns: this.#turns, topicSilentSinceMs: this.#options.topic?.held.lastAtMs };
+    return { turns: this.#turns, topicSilentSinceMs: this.#options.topic?.pending.lastAtMs };
   }
 
   async stop(): Promise<void> {
@@ -143,13 +143,13 @@ export class TakenBlocks implements BlockSource {
     const { topic, nowMs } = this.#options;
     const due = this.#due;
     await this.#verifyTopic();
-    const held = topic?.held.get(due.number);
-    if (held !== undefined) {
+    const pending = topic?.pending.get(due.number);
+    if (pending !== undefined) {
       this.#isTopicFirst = true;
-      return held;
+      return pending;
     }
     if (due.given !== undefined) {
-      const newest = topic?.held.newest ?? 0;
+      const newest = topic?.pending.newest ?? 0;
       if (newest >= due.number || newest < due.number - 1) topic?.onGap();
       if (newest < due.number) this.#isTopicFirst = false;
       return due.given;
@@ -174,7 +174,7 @@ export class TakenBlocks implements BlockSource {
     }
     if (topic === undefined || !this.#isTopicFirst) return sinceMs;
     // When the topic has had the time to give it.
-    const missingMs = topic.held.missingSinceMs();
+    const missingMs = topic.pending.missingSinceMs();
     if (missingMs !== undefined) return missingMs + topic.gapMsMax;
     return Math.max(sinceMs, this.#answeredAtMs + topic.silenceMsMax);
   }
@@ -236,7 +236,7 @@ export class TakenBlocks implements BlockSource {
   /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
   async #verifyTopic(): Promise<void> {
     const { topic, node } = this.#options;
-    const first = topic?.held.first;
+    const first = topic?.pending.first;
     if (topic === undefined || first === undefined || this.#isTopicVerified) return;
     const { number, hash } = first.header;
     const { block, headNumber } = await readBlockAndHead(node, number);

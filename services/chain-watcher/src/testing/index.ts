@@ -1,4 +1,4 @@
-export { HeldBlocks } from '../blocks/held-blocks.js';
+export { PendingBlocks } from '../blocks/pending-blocks.js';
 export type { BlockSource } from '../blocks/source.js';
 export { TakenBlocks, type TakeOptions } from '../blocks/take-blocks.js';
 export { Mutex } from '../mutex.js';

@@ -113,7 +113,7 @@ export class RowCommitter {
     const startedAtMs = performance.now();
     // All of it is described before anything is awaited: the fold goes on meanwhile.
     const rows = describeRows(changes, quarantined);
-    for (const held of changes.makers.values()) held.storedFunding = new Map(held.draft.funding);
+    for (const cached of changes.makers.values()) cached.storedFunding = new Map(cached.draft.funding);
     const forgetsEnded = changes.types.has('BlockProcessed');
     const commit = { ...rows, partition, from: this.#committed, to, forgetsEnded };
     const mayRepeat = (error: unknown) => {

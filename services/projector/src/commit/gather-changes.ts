@@ -12,7 +12,7 @@ import {
   type Transition,
 } from '@makerbook/domain';
 import type { FillRow, HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
-import type { HeldMaker } from '../fold/hold-makers.js';
+import type { CachedMaker } from '../fold/cache-makers.js';
 import type { LoggedFact } from '../fold/read-facts.js';
 
 /** An order that has changed since the commit before. */
@@ -29,7 +29,7 @@ export interface TouchedOrder {
  * The history has a row for each change.
  */
 export class Changes {
-  readonly makers = new Map<Address, HeldMaker>();
+  readonly makers = new Map<Address, CachedMaker>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
   readonly fills: FillRow[] = [];
@@ -62,9 +62,9 @@ export class Changes {
   }
 
   /** Marks a maker as changed, and takes what happened to its orders. */
-  maker(held: HeldMaker, transitions: readonly Transition[]): void {
-    const { maker } = held.draft;
-    this.makers.set(maker, held);
+  maker(cached: CachedMaker, transitions: readonly Transition[]): void {
+    const { maker } = cached.draft;
+    this.makers.set(maker, cached);
     for (const transition of transitions) this.#transition(maker, transition);
   }
 

@@ -1,8 +1,8 @@
 import type { BlockProcessed, MakerFact, ServiceModeSet } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain';
+import type { CachedMaker } from './cache-makers.js';
 import { FactFeed } from './describe-feeds.js';
-import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
 import { hashTransitions } from './prove-book.js';
 import type { LoggedFact } from './read-facts.js';
@@ -11,7 +11,7 @@ import type { LoggedFact } from './read-facts.js';
 export type Logged<F> = LoggedFact & { readonly fact: F };
 
 /**
- * Folds a fact about one maker, who is held or quarantined. What cannot be folded quarantines the maker.
+ * Folds a fact about one maker, who is cached or quarantined. What cannot be folded quarantines the maker.
  * @throws FatalError where too many makers are quarantined
  */
 export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>): void {
@@ -68,13 +68,13 @@ export function moveTo(state: PartitionState, offset: bigint): void {
   state.isBlockBegun = false;
 }
 
-/** Takes what happened to a maker who is held: for the rows, its next block, what is known of hashes, and the hash of the book. */
-export function takeTransitions(state: PartitionState, held: HeldMaker, transitions: readonly Transition[]): void {
+/** Takes what happened to a maker who is cached: for the rows, its next block, what is known of hashes, and the hash of the book. */
+export function takeTransitions(state: PartitionState, cached: CachedMaker, transitions: readonly Transition[]): void {
   const { makers, due, gathered, hashes, book } = state;
-  makers.touch(held);
-  due.set(held.draft);
-  gathered.maker(held, transitions);
-  hashTransitions(book, held.inBook, transitions);
+  makers.touch(cached);
+  due.set(cached.draft);
+  gathered.maker(cached, transitions);
+  hashTransitions(book, cached.inBook, transitions);
   hashes.note(transitions);
 }
 
@@ -95,28 +95,28 @@ function changeMaker(
   feed: FactFeed,
   change: (draft: MakerDraft, accept: Accept) => readonly Transition[],
 ): void {
-  const held = state.makers.get(maker);
-  if (held === undefined) throw new Error(`${maker} is folded and was not loaded`);
+  const cached = state.makers.get(maker);
+  if (cached === undefined) throw new Error(`${maker} is folded and was not loaded`);
   let transitions: readonly Transition[];
   try {
-    transitions = change(held.draft, (changes) => feed.transitions(changes, maker));
+    transitions = change(cached.draft, (changes) => feed.transitions(changes, maker));
   } catch (error) {
-    return quarantineMaker(state, held, messageOf(error), feed);
+    return quarantineMaker(state, cached, messageOf(error), feed);
   }
-  takeTransitions(state, held, transitions);
+  takeTransitions(state, cached, transitions);
 }
 
 /**
  * A fact cannot be folded for a maker: its orders leave the book with this fact, and nothing more is folded for it. It
  * depends on the log alone, and so do the messages.
  */
-function quarantineMaker(state: PartitionState, held: HeldMaker, reason: string, feed: FactFeed): void {
-  const { maker } = held.draft;
+function quarantineMaker(state: PartitionState, cached: CachedMaker, reason: string, feed: FactFeed): void {
+  const { maker } = cached.draft;
   const { fact } = feed;
   state.noteQuarantined(maker, reason);
   state.quarantined.set(maker, { offset: fact.offset, reason, clock: state.clock });
   if (!feed.isPublished(maker)) parkFor(state, maker, fact, `for ${maker} alone, who is quarantined: ${reason}`);
-  const withheld = held.draft.quarantine(fact.offset);
+  const withheld = cached.draft.quarantine(fact.offset);
   feed.transitions(withheld, maker);
-  takeTransitions(state, held, withheld);
+  takeTransitions(state, cached, withheld);
 }

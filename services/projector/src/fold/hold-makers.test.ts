@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Maker, MakerDraft, type OpenOrder, unknownMaker } from '@makerbook/domain';
 import { makersOf } from '../testing/generate-facts.js';
-import { HeldMakers } from './hold-makers.js';
+import { CachedMakers } from './cache-makers.js';
 
 const [first, second, third] = makersOf(0, 1, 3) as [Maker['maker'], Maker['maker'], Maker['maker']];
 const rules = { routingGraceSeconds: 60, recallHash: () => undefined };
@@ -13,7 +13,7 @@ const withOrders = (maker: Maker['maker'], count: number): Maker => ({
 
 describe('makers in memory', () => {
   test('those that were used longest ago are dropped where there are too many', () => {
-    const held = new HeldMakers(8, rules);
+    const held = new CachedMakers(8, rules);
     const one = held.load(withOrders(first, 2));
     held.load(withOrders(second, 2));
     held.load(withOrders(third, 2));
@@ -24,7 +24,7 @@ describe('makers in memory', () => {
   });
 
   test('a maker counts with its orders as they are now', () => {
-    const held = new HeldMakers(100, rules);
+    const held = new CachedMakers(100, rules);
     const one = held.load(withOrders(first, 9));
     one.draft = new MakerDraft(withOrders(first, 1), rules);
     held.touch(one);

@@ -17,24 +17,24 @@ export async function loadFacts(state: PartitionState, facts: readonly LoggedFac
 }
 
 /**
- * Has the makers held: those that were dropped come back with their changes that are not committed, and the others are read.
- * Unknown ones are held too.
+ * Has the makers cached: those that were dropped come back with their changes that are not committed, and the others are read.
+ * Unknown ones are cached too.
  * @throws FatalError where rows cannot be read
  */
 export async function loadMakers(
-  { makers: held, rules: { partition } }: PartitionState,
+  { makers: cached, rules: { partition } }: PartitionState,
   makers: readonly Address[],
   rows: RowReader,
 ): Promise<void> {
   const missing = [...new Set(makers)].filter((maker) => {
-    if (held.get(maker) !== undefined) return false;
+    if (cached.get(maker) !== undefined) return false;
     const [dropped] = rows.uncommitted().flatMap((changes) => changes.makers.get(maker) ?? []);
-    if (dropped !== undefined) held.touch(dropped);
+    if (dropped !== undefined) cached.touch(dropped);
     return dropped === undefined;
   });
   if (missing.length === 0) return;
   const stored = await rows.readRows((store) => store.readMakers(partition, missing));
-  for (const maker of makersFromRows(partition, missing, stored)) held.load(maker);
+  for (const maker of makersFromRows(partition, missing, stored)) cached.load(maker);
 }
 
 /**

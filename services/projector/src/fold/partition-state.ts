@@ -4,9 +4,9 @@ import { type HashMemory, type LogClock, rememberHashes } from '@makerbook/domai
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import { Changes } from '../commit/gather-changes.js';
 import type { Quarantine, TakenProjection } from '../store/open-store.js';
+import { CachedMakers } from './cache-makers.js';
 import type { FeedRules } from './describe-feeds.js';
 import { DueMakers } from './due-makers.js';
-import { HeldMakers } from './hold-makers.js';
 
 /** A record to park, because one maker cannot be folded. */
 export interface ParkedFact {
@@ -17,7 +17,7 @@ export interface ParkedFact {
 /** The state of a partition's fold. All of it can be read again from Postgres and the log, so any failure drops it. */
 export class PartitionState {
   readonly rules: FeedRules;
-  readonly makers: HeldMakers;
+  readonly makers: CachedMakers;
   readonly due: DueMakers;
   readonly quarantined: Map<Address, Quarantine>;
   /** The remembered hashes that the facts of the batch are about. */
@@ -50,7 +50,7 @@ export class PartitionState {
   ) {
     const { routingGraceSeconds } = rules;
     this.rules = rules;
-    this.makers = new HeldMakers(heldMax, { routingGraceSeconds, recallHash: this.hashes.recallHash });
+    this.makers = new CachedMakers(heldMax, { routingGraceSeconds, recallHash: this.hashes.recallHash });
     this.due = new DueMakers(due);
     this.quarantined = new Map(quarantined);
     this.noteQuarantined = noteQuarantined;

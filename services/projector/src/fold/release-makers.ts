@@ -1,7 +1,7 @@
 import type { QuarantineLifted } from '@makerbook/contracts-events';
 import { advanceLog, type Maker, MakerDraft, rememberHashes, snapshotOf, type Transition } from '@makerbook/domain';
+import type { CachedMaker } from './cache-makers.js';
 import { beginFact, endFact, type Logged, messageOf, parkFor, takeTransitions } from './fold-facts.js';
-import type { HeldMaker } from './hold-makers.js';
 import { loadHashes, loadMakers, type RowReader } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
@@ -33,14 +33,14 @@ export async function releaseMaker(
   const feed = beginFact(state, logged);
   if (state.quarantined.has(maker)) {
     try {
-      const { held, draft, transitions } = await foldAgain(state, maker, offset, rows, readFacts);
+      const { cached, draft, transitions } = await foldAgain(state, maker, offset, rows, readFacts);
       const news = transitions.filter(({ kind }) => kind === 'MakerChanged').slice(-1);
       const released = attempt('its orders', () =>
         draft.release({ offset, clock: state.clock }, (changes) => feed.transitions([...news, ...changes], maker)),
       );
-      held.draft = new MakerDraft(draft, state.makers.rules);
+      cached.draft = new MakerDraft(draft, state.makers.rules);
       state.quarantined.delete(maker);
-      takeTransitions(state, held, [...transitions, ...released]);
+      takeTransitions(state, cached, [...transitions, ...released]);
     } catch (error) {
       if (!(error instanceof StillQuarantined)) throw error;
       parkFor(state, maker, logged, `${maker} stays quarantined: ${error.message}`);
@@ -49,20 +49,20 @@ export async function releaseMaker(
   endFact(state, logged);
 }
 
-/** The maker as if it had been folded all the time, but for the feeds. What is held of it stays as it is. */
+/** The maker as if it had been folded all the time, but for the feeds. What is cached of it stays as it is. */
 async function foldAgain(
   state: PartitionState,
   maker: Maker['maker'],
   to: bigint,
   rows: RowReader,
   readFacts: ReadFacts,
-): Promise<{ readonly held: HeldMaker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
+): Promise<{ readonly cached: CachedMaker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
   await loadMakers(state, [maker], rows);
-  const held = state.makers.get(maker);
+  const cached = state.makers.get(maker);
   const quarantine = state.quarantined.get(maker);
-  if (held === undefined || quarantine === undefined) throw new Error(`${maker} is released and was not loaded`);
+  if (cached === undefined || quarantine === undefined) throw new Error(`${maker} is released and was not loaded`);
   const hashes = rememberHashes(state.makers.rules);
-  const draft = new MakerDraft({ ...snapshotOf(held.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
+  const draft = new MakerDraft({ ...snapshotOf(cached.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let { clock } = quarantine;
   for await (const { facts } of readFacts(quarantine.offset, to)) {
@@ -79,7 +79,7 @@ async function foldAgain(
       transitions.push(...happened);
     }
   }
-  return { held, draft, transitions };
+  return { cached, draft, transitions };
 }
 
 /** A maker whose quarantine was lifted cannot be folded all the same. */

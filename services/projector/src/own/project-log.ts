@@ -21,7 +21,7 @@ export interface Projector {
   readonly decode: (record: StoredRecord) => LoggedFact;
   /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
-  readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchContext) => Promise<void>;
+  readonly handleBatch: (batch: PartitionBatch<LoggedFact>, context: BatchContext) => Promise<void>;
   /** @param isLost another process may have it already: nothing more is committed */
   readonly onRevoked: (partition: number, isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
@@ -81,14 +81,14 @@ export function createProjector(parts: ProjectorParts): Projector {
     decode: (record) => readFact(record, parts.settings.PARTITIONS),
     positionOf: (partition) => translated(partition, async () => (await take(partition)).position),
     onRevoked: (partition, isLost = false) => giveUp(partition, !isLost),
-    handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
-      hold.assertOwned();
+    handleBatch: async ({ partition, records, fromOffset, nextOffset }, context) => {
+      context.assertOwned();
       try {
         await translated(partition, async () => {
           const one = owned.get(partition) ?? (await take(partition));
-          if (one.position < fromOffset) await one.catchUp(fromOffset, hold);
+          if (one.position < fromOffset) await one.catchUp(fromOffset, context);
           const left = records.filter(({ offset }) => offset >= one.position);
-          if (one.position < nextOffset) await one.project(left, nextOffset, hold);
+          if (one.position < nextOffset) await one.project(left, nextOffset, context);
         });
       } catch (error) {
         await giveUp(partition, false);

@@ -40,25 +40,25 @@ export class PartitionProjection {
    * @param facts from the position on
    * @param nextOffset behind them
    */
-  async project(facts: readonly LoggedFact[], nextOffset: bigint, hold: BatchContext): Promise<void> {
+  async project(facts: readonly LoggedFact[], nextOffset: bigint, context: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
     committer.assertGood();
-    hold.assertOwned();
+    context.assertOwned();
     await loadFacts(state, facts, committer);
     for (const logged of facts) {
-      await this.#fold(logged, hold);
-      if (this.#isFull()) await this.#publish(hold);
+      await this.#fold(logged, context);
+      if (this.#isFull()) await this.#publish(context);
     }
     moveTo(state, nextOffset);
-    await this.#publish(hold);
+    await this.#publish(context);
     this.#parts.meters.fed?.(facts.filter(this.#isNew));
     state.makers.evict();
   }
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
-  async catchUp(offset: bigint, hold: BatchContext): Promise<void> {
-    const log = this.#readLog(this.position, offset, hold);
-    for await (const { facts, nextOffset } of log) await this.project(facts, nextOffset, hold);
+  async catchUp(offset: bigint, context: BatchContext): Promise<void> {
+    const log = this.#readLog(this.position, offset, context);
+    for await (const { facts, nextOffset } of log) await this.project(facts, nextOffset, context);
   }
 
   /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
@@ -68,19 +68,19 @@ export class PartitionProjection {
     await publisher.close();
   }
 
-  async #fold(logged: LoggedFact, hold: BatchContext): Promise<void> {
+  async #fold(logged: LoggedFact, context: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
     const { fact } = logged;
     switch (fact.type) {
       case 'BlockProcessed':
-        return this.#foldBlock({ ...logged, fact }, hold);
+        return this.#foldBlock({ ...logged, fact }, context);
       case 'WatcherResigned':
         // It concerns the other chain-watchers alone.
         return endFact(state, logged);
       case 'ServiceModeSet':
         return foldMode(state, { ...logged, fact });
       case 'QuarantineLifted':
-        return releaseMaker(state, { ...logged, fact }, committer, (from, to) => this.#readLog(from, to, hold));
+        return releaseMaker(state, { ...logged, fact }, committer, (from, to) => this.#readLog(from, to, context));
       default:
         // A block of the same batch may have dropped it from memory.
         if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], committer);
@@ -88,7 +88,7 @@ export class PartitionProjection {
     }
   }
 
-  async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
+  async #foldBlock(block: Logged<BlockProcessed>, context: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
     const { log, topics } = this.#parts;
     const place = { topic: topics.makerEvents, partition: state.rules.partition };
@@ -100,7 +100,7 @@ export class PartitionProjection {
         await loadMakers(state, group, committer);
         for (const maker of group) {
           advanceMaker(state, maker, clock, feed);
-          if (this.#isFull()) await this.#publish(hold);
+          if (this.#isFull()) await this.#publish(context);
         }
         state.makers.evict();
       }
@@ -121,12 +121,12 @@ export class PartitionProjection {
   }
 
   /** Publishes what was folded, and has it committed; waits while too much is waiting for that. */
-  async #publish(hold: BatchContext): Promise<void> {
+  async #publish(context: BatchContext): Promise<void> {
     const { state, committer, publisher } = this.taken;
     const { unpublished, toPark } = state;
     const { meters, topics } = this.#parts;
-    hold.assertOwned();
-    for (const { record, reason } of toPark) await hold.park(record, reason);
+    context.assertOwned();
+    for (const { record, reason } of toPark) await context.park(record, reason);
     toPark.length = 0;
     if (unpublished.length > 0) {
       const startedAtMs = performance.now();
@@ -137,12 +137,12 @@ export class PartitionProjection {
     }
     meters.activated?.(state.gathered.activated.splice(0).filter(this.#isNew));
     committer.begin();
-    while (this.#isFull() && committer.underWay !== undefined) await this.#waitFor(committer.underWay, hold);
+    while (this.#isFull() && committer.underWay !== undefined) await this.#waitFor(committer.underWay, context);
     committer.assertGood();
   }
 
   /** Waits for the work, and throws where the partition is given to another process meanwhile. */
-  async #waitFor(work: Promise<void>, hold: BatchContext): Promise<void> {
+  async #waitFor(work: Promise<void>, context: BatchContext): Promise<void> {
     let isDone = false;
     const end = work.then(() => {
       isDone = true;
@@ -150,16 +150,16 @@ export class PartitionProjection {
     for (;;) {
       await Promise.race([end, this.#parts.wait(OWNED_CHECK_MS)]);
       if (isDone) return;
-      hold.assertOwned();
+      context.assertOwned();
     }
   }
 
   /** Reads facts that were given before; what cannot be read was parked then. */
-  async *#readLog(from: bigint, to: bigint, hold: BatchContext): AsyncGenerator<FactsOfLog> {
+  async *#readLog(from: bigint, to: bigint, context: BatchContext): AsyncGenerator<FactsOfLog> {
     const { log, topics, settings } = this.#parts;
     const place = { topic: topics.makerEvents, partition: this.taken.state.rules.partition };
     for await (const { records, nextOffset } of log.readRange(place, from, to)) {
-      hold.assertOwned();
+      context.assertOwned();
       yield { facts: readFacts(records, settings.PARTITIONS), nextOffset };
     }
   }

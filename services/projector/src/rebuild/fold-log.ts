@@ -34,10 +34,10 @@ export async function foldLog(
     meters: { committed: (_partition, { facts }) => onProgress(facts) },
     wait: pause,
   });
-  const hold = { assertOwned: () => undefined, park: async () => undefined };
+  const context = { assertOwned: () => undefined, park: async () => undefined };
   const fold = async (to: bigint, partition: number) => {
     // The projector itself reads the log from the rows to the offset.
-    await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
+    await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, context);
     await projector.onRevoked(partition);
   };
   await Promise.all(targets.map(fold));

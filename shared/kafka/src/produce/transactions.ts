@@ -40,7 +40,7 @@ export class Transactor implements FencedPublisher {
   readonly #options: Required<FencedPublisherOptions>;
   readonly #transactional: BatchStore;
   readonly #batches: BatchStore;
-  #held: ProducerId | undefined;
+  #takenId: ProducerId | undefined;
   /** No transaction is open under the id and no batch is in flight, as far as is known. */
   #isClean = false;
   /** The last transaction may lack its markers: until then its partitions refuse batches outside of a transaction. */
@@ -63,7 +63,7 @@ export class Transactor implements FencedPublisher {
     this.#batches = batches;
   }
 
-  readonly takeOver = (): Promise<void> => this.#inTurn(async (deadline) => void (await this.#hold(deadline)));
+  readonly takeOver = (): Promise<void> => this.#inTurn(async (deadline) => void (await this.#ensureId(deadline)));
 
   readonly publish = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     const [first] = records;
@@ -105,14 +105,14 @@ export class Transactor implements FencedPublisher {
 
   /** Stores the records as one transaction. */
   async #commit(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]> {
-    const producer = await this.#hold(deadline);
+    const producer = await this.#ensureId(deadline);
     this.#isClean = false;
     let appended: readonly AppendedAt[];
     try {
       await this.#addPartitions(producer, records, deadline);
       appended = await this.#write(this.#transactional, producer, records, deadline);
     } catch (error) {
-      if (!deadline.passed()) await this.#hold(deadline).catch(() => undefined);
+      if (!deadline.passed()) await this.#ensureId(deadline).catch(() => undefined);
       throw error;
     }
     this.#isCommitting = true;
@@ -124,7 +124,7 @@ export class Transactor implements FencedPublisher {
 
   /** Stores record batches in own partitions: one request instead of three, no marker, and nothing is left open. */
   async #storeBatches(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]> {
-    const producer = await this.#hold(deadline);
+    const producer = await this.#ensureId(deadline);
     if (this.#isEnding) {
       await this.#end(producer, true, deadline);
       this.#isEnding = false;
@@ -140,17 +140,17 @@ export class Transactor implements FencedPublisher {
     return this.#options.ownPartitions.some((own) => own.topic === topic && own.partition === partition);
   }
 
-  async #hold(deadline: Deadline): Promise<ProducerId> {
+  async #ensureId(deadline: Deadline): Promise<ProducerId> {
     if (this.#fencedBy !== undefined) throw this.#fencedBy;
-    while (this.#held === undefined || !this.#isClean || this.#renewal.passed()) {
+    while (this.#takenId === undefined || !this.#isClean || this.#renewal.passed()) {
       this.#isClean = false;
-      this.#held = await this.#takeId(deadline);
+      this.#takenId = await this.#takeId(deadline);
       this.#sequences = new Map();
-      await this.#fence(this.#held, deadline);
+      await this.#fence(this.#takenId, deadline);
       this.#renewal = deadlineIn(HELD_MS_MAX);
-      this.#isClean = this.#held.epoch < EPOCH_MAX;
+      this.#isClean = this.#takenId.epoch < EPOCH_MAX;
     }
-    return this.#held;
+    return this.#takenId;
   }
 
   /**
@@ -163,8 +163,8 @@ export class Transactor implements FencedPublisher {
   async #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, timeoutMs } = this.#options;
     const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
-    const { id, epoch } = this.#held ?? { id: -1n, epoch: -1 };
-    if (this.#held !== undefined && !this.#isEpochUncertain) await this.#end(this.#held, false, deadline);
+    const { id, epoch } = this.#takenId ?? { id: -1n, epoch: -1 };
+    if (this.#takenId !== undefined && !this.#isEpochUncertain) await this.#end(this.#takenId, false, deadline);
     return this.#atCoordinator(deadline, async (broker, attempt) => {
       try {
         const { api } = initProducerIdV4;

@@ -1,5 +1,5 @@
 import type { HeadSubscription } from '@makerbook/chain';
-import { HeldBlocks, type TakeOptions } from '@makerbook/chain-watcher/testing';
+import { PendingBlocks, type TakeOptions } from '@makerbook/chain-watcher/testing';
 import { createChance, Draws, type Life } from '@makerbook/parts';
 import type { Block, Chain } from './keep-chain.js';
 
@@ -16,9 +16,9 @@ export function tellBlocks(seed: number, chain: Chain, life: Life): Pick<TakeOpt
     { hasTopic: false, isAnnounced: true },
     { hasTopic: false, isAnnounced: false },
   ]);
-  const held = new HeldBlocks({ blocksMax: chance.pick([500, 3]), nowMs: () => life.nowMs() });
+  const pending = new PendingBlocks({ blocksMax: chance.pick([500, 3]), nowMs: () => life.nowMs() });
   let hear: (number: number | undefined) => void = () => undefined;
-  const add = ({ header, logs }: Block) => held.add({ header, logs, logsBloom: undefined });
+  const add = ({ header, logs }: Block) => pending.add({ header, logs, logsBloom: undefined });
   if (hasTopic) tell('topic', add);
   if (isAnnounced) tell('heads', ({ header }, isNumbered) => hear(isNumbered ? header.number : undefined));
   return {
@@ -29,7 +29,7 @@ export function tellBlocks(seed: number, chain: Chain, life: Life): Pick<TakeOpt
         }
       : undefined,
     topic: hasTopic
-      ? { name: 'the topic', held, gapMsMax: 300, silenceMsMax: chance.pick([3000, 600]), onGap: () => undefined }
+      ? { name: 'the topic', pending, gapMsMax: 300, silenceMsMax: chance.pick([3000, 600]), onGap: () => undefined }
       : undefined,
   };
 

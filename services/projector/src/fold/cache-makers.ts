@@ -3,7 +3,7 @@ import { type Funding, type Maker, MakerDraft, type Rules } from '@makerbook/dom
 import { type OrdersInBook, ordersInBook } from './prove-book.js';
 
 /** A maker in memory. */
-export interface HeldMaker {
+export interface CachedMaker {
   draft: MakerDraft;
   /** Its funding rows, once the commit that was begun last is done. */
   storedFunding: ReadonlyMap<Address, Funding>;
@@ -15,37 +15,37 @@ export interface HeldMaker {
  * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago are
  * dropped where there are too many.
  */
-export class HeldMakers {
-  readonly #makers = new Map<Address, HeldMaker>();
+export class CachedMakers {
+  readonly #makers = new Map<Address, CachedMaker>();
   readonly rules: Rules;
   readonly #sizeMax: number;
   #size = 0;
 
-  /** @param sizeMax how many makers and open orders are held together */
+  /** @param sizeMax how many makers and open orders are cached together */
   constructor(sizeMax: number, rules: Rules) {
     this.#sizeMax = sizeMax;
     this.rules = rules;
   }
 
-  get(maker: Address): HeldMaker | undefined {
+  get(maker: Address): CachedMaker | undefined {
     return this.#makers.get(maker);
   }
 
-  /** Makers and open orders that are held. */
+  /** Makers and open orders that are cached. */
   size(): number {
     return this.#size;
   }
 
   /** @param maker as it is stored */
-  load(maker: Maker): HeldMaker {
+  load(maker: Maker): CachedMaker {
     const inBook = ordersInBook(maker.orders.values());
     return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, inBook, size: 0 });
   }
 
-  /** Holds the maker, as the last used one. Call it after each change. */
-  touch(held: HeldMaker): void {
-    this.forget(held.draft.maker);
-    this.#put(held);
+  /** Keeps the maker, as the last used one. Call it after each change. */
+  touch(cached: CachedMaker): void {
+    this.forget(cached.draft.maker);
+    this.#put(cached);
   }
 
   forget(maker: Address): void {
@@ -61,10 +61,10 @@ export class HeldMakers {
     }
   }
 
-  #put(held: HeldMaker): HeldMaker {
-    held.size = 1 + held.draft.orders.size;
-    this.#size += held.size;
-    this.#makers.set(held.draft.maker, held);
-    return held;
+  #put(cached: CachedMaker): CachedMaker {
+    cached.size = 1 + cached.draft.orders.size;
+    this.#size += cached.size;
+    this.#makers.set(cached.draft.maker, cached);
+    return cached;
   }
 }

@@ -2,7 +2,7 @@ import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import type { SourceBlock } from './source.js';
 
 /** Blocks of a topic that are not taken yet. They come late, repeated and in any order, or never. */
-export class HeldBlocks {
+export class PendingBlocks {
   /** By number, in the order in which they came. */
   readonly #blocks = new Map<number, { readonly block: SourceBlock; readonly atMs: number }>();
   readonly #blocksMax: number;
@@ -13,17 +13,17 @@ export class HeldBlocks {
   /** The number of the newest block that came, and when the last one came. */
   newest: number | undefined;
   lastAtMs: number;
-  /** Called for each block that is held, with its number. */
+  /** Called for each block that is pending, with its number. */
   onBlock: (number: number) => void = () => undefined;
 
-  /** @param blocksMax how many are held; the node is asked for those beyond when they are due */
+  /** @param blocksMax how many are pending; the node is asked for those beyond when they are due */
   constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => MonotonicMs }) {
     this.#blocksMax = blocksMax;
     this.#nowMs = nowMs;
     this.lastAtMs = nowMs();
   }
 
-  /** Holds a block, unless it is not needed any more. */
+  /** Keeps a block, unless it is not needed any more. */
   add(block: SourceBlock): void {
     const { number } = block.header;
     this.first ??= block;
@@ -38,7 +38,7 @@ export class HeldBlocks {
   /** The block with this number becomes the due one: earlier ones are dropped. */
   turnTo(number: number): void {
     this.#due = number;
-    for (const held of this.#blocks.keys()) if (held < number) this.#blocks.delete(held);
+    for (const known of this.#blocks.keys()) if (known < number) this.#blocks.delete(known);
   }
 
   get(number: number): SourceBlock | undefined {

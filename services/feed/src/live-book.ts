@@ -3,7 +3,7 @@ import type { BookClock } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
 import { type News, RecentNews } from './keep-recent.js';
 
-export interface HoldBookOptions {
+export interface OpenBookOptions {
   /** `limit-orders.book.v1`, with the deployment's prefix. */
   readonly topic: string;
   readonly partitions: number;
@@ -15,7 +15,7 @@ export interface HoldBookOptions {
 }
 
 /** What a snapshot has of a partition. */
-export interface HeldPartition {
+export interface LivePartition {
   /** The records that the compacted topic has of it now, in their order and without tombstones. */
   readonly lines: readonly string[];
   readonly last: MessageId | undefined;
@@ -23,13 +23,13 @@ export interface HeldPartition {
   readonly hash: string;
 }
 
-export type HeldBook = ReturnType<typeof holdBook>;
+export type LiveBook = ReturnType<typeof openBook>;
 
 /** Headers that say the same in all messages, or are of a trace. */
 const leftOut = new Set(['ce_specversion', 'ce_source', 'content-type', 'traceparent', 'tracestate', 'baggage']);
 
 /** The book in memory: checked and ranked, and each record as a line, as it is sent. */
-export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions) {
+export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions) {
   const { topic, partitions, recentBytesMax, onFatal, onNews } = options;
   const book = new Book();
   const orders = new RankedOrders();
@@ -91,7 +91,7 @@ export function holdBook(log: Pick<Log, 'followTopic'>, options: HoldBookOptions
         : blocks.reduce((one, other) => (other.number < one.number ? other : one));
     },
     /** A partition as it is at this instant. */
-    capture: (partition: number): HeldPartition => ({
+    capture: (partition: number): LivePartition => ({
       lines: [...(lines[partition]?.values() ?? [])],
       last: last[partition],
       ...book.digestOf(partition),
