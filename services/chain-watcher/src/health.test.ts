@@ -31,7 +31,7 @@ const signsOf = (given: Given): Signs => {
   return {
     vitals: {
       ...times,
-      nowMs: () => nowMs,
+      monotonicMs: () => nowMs,
       unixMs: () => unixMs,
       failures: new Map(failure === undefined ? [] : [['blocks', failure]]),
       halt: halt === undefined ? undefined : new Error(halt),

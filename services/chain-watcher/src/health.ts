@@ -13,7 +13,7 @@ const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks f
 
 /** What the health of the watcher is judged by. */
 export interface Signs {
-  readonly vitals: Pick<Vitals, 'nowMs' | 'unixMs' | 'startedAtMs' | 'lastTurnAtMs' | 'failures' | 'halt'>;
+  readonly vitals: Pick<Vitals, 'monotonicMs' | 'unixMs' | 'startedAtMs' | 'lastTurnAtMs' | 'failures' | 'halt'>;
   readonly work: {
     readonly state: Pick<WatcherState, 'hasReadLog' | 'role' | 'awaited' | 'position'>;
     readonly followed: Pick<FollowedLog, 'newestBlock' | 'lastPollAtMs' | 'counts'>;
@@ -23,7 +23,7 @@ export interface Signs {
 
 /** What is noted while the watcher works, for its health: failures, and when its block loop last went on. */
 export class Vitals {
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   readonly unixMs: () => UnixMs;
   readonly startedAtMs: MonotonicMs;
   /** When the block loop last went on: what it asked for was answered, or failed. What goes on beside it does not count. */
@@ -34,20 +34,20 @@ export class Vitals {
   readonly failures = new Map<Worker, string>();
   readonly #logger: Logger;
 
-  constructor({ logger, nowMs, unixMs }: Pick<WorkParts, 'logger' | 'nowMs' | 'unixMs'>) {
+  constructor({ logger, monotonicMs, unixMs }: Pick<WorkParts, 'logger' | 'monotonicMs' | 'unixMs'>) {
     this.#logger = logger;
-    this.nowMs = nowMs;
+    this.monotonicMs = monotonicMs;
     this.unixMs = unixMs;
-    this.startedAtMs = nowMs();
+    this.startedAtMs = monotonicMs();
     this.lastTurnAtMs = this.startedAtMs;
   }
 
   secondsSince(atMs: MonotonicMs): number {
-    return Math.max(0, (this.nowMs() - atMs) / 1000);
+    return Math.max(0, (this.monotonicMs() - atMs) / 1000);
   }
 
   noteTurn(): void {
-    this.lastTurnAtMs = this.nowMs();
+    this.lastTurnAtMs = this.monotonicMs();
   }
 
   /** What failed in another role does not count any more. */
@@ -84,7 +84,7 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { vitals, work } = signs;
   // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.
   if (vitals.halt !== undefined) return { isOk: true, checks: { loop: 'halted, and about to end' } };
-  const silenceMs = vitals.nowMs() - vitals.lastTurnAtMs;
+  const silenceMs = vitals.monotonicMs() - vitals.lastTurnAtMs;
   const isKafkaAway = kafkaSilenceMs(signs) > KAFKA_SILENCE_MS_MAX;
   const isStuck = work.state.role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
   const loop = isStuck ? `the block loop has not gone on for ${inSeconds(silenceMs)}` : 'ok';
@@ -111,7 +111,7 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
 }
 
 function kafkaSilenceMs({ vitals, work }: Signs): number {
-  return vitals.nowMs() - Math.max(work.followed.lastPollAtMs(), vitals.startedAtMs);
+  return vitals.monotonicMs() - Math.max(work.followed.lastPollAtMs(), vitals.startedAtMs);
 }
 
 function describePosition({ vitals, work, headNumber }: Signs, lagSecondsMax: number): string {

@@ -8,7 +8,7 @@ async function takeOvers(times: number, followed: { newest: number; isResigned: 
   let nowMs = 0;
   const options: unknown = {
     signal: ending.signal,
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     random: () => 0,
     wait: async (ms: number) => {
       nowMs += ms;

@@ -11,7 +11,7 @@ const DOUBLINGS_MAX = 7;
 
 export interface LeadOptions {
   readonly signal: AbortSignal;
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -51,15 +51,15 @@ export async function lead(options: LeadOptions): Promise<void> {
  * then, so that two standbys do not take it from each other in turn.
  */
 async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
-  const { followed, source, settings, signal, nowMs, wait } = options;
+  const { followed, source, settings, signal, monotonicMs, wait } = options;
   const spread = 1 + options.random();
   let seen = { block: Number.NaN, silentMs: 0, overdueMs: 0 };
-  let checkedAtMs = nowMs();
+  let checkedAtMs = monotonicMs();
   while (!signal.aborted) {
     const block = followed.newestNumber();
     const times = tried.block === block ? tried.times : 0;
     if (times === 0 && (block < 0 || followed.isResigned)) return;
-    const now = nowMs();
+    const now = monotonicMs();
     // A process that was paused, or is cut from Kafka, does not know the log of the time in between.
     const isInformed = now - followed.lastPollAtMs() <= POLL_AGE_MS_MAX;
     const sinceMs = isInformed ? Math.min(now - checkedAtMs, CHECK_MS_MAX) : 0;

@@ -69,14 +69,14 @@ class RunningWatcher {
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.#stopping.signal);
     // How long something takes is measured by a clock that nobody sets.
-    this.#vitals = new Vitals({ logger: telemetry.logger, nowMs: monotonicMs, unixMs });
+    this.#vitals = new Vitals({ logger: telemetry.logger, monotonicMs, unixMs });
   }
 
   /** @returns the port for operators */
   async start(): Promise<number> {
     const [settings, logger, meters, vitals] = [this.#settings, this.#logger, this.#meters, this.#vitals];
     const { signal } = this.#stopping;
-    const { nowMs, unixMs } = vitals;
+    const { monotonicMs, unixMs } = vitals;
     let ops: OpenServer | undefined;
     this.#onStop(() => ops?.stop());
     const names = topicNames(settings.TOPIC_PREFIX);
@@ -89,7 +89,7 @@ class RunningWatcher {
     });
     this.#onStop(() => postgres.close());
     const urls = settings.RPC_URL;
-    const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
+    const node = createNode({ urls, monotonicMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     this.#onStop(() => node.close());
     const read = [names.makerEvents, names.book];
     await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
@@ -100,7 +100,7 @@ class RunningWatcher {
       withLogs: reader !== undefined,
       logger,
       signal,
-      nowMs,
+      monotonicMs,
       wait: (ms) => pause(ms, signal),
       onSubscriptionBroken: () => meters.breaks.add(1),
       onGap: () => meters.gaps.add(1),
@@ -126,7 +126,7 @@ class RunningWatcher {
       settings,
       logger,
       signal,
-      nowMs,
+      monotonicMs,
       unixMs,
       random: Math.random,
       wait: pause,
@@ -204,8 +204,8 @@ class RunningWatcher {
       },
       onCatchUp: (progress) => {
         vitals.noteTurn();
-        if (vitals.nowMs() - reportedAtMs < PROGRESS_LINE_MS) return;
-        reportedAtMs = vitals.nowMs();
+        if (vitals.monotonicMs() - reportedAtMs < PROGRESS_LINE_MS) return;
+        reportedAtMs = vitals.monotonicMs();
         logger.info({ ...progress }, 'catching up');
       },
       onRole: (role) => {

@@ -35,7 +35,7 @@ test('a watcher publishes nothing until it has read what the one before it has p
     verifyChain: async () => undefined,
     logger: silentLogger,
     signal: over.signal,
-    nowMs: () => 0,
+    monotonicMs: () => 0,
     unixMs: () => 0,
     random: () => 0,
     wait: (ms: number) => pause(ms),

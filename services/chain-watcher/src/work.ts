@@ -34,7 +34,7 @@ export interface WatcherState {
   readonly sweep: SweepState;
 }
 
-type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
+type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'monotonicMs';
 
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
 export interface WorkParts extends Holder<ProcessParts> {
@@ -112,7 +112,7 @@ export class Work {
   }
 
   #addOrders(orders: readonly OpenOrderRow[]): void {
-    const unread = { sinceMs: this.#parts.nowMs(), trace: undefined };
+    const unread = { sinceMs: this.#parts.monotonicMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isRead ? undefined : unread);
   }
 
@@ -131,7 +131,7 @@ export class Work {
     try {
       await retryFor('blocks', signal)(() => fenced.takeOver());
       await this.#readToEnd();
-      this.watched.takeAnswersFromLog(this.#parts.nowMs());
+      this.watched.takeAnswersFromLog(this.#parts.monotonicMs());
       this.#enter('HOLDER');
       await this.publishFacts(publisher);
       await publisher.resign();

@@ -51,7 +51,7 @@ export interface ReadersOptions {
   readonly readFile: () => string;
   /** Streams of this process. */
   readonly streamsMax: number;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
   /** The file has changed, and cannot be used: the readers of before stay. */
   readonly onFault: (error: Error) => void;
 }
@@ -67,18 +67,18 @@ export type Readers = ReturnType<typeof admitReaders>;
  * with the next `renew`.
  * @throws where the file cannot be used at the start
  */
-export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOptions) {
+export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersOptions) {
   let text = readFile();
   let readers = parseReaders(text);
-  let readAtMs = nowMs();
+  let readAtMs = unixMs();
   /** What ends each stream and snapshot, and the digest of its reader's key; undefined where anyone might read. */
   const open = new Map<() => void, Buffer | undefined>();
   const spent = new Map<string, Spent>();
   const find = (digest: Buffer | undefined) => (readers === undefined ? anyone : findReader(readers, digest));
 
   function renew(): void {
-    if (nowMs() - readAtMs < FILE_AGE_MS_MAX) return;
-    readAtMs = nowMs();
+    if (unixMs() - readAtMs < FILE_AGE_MS_MAX) return;
+    readAtMs = unixMs();
     const now = readFile();
     if (now === text) return;
     text = now;
@@ -125,7 +125,7 @@ export function admitReaders({ readFile, streamsMax, nowMs, onFault }: ReadersOp
       const takeOne = () => takeRoom(known, own, digest);
       if (known === anyone) return { name, client, headers: {}, takeRoom: takeOne };
       const budget = { ratePerSecond, burst };
-      const tokens = spend(own.tokens, budget, 1, nowMs());
+      const tokens = spend(own.tokens, budget, 1, unixMs());
       const headersOf = (retryMs?: number) =>
         rateHeaders('book', [{ maker: name, budget }], [heldOf(0, Math.max(0, tokens.left))], retryMs);
       if (isSpent(tokens.left)) {

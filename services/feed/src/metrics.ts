@@ -11,7 +11,7 @@ export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote';
 export function createMetrics(
   book: Pick<LiveBook, 'entries' | 'oldestBlock'>,
   readers: Pick<Readers, 'streams'>,
-  nowMs: () => UnixMs,
+  unixMs: () => UnixMs,
 ) {
   const { counter, gauge } = createInstruments('feed');
   const reads = counter('reads_total', 'Requests that were answered, by reader and by what was asked for');
@@ -20,7 +20,7 @@ export function createMetrics(
   gauge('book_orders', 'Open orders in the book', () => book.entries());
   gauge('book_age_seconds', 'Age of the oldest block up to which a partition of the book is complete', () => {
     const block = book.oldestBlock();
-    return block === undefined ? [] : [[nowMs() / 1000 - block.timestamp, {}]];
+    return block === undefined ? [] : [[unixMs() / 1000 - block.timestamp, {}]];
   });
   gauge('streams_open', 'Open streams, and snapshots under way, by reader', () =>
     readers.streams().map(([reader, streams]) => [streams, { reader }] as const),

@@ -15,7 +15,7 @@ function open(
   const book = openRouterBook();
   fill(book);
   const held = { orders: book.orders, oldestBlock: () => book.clocks.get(0)?.block };
-  const parts = { book: held, staleSecondsMax: 5, orderFiller, nowMs: () => 1_001_500 };
+  const parts = { book: held, staleSecondsMax: 5, orderFiller, unixMs: () => 1_001_500 };
   return {
     ladder: (params: Record<string, string>) =>
       showLadder({ params, query: new URLSearchParams() as URLSearchParams } as ApiRequest, parts),

@@ -28,7 +28,7 @@ export interface QuoteParts {
   readonly staleSecondsMax: number;
   /** The `OrderFiller` that quotes are for; the zero address: none. */
   readonly orderFiller: Address;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
 }
 
 const LEVELS = 20;
@@ -37,8 +37,8 @@ const SAME_TOKEN = 'must be another token than the one that is paid';
 const OFFERS_MAX = 10_000;
 
 /** GET …/book/pairs. */
-export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
-  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+export function listPairs({ book, staleSecondsMax, unixMs }: QuoteParts): Reply {
+  const when = { nowSeconds: unixMs() / 1000, staleSecondsMax };
   const pairs = [...book.orders.pairs()].map(({ orders, ...pair }) => {
     const [best] = ladder(book.orders, pair, when);
     return { ...pair, orders, best: best === undefined ? null : describeLevel(best) };
@@ -47,20 +47,20 @@ export function listPairs({ book, staleSecondsMax, nowMs }: QuoteParts): Reply {
 }
 
 /** GET …/book/{making}-{taking}. */
-export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMax, nowMs }: QuoteParts): Reply {
+export function showLadder({ params, query }: ApiRequest, { book, staleSecondsMax, unixMs }: QuoteParts): Reply {
   const path = parseAs(ladderParams, params);
   if (isRefusal(path)) return path;
   const asked = readQuery(query, ladderQuery);
   if (isRefusal(asked)) return asked;
   const pair: Pair = { tokenIn: path.taking, tokenOut: path.making };
   if (pair.tokenIn === pair.tokenOut) return refuseFields([{ path: ['taking'], message: SAME_TOKEN }]);
-  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+  const when = { nowSeconds: unixMs() / 1000, staleSecondsMax };
   const levels = [...first(asked.limit ?? LEVELS, ladder(book.orders, pair, when))].map(describeLevel);
   return answer({ ...pair, ...asOf(book.oldestBlock(), when.nowSeconds), levels } satisfies BookLadder);
 }
 
 /** GET …/book/quote. */
-export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orderFiller, nowMs }: QuoteParts): Reply {
+export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orderFiller, unixMs }: QuoteParts): Reply {
   const read = readQuery(query, bookQuoteQuery);
   if (isRefusal(read)) return read;
   const { tokenIn, tokenOut, amountIn, amountOut, limit, ...options } = read;
@@ -70,7 +70,7 @@ export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orde
     return fault('amountIn', 'must be given, or amountOut, but not both');
   const asked = amountOut === undefined ? { amountIn: amountIn ?? 0n } : { amountOut };
   for (const [name, amount] of Object.entries(asked)) if (amount === 0n) return fault(name, 'must not be zero');
-  const when = { nowSeconds: nowMs() / 1000, staleSecondsMax };
+  const when = { nowSeconds: unixMs() / 1000, staleSecondsMax };
   const quoted = quote(best(book.orders), { tokenIn, tokenOut }, asked, {
     ...when,
     ...options,

@@ -36,7 +36,7 @@ type Parts = Pick<Telemetry, 'logger'> & {
   readonly streams: BookStreams;
   readonly readers: Readers;
   readonly metrics: ReturnType<typeof createMetrics>;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
 };
 
 const PAIRS_AGE_MS_MAX = 1_000;
@@ -49,11 +49,10 @@ const PAIRS_AGE_MS_MAX = 1_000;
 export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>) {
   return startService(async ({ onStop, fail }) => {
     const names = topicNames(settings.TOPIC_PREFIX);
-    const nowMs = unixMs;
     const readers = admitReaders({
       readFile: settings.BOOK_READERS,
       streamsMax: settings.STREAMS_MAX,
-      nowMs,
+      unixMs,
       onFault: (error) => logger.error({ reason: error.message }, 'the readers have changed and cannot be used'),
     });
     const renewing = setInterval(readers.renew, FILE_AGE_MS_MAX).unref();
@@ -73,17 +72,17 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     });
     onStop(book.stop);
     void book.caughtUp.then(() => logger.info({ orders: book.entries() }, 'the book is read'));
-    const metrics = createMetrics(book, readers, nowMs);
+    const metrics = createMetrics(book, readers, unixMs);
     const streams = serveStreams({ book, ended: metrics.ended });
     const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
     onStop(ops.stop);
-    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, nowMs });
-    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
+    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, unixMs });
+    const api = await serveApi(settings, { routes, methodsAt, logger });
     onStop(api.stop);
-    const ofConsole = () => [...routes, ...createConsoleRoutes(settings, { readers, nowMs })];
+    const ofConsole = () => [...routes, ...createConsoleRoutes(settings, { readers, unixMs })];
     const own = { ...settings, PORT: settings.CONSOLE_PORT };
     const isOn = settings.CONSOLE === 'on';
-    const forOperators = isOn ? await serveApi(own, { routes: ofConsole(), methodsAt: {}, logger, nowMs }) : undefined;
+    const forOperators = isOn ? await serveApi(own, { routes: ofConsole(), methodsAt: {}, logger }) : undefined;
     onStop(async () => forOperators?.stop());
     onStop(async () => streams.stop());
     const ports = { port: api.port, opsPort: ops.port, consolePort: forOperators?.port };
@@ -92,9 +91,9 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
   });
 }
 
-function createRoutes(settings: FeedSettings, { book, streams, readers, metrics, logger, nowMs }: Parts): Route[] {
+function createRoutes(settings: FeedSettings, { book, streams, readers, metrics, logger, unixMs }: Parts): Route[] {
   const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;
-  const quotes = { book, staleSecondsMax, orderFiller, nowMs };
+  const quotes = { book, staleSecondsMax, orderFiller, unixMs };
   const readPairs = shareResult(async () => listPairs(quotes), PAIRS_AGE_MS_MAX);
   const snapshot = sendSnapshots({ book, snapshotsMax: settings.SNAPSHOTS_MAX, sent: metrics.sent });
   const route = (
@@ -126,12 +125,12 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
   ];
 }
 
-function createConsoleRoutes(settings: FeedSettings, { readers, nowMs }: Pick<Parts, 'readers' | 'nowMs'>): Route[] {
+function createConsoleRoutes(settings: FeedSettings, { readers, unixMs }: Pick<Parts, 'readers' | 'unixMs'>): Route[] {
   const refuse = (request: ApiRequest) => {
     const reader = readers.admit(request);
     return isRefusal(reader) ? reader : undefined;
   };
-  return createConsole(settings, refuse, nowMs);
+  return createConsole(settings, refuse, unixMs);
 }
 
 function refuseParameters({ query }: ApiRequest): Refusal | undefined {

@@ -87,7 +87,7 @@ export function runIngress(
     onStop(rows.stop);
     const store = openStore(postgres);
     const monotonicMs = () => performance.now();
-    const node = { ...walletConnection(settings), nowMs: monotonicMs };
+    const node = { ...walletConnection(settings), monotonicMs };
     const wallets = openWallets({
       ...node,
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
@@ -110,7 +110,7 @@ export function runIngress(
     });
     onStop(ops.stop);
     const routes = createRoutes({ ...outside, trust });
-    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs: monotonicMs });
+    const api = await serveApi(settings, { routes, methodsAt, logger });
     onStop(api.stop);
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
     await Promise.race([topics.firstTry, wait(START_MS_MAX, undefined, { ref: false })]);

@@ -10,7 +10,7 @@ const running: ConsumerHealth = {
   retrying: new Map(),
 };
 const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs => ({
-  nowMs,
+  monotonicMs: nowMs,
   consumer: { ...running, ...consumer },
   claims: { lastLookAtMs: nowMs - 300 },
   commitsWaiting: [],

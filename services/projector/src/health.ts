@@ -4,7 +4,7 @@ import type { ConsumerHealth } from '@makerbook/kafka';
 
 /** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
-  readonly nowMs: MonotonicMs;
+  readonly monotonicMs: MonotonicMs;
   readonly consumer: ConsumerHealth;
   /** Why the loop has failed; undefined while it has not. */
   readonly failure?: string | undefined;
@@ -27,9 +27,9 @@ const claimsSilenceMsMax = 30_000;
 
 /** Whether a restart would not help: both loops go on, whatever they are answered. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
-  const { nowMs, consumer, claims } = signs;
-  const loop = describeSilence('no fetch has ended', nowMs - consumer.lastTurnAtMs, silenceMsMax);
-  const looks = describeSilence('the claims have not been looked at', nowMs - claims.lastLookAtMs, claimsSilenceMsMax);
+  const { monotonicMs, consumer, claims } = signs;
+  const loop = describeSilence('no fetch has ended', monotonicMs - consumer.lastTurnAtMs, silenceMsMax);
+  const looks = describeSilence('the claims have not been looked at', monotonicMs - claims.lastLookAtMs, claimsSilenceMsMax);
   return healthOf({ loop: describeEnd(signs) ?? loop, claims: looks });
 }
 
@@ -44,7 +44,7 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
     .flatMap(([partition, reason]) => (reason === undefined ? [] : `${partition}: ${reason}`))
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const silence = describeSilence('no broker has answered', signs.nowMs - consumer.lastPollAtMs, kafkaSilenceMsMax);
+  const silence = describeSilence('no broker has answered', signs.monotonicMs - consumer.lastPollAtMs, kafkaSilenceMsMax);
   const notes = { assigned: `${consumer.assigned.length} partitions`, lag: `${lagMessages} messages` };
   return {
     ...healthOf({ kafka: describeEnd(signs) ?? silence, postgres, claims: claims.waitFor ?? 'ok', partitions }),

@@ -14,9 +14,9 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
 
 /**
  * The projector's metrics. Each name ends with its unit.
- * @param nowMs milliseconds since 1970
+ * @param unixMs milliseconds since 1970
  */
-export function createMetrics(nowMs: () => UnixMs) {
+export function createMetrics(unixMs: () => UnixMs) {
   const { counter, histogram, gauge } = createInstruments('projector');
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
   const commit = histogram('commit_duration_seconds', 'Time of a commit, with its wait for others', secondsBuckets);
@@ -33,7 +33,7 @@ export function createMetrics(nowMs: () => UnixMs) {
   const pruned = counter('pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
   /** The time may come from a clock that is ahead of this one. */
-  const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
+  const secondsSince = (timeMs: number) => Math.max(0, unixMs() - timeMs) / 1000;
   for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
 
   return {

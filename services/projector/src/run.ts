@@ -67,7 +67,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
       intervalMs: PRUNE_INTERVAL_MS,
-      nowMs: unixMs,
+      unixMs,
       pruned: meters.pruned,
       logger,
     });
@@ -82,7 +82,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     });
     onStop(ownership.stop);
     const signs = (): Signs => ({
-      nowMs: monotonicMs(),
+      monotonicMs: monotonicMs(),
       consumer: consumer.health(),
       failure: failure?.message,
       claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },

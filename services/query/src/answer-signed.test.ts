@@ -21,7 +21,7 @@ async function answer(reply: Reply, taken: Taken = { kind: 'taken', remaining: 3
     replays: { takeSalt: async () => taken, releaseSalt: async (_, salt) => void released.push(salt) },
     budget: { ratePerSecond: 1, burst: 5 },
     readState: async () => undefined,
-    nowMs: () => issuedAt * 1000,
+    unixMs: () => issuedAt * 1000,
     checkedLocally: () => undefined,
   };
   let isAsked = false;

@@ -14,7 +14,7 @@ export interface SignedParts {
   readonly budget: Budget;
   /** Undefined where Postgres is away. */
   readonly readState: (maker: Hex) => Promise<ListState | undefined>;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
   /** Counts a request whose replay only this process could have noticed. */
   readonly checkedLocally: () => void;
 }
@@ -37,12 +37,12 @@ export async function answerSigned(
   answer: (asker: Asker) => Promise<Reply>,
 ): Promise<Reply> {
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
-  const nowSeconds = Math.floor(parts.nowMs() / 1000);
+  const nowSeconds = Math.floor(parts.unixMs() / 1000);
   const maker = await admitRequest(request, parts.rules, nowSeconds, { client, charge });
   if (typeof maker !== 'string') return maker;
   describe({ maker });
   const [taken, state] = await Promise.all([
-    parts.replays.takeSalt(maker, request.salt, parts.nowMs()),
+    parts.replays.takeSalt(maker, request.salt, parts.unixMs()),
     parts.readState(maker),
   ]);
   if (taken.kind === 'used') {

@@ -13,7 +13,7 @@ const AGE_SECONDS_MAX = 1;
 /** GET …/info. The block is read once a second at most, however many ask. */
 export function createInfoRoute(
   settings: QuerySettings,
-  { readBlock, nowMs }: { readonly readBlock: () => Promise<Info['block']>; readonly nowMs: () => UnixMs },
+  { readBlock, unixMs }: { readonly readBlock: () => Promise<Info['block']>; readonly unixMs: () => UnixMs },
 ): Route {
   const readShared = shareResult(readBlock, AGE_SECONDS_MAX * 1000);
   const described = describeService(settings);
@@ -22,7 +22,7 @@ export function createInfoRoute(
     path: paths.info,
     async handle() {
       const block = await readShared();
-      const info: Info = { ...described, serverTime: Math.floor(nowMs() / 1000), block };
+      const info: Info = { ...described, serverTime: Math.floor(unixMs() / 1000), block };
       return okJson(JSON.stringify(info), { 'Cache-Control': `public, max-age=${AGE_SECONDS_MAX}` });
     },
   };

@@ -56,7 +56,7 @@ async function find(found: FoundOrder | Refusal) {
     replays: { takeSalt: async () => ({ kind: 'takenLocally' }), releaseSalt: async () => undefined },
     budget: { ratePerSecond: 1, burst: 1 },
     readState: async () => undefined,
-    nowMs: () => examples.orderQuery.issuedAt * 1000,
+    unixMs: () => examples.orderQuery.issuedAt * 1000,
     checkedLocally: () => undefined,
     readOrder: async () => found,
     listRules: { routingGraceSeconds: 60 },

@@ -20,7 +20,7 @@ async function headersWith(cancelAt: number) {
     isWhitelistKnown: () => true,
     replays: { takeSalt: async () => ({ kind: 'takenLocally' }), releaseSalt: async () => undefined },
     budget: { ratePerSecond: 1, burst: 1 },
-    nowMs: () => signed.issuedAt * 1000,
+    unixMs: () => signed.issuedAt * 1000,
     readState: async () => undefined,
     checkedLocally: () => undefined,
     readList: async () => ({ ...listing, source: 'postgres' }),

@@ -92,21 +92,20 @@ export function runQuery(
     onStop(ops.stop);
     const wallets = openWallets({
       ...walletConnection(settings),
-      nowMs: monotonicMs,
+      monotonicMs,
       onAway: (reason) => logger.warn({ reason }, 'contract wallets could not be asked'),
     });
     onStop(async () => wallets?.close());
-    const nowMs = unixMs;
     const readBlock = async () =>
       foldedBlock((await unlessAway(rows.readPartitionClocks())) ?? [], settings.PARTITIONS);
     const onError = (error: unknown) => logger.error({ error }, 'a stream failed');
     const streams = openStreams(settings, { log, rows, onError });
     const routes = [
-      ...createMakerRoutes(settings, { log, redis, makers, rows, streams, askWallets: wallets?.ask, nowMs }),
-      createInfoRoute(settings, { readBlock, nowMs }),
+      ...createMakerRoutes(settings, { log, redis, makers, rows, streams, askWallets: wallets?.ask, unixMs }),
+      createInfoRoute(settings, { readBlock, unixMs }),
       ...createDocumentRoutes(settings),
     ];
-    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
+    const api = await serveApi(settings, { routes, methodsAt, logger });
     onStop(api.stop);
     onStop(async () => streams.stop());
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
@@ -136,12 +135,12 @@ export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly makers: Makers;
   /** Undefined where keys alone sign. */
   readonly askWallets?: AskWallets | undefined;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
 }
 
 /** The flow of a maker's GET, on whatever it is connected to. */
 export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
-  const { log, redis, rows, makers, streams, nowMs, after } = parts;
+  const { log, redis, rows, makers, streams, unixMs, after } = parts;
   const metrics = createMetrics(makers, streams);
   const cache = cacheLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
@@ -166,7 +165,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     isWhitelistKnown: makers.isCaughtUp,
     replays,
     budget,
-    nowMs,
+    unixMs,
     readState,
     checkedLocally: metrics.checkedLocally,
   };

@@ -135,7 +135,7 @@ describe('a stream', () => {
         replays: { takeSalt: async () => ({ kind: 'taken', remaining: 3 }), releaseSalt: async () => undefined },
         budget: { ratePerSecond: 1, burst: 5 },
         readState: async () => undefined,
-        nowMs: () => issuedAt * 1000,
+        unixMs: () => issuedAt * 1000,
         cursors: { refuse: async () => undefined },
         ...openStreams({ keptFrom }),
       } as unknown as StreamParts;

@@ -14,7 +14,7 @@ afterAll(async () => {
 function open(url: string, chainId = 8217) {
   const reasons: string[] = [];
   const onAway = (reason: string) => reasons.push(reason);
-  const code = openCode({ urls: [url], chainId, timeoutMs: 60_000, nowMs: () => 0, onAway });
+  const code = openCode({ urls: [url], chainId, timeoutMs: 60_000, monotonicMs: () => 0, onAway });
   if (code === undefined) throw new Error('it has a URL');
   opened.push(code);
   return { ask: code.ask, reasons };
@@ -32,5 +32,5 @@ test('it is not known while no node of the chain answers, and not asked without 
     expect(await ask(`0x${'11'.repeat(20)}`)).toBeUndefined();
     expect(reasons).toHaveLength(1);
   }
-  expect(openCode({ urls: [], chainId: 1, timeoutMs: 1, nowMs: () => 0, onAway: () => undefined })).toBeUndefined();
+  expect(openCode({ urls: [], chainId: 1, timeoutMs: 1, monotonicMs: () => 0, onAway: () => undefined })).toBeUndefined();
 });

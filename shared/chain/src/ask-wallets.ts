@@ -51,7 +51,7 @@ export interface WalletOptions {
   readonly chainId: number;
   /** The time limit of one request to a node. */
   readonly timeoutMs: number;
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** Called with the reason where an answer cannot be known. */
   readonly onAway: (reason: string) => void;
 }

@@ -74,7 +74,7 @@ export interface NodeOptions {
   /** At least one `http://` or `https://` address, the preferred one first. */
   readonly urls: readonly string[];
   /** Milliseconds since any fixed moment. */
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** The chain id that every endpoint must have (CHAIN_ID). Each is asked for it first, and again after it was away. */
   readonly chainId?: number;
   /** The time limit of one HTTP request. Default 5000. */
@@ -156,13 +156,13 @@ class NodeInTurn implements Node {
   endpoints(): readonly Endpoint[] {
     return this.#all.map((endpoint) => ({
       name: endpoint.name,
-      isResting: () => endpoint.restsUntilMs > this.#options.nowMs(),
+      isResting: () => endpoint.restsUntilMs > this.#options.monotonicMs(),
       callAll: (requests, read) => this.#ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
     }));
   }
 
   passOver(name: string): void {
-    const untilMs = this.#options.nowMs() + PASSED_OVER_MS;
+    const untilMs = this.#options.monotonicMs() + PASSED_OVER_MS;
     for (const endpoint of this.#all) if (endpoint.name === name) endpoint.passedOverUntilMs = untilMs;
   }
 
@@ -176,7 +176,7 @@ class NodeInTurn implements Node {
 
   /** The endpoints that do not rest, in order of preference; if all rest, the longest-resting one first. */
   #inTurn(): Asked[] {
-    const now = this.#options.nowMs();
+    const now = this.#options.monotonicMs();
     const awake = this.#all.filter(({ restsUntilMs }) => restsUntilMs <= now);
     if (awake.length === 0) return [...this.#all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
     return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
@@ -202,10 +202,10 @@ class NodeInTurn implements Node {
   }
 
   #rest(endpoint: Asked): void {
-    const { nowMs, chainId, restMs = 500 } = this.#options;
+    const { monotonicMs, chainId, restMs = 500 } = this.#options;
     this.#counted.failures += 1;
     endpoint.failures += 1;
-    endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, REST_MS_MAX);
+    endpoint.restsUntilMs = monotonicMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, REST_MS_MAX);
     endpoint.failuresInARow += 1;
     // It may be another node when it comes back.
     endpoint.isOfTheChain = chainId === undefined;

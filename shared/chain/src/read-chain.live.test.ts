@@ -343,7 +343,7 @@ describe('several endpoints', () => {
       asked += 1;
       return { status: 502, body: 'bad gateway' };
     });
-    const both = openNode([silent, rpcUrl], { nowMs: () => nowMs, restMs: 100 });
+    const both = openNode([silent, rpcUrl], { monotonicMs: () => nowMs, restMs: 100 });
     expect(await readChainId(both)).toBe(8217);
     expect([asked, both.counts().failovers, both.counts().failures]).toEqual([1, 1, 1]);
     nowMs = 99;
@@ -396,7 +396,7 @@ describe('several endpoints', () => {
     let nowMs = 0;
     const urls = [await serve(forward), await serve(forward)];
     const [first, second] = urls.map((url) => new URL(url).host);
-    const both = openNode(urls, { nowMs: () => nowMs });
+    const both = openNode(urls, { monotonicMs: () => nowMs });
     const asked = async () => (await readBlockAndHead(both, 1)).endpoint;
     expect(await asked()).toBe(first);
     both.passOver(first ?? '');
@@ -417,7 +417,7 @@ describe('several endpoints', () => {
         return isAway ? { status: 502, body: 'bad gateway' } : forward(body, other.rpcUrl);
       });
       let nowMs = 0;
-      const both = openNode([swapped, rpcUrl], { nowMs: () => nowMs, chainId: 8217 });
+      const both = openNode([swapped, rpcUrl], { monotonicMs: () => nowMs, chainId: 8217 });
       await readBlock(both, 'latest');
       isAway = false;
       nowMs = 10_000;

@@ -9,7 +9,7 @@ afterAll(() => anvil.stop());
 
 describe('a subscription to heads', () => {
   test('announces each block of a real node by its number', async () => {
-    const node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
+    const node = createNode({ urls: [anvil.rpcUrl], monotonicMs: () => 0 });
     const heads: unknown[] = [];
     const heard = (number: number | undefined) => heads.push(number);
     const subscription = subscribeHeads({ url: anvil.wsUrl, onHead: heard, onBroken: () => undefined });

@@ -5,8 +5,7 @@ import { internal } from './reply.js';
 /** Notes about a request, in `response.locals`. */
 export interface RequestNotes {
   requestId: string;
-  receivedAtMs: number;
-  /** The same by `performance.now()`. */
+  /** When the head of the request was here, by `performance.now()`. */
   startedAt: number;
   /** Charges units to the limit of the client's address that counts for the route. */
   charge: (units: number) => Promise<void>;

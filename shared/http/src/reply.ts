@@ -6,7 +6,7 @@ import { type Problem, type ProblemCode, type ProblemText, problemBody, problemK
 export interface ApiRequest {
   /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request if it has a well-formed one. */
   readonly requestId: string;
-  /** When the head of the request was here, in milliseconds since 1970. */
+  /** When the head of the request was here, by `performance.now()`. */
   readonly receivedAtMs: number;
   /** The client's address, as its limits have it. */
   readonly client: string;

@@ -76,7 +76,7 @@ test('an error of one request that nothing caught is 500, or a cut answer, and t
     const settings = { HOST: '127.0.0.1', HOST_NAMES: [], PORT: 0, CONCURRENT_REQUESTS_MAX: 50, CLIENT_REQUESTS_MAX: 1000,
       CLIENT_WINDOW_SECONDS: 60, TRUSTED_PROXY_HOPS: 0, BODY_BYTES_MAX: 10000, HEADER_BYTES_MAX: 65536, REQUEST_TIMEOUT_MS: 60000,
       DRAIN_MS: 0, CORS_ORIGINS: [], CONNECTIONS_PER_ADDRESS_MAX: 50 };
-    const api = await serveApi(settings, { routes, methodsAt: {}, logger, nowMs: Date.now });
+    const api = await serveApi(settings, { routes, methodsAt: {}, logger });
     console.log('port', api.port);
     return { ${stop}, failed: never };
   })()`);

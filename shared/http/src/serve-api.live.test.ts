@@ -44,7 +44,7 @@ function route(method: Route['method'], path: string, handle: Route['handle']): 
 function open(api: Partial<Api>, own: Partial<ApiSettings> = {}): Promise<OpenServer> {
   return serveApi(
     { ...settings, ...own },
-    { logger: silentLogger, nowMs: Date.now, methodsAt: {}, routes: [], ...api },
+    { logger: silentLogger, methodsAt: {}, routes: [], ...api },
   );
 }
 

@@ -39,8 +39,6 @@ export interface Api {
   /** The methods of each path over all services behind the base URL: what `Allow` names. */
   readonly methodsAt: Readonly<Record<string, readonly Method[]>>;
   readonly logger: Logger;
-  /** The clock, in milliseconds since 1970. */
-  readonly nowMs: () => number;
 }
 
 /**
@@ -160,7 +158,7 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
   const queryAt = request.url.indexOf('?');
   return {
     requestId: notes.requestId,
-    receivedAtMs: notes.receivedAtMs,
+    receivedAtMs: notes.startedAt,
     client: addressOf(request),
     charge: notes.charge,
     params: request.params as Record<string, string>,
@@ -176,12 +174,11 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
 }
 
 /** Gives the request its id and the time of its arrival. */
-function receive({ TRUSTED_PROXY_HOPS }: ApiSettings, { nowMs, logger }: Api) {
+function receive({ TRUSTED_PROXY_HOPS }: ApiSettings, { logger }: Api) {
   let isProxyNamed = TRUSTED_PROXY_HOPS > 0;
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdOf(request);
     response.locals['requestId'] = requestId;
-    response.locals['receivedAtMs'] = nowMs();
     response.locals['startedAt'] = performance.now();
     response.setHeader('X-Request-Id', requestId);
     if (!isProxyNamed && request.headers['x-forwarded-for'] !== undefined) {

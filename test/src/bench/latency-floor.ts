@@ -35,7 +35,7 @@ export async function openLatencyFloor({ stack, token }: Bench): Promise<Latency
   const postgres = connectPostgres({ url: databaseUrl, applicationName: 'bench-floor' });
   const ask = () => postgres.query('select 1');
 
-  const node = createNode({ urls: [rpcUrl], nowMs: () => performance.now() });
+  const node = createNode({ urls: [rpcUrl], monotonicMs: () => performance.now() });
   // `balanceOf` of nobody.
   const call = () => node.call('eth_call', [{ to: token, data: `0x70a08231${'0'.repeat(64)}` }, 'latest']);
 

@@ -158,7 +158,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
     streams: openStreams(settings, { log, rows, after: afterOf(life), onError: (error) => onFatal(error as Error) }),
     makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
     askWallets: askIn(world),
-    nowMs: () => life.nowMs(),
+    unixMs: () => life.nowMs(),
     after: afterOf(life),
   });
   return (kind, request) => {

@@ -15,7 +15,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const { log, requests } = connect(life, draw, world);
   const { signal } = life;
   const faults = drawFaults(draw, () => time.nowMs, calm, plan);
-  const nowMs = () => life.nowMs();
+  const monotonicMs = () => life.nowMs();
   const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
   const seen = answerNode(chain, life, faults, ({ header }, calls) =>
     note(() => `${life.name} reads ${calls} values at block ${header.number}`),
@@ -27,7 +27,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     node: seen.node,
     withLogs: true,
     pollIntervalMs: 500,
-    nowMs,
+    monotonicMs,
     wait,
     signal,
     onFatal,
@@ -55,8 +55,8 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     verifyChain: () => Promise.resolve(),
     logger: silentLogger,
     signal,
-    nowMs,
-    unixMs: nowMs,
+    monotonicMs,
+    unixMs: monotonicMs,
     wait,
     retryFor: (_, until) => (once) =>
       retry(once, { mayRepeat: isRetryable, signal: until, wait: (ms) => wait(ms, until) }),

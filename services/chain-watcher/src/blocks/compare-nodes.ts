@@ -6,7 +6,7 @@ const TELL_MS_MIN = 60_000;
 
 export interface CompareOptions {
   readonly node: Node;
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** Called for a node that lags, with what it has and another one, once a minute at most. */
   readonly onLag: (lag: Readonly<Record<string, string | number>>) => void;
 }
@@ -16,12 +16,12 @@ export interface CompareOptions {
  * it is passed over for some seconds where another one is further.
  * @returns compares a node that lacks the block with the others, once a second at most: true if it lags
  */
-export function compareNodes({ node, nowMs, onLag }: CompareOptions) {
+export function compareNodes({ node, monotonicMs, onLag }: CompareOptions) {
   let comparedAtMs = Number.NEGATIVE_INFINITY;
   let toldAtMs = Number.NEGATIVE_INFINITY;
   return async (number: number, { endpoint, headNumber }: BlockAndHead): Promise<boolean> => {
-    if (nowMs() - comparedAtMs < COMPARE_MS_MIN) return false;
-    comparedAtMs = nowMs();
+    if (monotonicMs() - comparedAtMs < COMPARE_MS_MIN) return false;
+    comparedAtMs = monotonicMs();
     const others = node.endpoints().filter((other) => other.name !== endpoint && !other.isResting());
     const asked = others.map(async (other) => {
       const answer = await readBlockAndHead(other, number);
@@ -32,8 +32,8 @@ export function compareNodes({ node, nowMs, onLag }: CompareOptions) {
     const ahead = await Promise.any(asked).catch(() => undefined);
     if (ahead === undefined) return false;
     node.passOver(endpoint);
-    if (nowMs() - toldAtMs >= TELL_MS_MIN) {
-      toldAtMs = nowMs();
+    if (monotonicMs() - toldAtMs >= TELL_MS_MIN) {
+      toldAtMs = monotonicMs();
       onLag({ endpoint, headNumber, otherEndpoint: ahead.endpoint, otherHeadNumber: ahead.headNumber });
     }
     return true;

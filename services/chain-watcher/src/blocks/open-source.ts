@@ -13,7 +13,7 @@ const KAIA_ANSWER_MS_MAX = 3000;
 const KAIA_BLOCKS_MAX = 500;
 
 export interface SourceOptions
-  extends Pick<TakeOptions, 'node' | 'withLogs' | 'nowMs' | 'wait' | 'signal' | 'onFatal'>,
+  extends Pick<TakeOptions, 'node' | 'withLogs' | 'monotonicMs' | 'wait' | 'signal' | 'onFatal'>,
     Pick<TopicOptions, 'onGap'> {
   readonly settings: WatcherSettings;
   readonly logger: Logger;
@@ -44,7 +44,7 @@ export async function openSource(options: SourceOptions): Promise<BlockSource> {
 }
 
 /** The Kafka of the Kaia node may be away, now and later. */
-async function openTopic({ settings, logger, nowMs, onGap, onStop }: SourceOptions): Promise<TopicOptions> {
+async function openTopic({ settings, logger, monotonicMs, onGap, onStop }: SourceOptions): Promise<TopicOptions> {
   const { KAIA_TOPIC: name, KAIA_KAFKA_BROKERS: own } = settings;
   const brokers = own.length > 0 ? own : settings.KAFKA_BROKERS;
   const log = connectLog({ ...kafkaConnection(settings), brokers, clientId: 'chain-watcher', logger });
@@ -56,7 +56,7 @@ async function openTopic({ settings, logger, nowMs, onGap, onStop }: SourceOptio
       'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there',
     );
   });
-  const pending = new PendingBlocks({ blocksMax: KAIA_BLOCKS_MAX, nowMs });
+  const pending = new PendingBlocks({ blocksMax: KAIA_BLOCKS_MAX, monotonicMs });
   followBlockgroups({ log, topic: name, logger, pending });
   return { name, pending, onGap, gapMsMax: settings.KAIA_GAP_MS_MAX, silenceMsMax: settings.KAIA_SILENCE_MS_MAX };
 }

@@ -6,7 +6,7 @@ export class PendingBlocks {
   /** By number, in the order in which they came. */
   readonly #blocks = new Map<number, { readonly block: SourceBlock; readonly atMs: number }>();
   readonly #blocksMax: number;
-  readonly #nowMs: () => MonotonicMs;
+  readonly #monotonicMs: () => MonotonicMs;
   #due: number | undefined;
   /** The block that came first of all. */
   first: SourceBlock | undefined;
@@ -17,20 +17,20 @@ export class PendingBlocks {
   onBlock: (number: number) => void = () => undefined;
 
   /** @param blocksMax how many are pending; the node is asked for those beyond when they are due */
-  constructor({ blocksMax, nowMs }: { readonly blocksMax: number; readonly nowMs: () => MonotonicMs }) {
+  constructor({ blocksMax, monotonicMs }: { readonly blocksMax: number; readonly monotonicMs: () => MonotonicMs }) {
     this.#blocksMax = blocksMax;
-    this.#nowMs = nowMs;
-    this.lastAtMs = nowMs();
+    this.#monotonicMs = monotonicMs;
+    this.lastAtMs = monotonicMs();
   }
 
   /** Keeps a block, unless it is not needed any more. */
   add(block: SourceBlock): void {
     const { number } = block.header;
     this.first ??= block;
-    this.lastAtMs = this.#nowMs();
+    this.lastAtMs = this.#monotonicMs();
     this.newest = Math.max(this.newest ?? number, number);
     if (this.isPast(number) || this.#blocks.has(number)) return;
-    this.#blocks.set(number, { block, atMs: this.#nowMs() });
+    this.#blocks.set(number, { block, atMs: this.#monotonicMs() });
     if (this.#blocks.size > this.#blocksMax) this.#blocks.delete(this.#dispensable());
     this.onBlock(number);
   }

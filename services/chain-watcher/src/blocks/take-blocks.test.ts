@@ -43,7 +43,7 @@ async function follow({ node, spare, announced, topic }: Sources) {
   const at = (ms: number, work: () => void) => time.after(ms - time.nowMs, work);
   let calls = 0;
   let gaps = 0;
-  const pending = new PendingBlocks({ blocksMax: 500, nowMs: () => time.nowMs });
+  const pending = new PendingBlocks({ blocksMax: 500, monotonicMs: () => time.nowMs });
   let hear: (number: number) => void = () => undefined;
   for (let number = FIRST + 1; number <= FIRST + 70; number += 1) {
     const heard = announced && madeAtMs(number) + announced.lateMs(number);
@@ -87,7 +87,7 @@ async function follow({ node, spare, announced, topic }: Sources) {
   const source = new TakenBlocks({
     node: asked as unknown as Node,
     withLogs: false,
-    nowMs: () => time.nowMs,
+    monotonicMs: () => time.nowMs,
     wait: (ms) => time.wait(ms),
     signal: new AbortController().signal,
     onFatal: () => undefined,

@@ -86,19 +86,19 @@ export class TakenBlocks implements BlockSource {
     const { subscribe, topic } = options;
     this.#options = options;
     this.#lags = compareNodes(options);
-    this.#answeredAtMs = options.nowMs();
+    this.#answeredAtMs = options.monotonicMs();
     if (topic !== undefined) topic.pending.onBlock = (number) => number === this.#due.number && this.#wake();
     this.#subscription = subscribe?.((number) => this.#hear(number));
     this.#watching = this.#watchHead();
   }
 
   async next(number: number): Promise<SourceBlock | undefined> {
-    const { nowMs, wait, pollIntervalMs, topic } = this.#options;
+    const { monotonicMs, wait, pollIntervalMs, topic } = this.#options;
     this.#turns += 1;
-    this.#turnedAtMs = nowMs();
+    this.#turnedAtMs = monotonicMs();
     if (this.#due.number !== number) {
-      this.#due = { number, sinceMs: nowMs() };
-      if (this.#announced >= number) this.#due.announcedAtMs = nowMs();
+      this.#due = { number, sinceMs: monotonicMs() };
+      if (this.#announced >= number) this.#due.announcedAtMs = monotonicMs();
       topic?.pending.turnTo(number);
     }
     const pending = await this.#take();
@@ -106,7 +106,7 @@ export class TakenBlocks implements BlockSource {
     const news = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
-    const turnMs = this.#turnMs() - nowMs();
+    const turnMs = this.#turnMs() - monotonicMs();
     if (turnMs <= 0) this.#asking ??= this.#ask(this.#due);
     await Promise.race([news, wait(turnMs > 0 && turnMs < pollIntervalMs ? turnMs : pollIntervalMs)]);
     return this.#take();
@@ -134,13 +134,13 @@ export class TakenBlocks implements BlockSource {
     this.#announced = number ?? this.#announced;
     // A node that gives no number may mean the due block.
     if ((number ?? this.#due.number) < this.#due.number || this.#due.announcedAtMs !== undefined) return;
-    this.#due.announcedAtMs = this.#options.nowMs();
+    this.#due.announcedAtMs = this.#options.monotonicMs();
     this.#wake();
   }
 
   /** The due block from the topic, else as the node gave it. Throws what the node failed with where nothing else gives blocks. */
   async #take(): Promise<SourceBlock | undefined> {
-    const { topic, nowMs } = this.#options;
+    const { topic, monotonicMs } = this.#options;
     const due = this.#due;
     await this.#verifyTopic();
     const pending = topic?.pending.get(due.number);
@@ -156,7 +156,7 @@ export class TakenBlocks implements BlockSource {
     }
     const { failure } = due;
     if (failure === undefined) return undefined;
-    const isWaiting = topic !== undefined && nowMs() - due.sinceMs < topic.silenceMsMax;
+    const isWaiting = topic !== undefined && monotonicMs() - due.sinceMs < topic.silenceMsMax;
     if (isWaiting && isRetryable(failure)) return undefined;
     // Whoever tries again asks at once.
     Object.assign(due, { failure: undefined, askedAtMs: undefined });
@@ -165,11 +165,11 @@ export class TakenBlocks implements BlockSource {
 
   /** When the node is to be asked for the due block. */
   #turnMs(): number {
-    const { nowMs, pollIntervalMs, topic } = this.#options;
+    const { monotonicMs, pollIntervalMs, topic } = this.#options;
     const { sinceMs, announcedAtMs, askedAtMs } = this.#due;
     if (announcedAtMs !== undefined && (askedAtMs === undefined || askedAtMs < announcedAtMs)) return announcedAtMs;
     if (askedAtMs !== undefined) {
-      const isExpected = announcedAtMs !== undefined && nowMs() - announcedAtMs < ANNOUNCED_MS_MAX;
+      const isExpected = announcedAtMs !== undefined && monotonicMs() - announcedAtMs < ANNOUNCED_MS_MAX;
       return askedAtMs + (isExpected ? Math.min(pollIntervalMs, ANNOUNCED_POLL_MS) : pollIntervalMs);
     }
     if (topic === undefined || !this.#isTopicFirst) return sinceMs;
@@ -180,20 +180,20 @@ export class TakenBlocks implements BlockSource {
   }
 
   async #ask(due: Due): Promise<void> {
-    const { node, nowMs } = this.#options;
+    const { node, monotonicMs } = this.#options;
     try {
       const answer = await readBlockAndHead(node, due.number);
       this.#head = Math.max(answer.headNumber, answer.block?.number ?? 0);
       due.given = await this.#blockOf(answer);
-      due.missingSinceMs ??= due.given === undefined ? nowMs() : undefined;
+      due.missingSinceMs ??= due.given === undefined ? monotonicMs() : undefined;
       due.failure = undefined;
       const isDoubtful = due.given === undefined && this.#isDoubtful(due, answer.headNumber);
       if (isDoubtful) void this.#lags(due.number, answer).then((lags) => lags && this.#askAgain(due));
     } catch (failure) {
       due.failure = failure;
     }
-    due.askedAtMs = nowMs();
-    this.#answeredAtMs = nowMs();
+    due.askedAtMs = monotonicMs();
+    this.#answeredAtMs = monotonicMs();
     this.#asking = undefined;
     this.#wake();
   }
@@ -212,8 +212,8 @@ export class TakenBlocks implements BlockSource {
 
   /** True if a node with this head, and without the block that is due, may lag behind the others. */
   #isDoubtful({ number, announcedAtMs, missingSinceMs }: Due, headNumber: number): boolean {
-    const { nowMs, nodeSilenceMsMax } = this.#options;
-    const sinceMs = (atMs: number | undefined) => (atMs === undefined ? 0 : nowMs() - atMs);
+    const { monotonicMs, nodeSilenceMsMax } = this.#options;
+    const sinceMs = (atMs: number | undefined) => (atMs === undefined ? 0 : monotonicMs() - atMs);
     // The block before was seen, on another node then.
     if (headNumber < number - 1) return true;
     return sinceMs(announcedAtMs) >= ANNOUNCED_MS_MAX || sinceMs(missingSinceMs) >= nodeSilenceMsMax;
@@ -221,11 +221,11 @@ export class TakenBlocks implements BlockSource {
 
   /** Asks all endpoints for their heads while nobody asks for blocks: a standby, or a block loop that is stuck. */
   async #watchHead(): Promise<void> {
-    const { node, nowMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
+    const { node, monotonicMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
     while (!signal.aborted) {
       await wait(pollIntervalMs);
       // The block loop turns in each interval.
-      if (signal.aborted || nowMs() - this.#turnedAtMs < 2 * pollIntervalMs) continue;
+      if (signal.aborted || monotonicMs() - this.#turnedAtMs < 2 * pollIntervalMs) continue;
       const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
       const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
       await this.#verifyTopic().catch((error) => isRetryable(error) || onFatal(error));

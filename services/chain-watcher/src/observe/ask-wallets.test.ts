@@ -66,7 +66,7 @@ async function ask({ orders, areNew = true, sweepPerSecond = 0, readAt, tookMs =
     // The log is read on, and nothing of it is waited for.
     followed: { until: (isSo: () => boolean) => (isSo() ? Promise.resolve() : new Promise(() => undefined)) },
     readingBlocks: { choose: async (at: BlockHeader) => (readAt === undefined ? at : header(readAt)) },
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     wait,
     retryFor: () => (once: () => unknown) => once(),
   };

@@ -8,7 +8,7 @@ const SWEEP_PAUSE_MS = 1000;
 /** The pause where nothing is to be asked. */
 const IDLE_MS = 500;
 
-type AskingWork = Holder<'watched' | 'position' | 'readingBlocks' | 'nowMs'>;
+type AskingWork = Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>;
 
 /**
  * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one wallet
@@ -19,10 +19,10 @@ export async function askWallets(
   work: AskingWork & Holder<'followed' | 'settings' | 'signal' | 'wait' | 'retryFor'>,
   reader: MakerReader,
 ): Promise<void> {
-  const { watched, followed, settings, signal, nowMs, wait } = work;
+  const { watched, followed, settings, signal, monotonicMs, wait } = work;
   const retry = work.retryFor('wallets');
   let swept = watched.wallets.answered();
-  let sweepDueMs = nowMs();
+  let sweepDueMs = monotonicMs();
   const takeSwept = (): AskedOrder[] => {
     const orders: AskedOrder[] = [];
     while (orders.length < Math.min(settings.SWEEP_PAIRS_PER_SECOND, SINGLES_MAX)) {
@@ -37,7 +37,7 @@ export async function askWallets(
   };
   const isAwaited = () => work.position.phase === 'FOLLOWING' && watched.wallets.hasUnasked();
   while (!signal.aborted) {
-    const startedAtMs = nowMs();
+    const startedAtMs = monotonicMs();
     const isSweepDue = settings.SWEEP_PAIRS_PER_SECOND > 0 && startedAtMs >= sweepDueMs;
     if (isSweepDue) sweepDueMs = startedAtMs + SWEEP_PAUSE_MS;
     const orders = [
@@ -47,7 +47,7 @@ export async function askWallets(
     let isAsked = false;
     for (const some of [orders.slice(0, SINGLES_MAX), orders.slice(SINGLES_MAX)])
       if (some.length > 0) isAsked = await retry(() => ask(some, work, reader));
-    if (isAsked) await wait(nowMs() - startedAtMs);
+    if (isAsked) await wait(monotonicMs() - startedAtMs);
     else if (isAwaited()) await wait(IDLE_MS);
     else await within(wait(IDLE_MS), (over) => followed.until(isAwaited, over));
   }
@@ -55,7 +55,7 @@ export async function askWallets(
 
 /** Asks at the block that was matched last. @returns whether anything was asked */
 async function ask(orders: readonly AskedOrder[], work: AskingWork, reader: MakerReader): Promise<boolean> {
-  const { watched, position, readingBlocks, nowMs } = work;
+  const { watched, position, readingBlocks, monotonicMs } = work;
   const { matched } = position;
   if (matched === undefined) return false;
   const at = await readingBlocks.choose(matched);
@@ -66,7 +66,7 @@ async function ask(orders: readonly AskedOrder[], work: AskingWork, reader: Make
   });
   const words = await reader.state.readAlone(at.hash, calls);
   for (const [n, order] of orders.entries()) {
-    watched.wallets.note(order, words[n] === SIGNATURE_ACCEPTED, at.number, nowMs());
+    watched.wallets.note(order, words[n] === SIGNATURE_ACCEPTED, at.number, monotonicMs());
   }
   return true;
 }

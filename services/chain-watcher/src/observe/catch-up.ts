@@ -38,7 +38,7 @@ export type CatchUpWork = Holder<
   | 'mutex'
   | 'publisher'
   | 'readingBlocks'
-  | 'nowMs'
+  | 'monotonicMs'
   | 'partitions'
   | 'wait'
   | 'onCatchUp'
@@ -135,7 +135,7 @@ async function publishMakers(
           const known = changed.makers.get(maker.address);
           const toRead = touched.maker(maker, known?.cause ?? CATCH_UP);
           // At a later block than the one whose logs were matched, other orders may have changed.
-          touched.signatures(maker, CATCH_UP, at.number, work.nowMs());
+          touched.signatures(maker, CATCH_UP, at.number, work.monotonicMs());
           touched.whole(maker, CATCH_UP, at.number > head.number);
           for (const orderHash of known?.orders ?? []) touched.order(watched.findOrder(orderHash), CATCH_UP);
           for (const fill of known?.fills ?? []) toRead.fills.push(fill);

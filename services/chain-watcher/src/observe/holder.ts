@@ -76,7 +76,7 @@ interface HolderParts {
   readonly readingBlocks: ReadingBlocks;
   /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
   readonly mutex: Mutex;
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */
   readonly wait: (ms: number) => Promise<void>;
   readonly retryFor: (worker: Worker) => <T>(work: () => Promise<T>) => Promise<T>;

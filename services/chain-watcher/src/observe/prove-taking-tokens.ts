@@ -8,7 +8,7 @@ const TOKENS_MAX = 40;
  * none though orders that take it may be ACTIVE by an older log, its orders are read anew.
  */
 export async function proveTakingTokens(
-  { watched, position: { matched }, readingBlocks, nowMs }: Holder<'watched' | 'position' | 'readingBlocks' | 'nowMs'>,
+  { watched, position: { matched }, readingBlocks, monotonicMs }: Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>,
   reader: MakerReader,
 ): Promise<void> {
   if (matched === undefined) return;
@@ -25,6 +25,6 @@ export async function proveTakingTokens(
     token.sweptAt = at.number;
     const { hasCode: had, sweptAt = -1 } = before[n] ?? {};
     const isNews = token.hasCode ? had === false : sweptAt < 0;
-    if (isNews) watched.markTaking(token, { sinceMs: nowMs(), trace: undefined });
+    if (isNews) watched.markTaking(token, { sinceMs: monotonicMs(), trace: undefined });
   }
 }

@@ -90,7 +90,7 @@ test('the sweep asks again for code that was missing, and has orders read anew w
     position.matched = header(number);
     watched.unread.clear();
     asked.codes.length = 0;
-    await proveTakingTokens({ watched, position, readingBlocks, nowMs: () => 3 } as unknown as Holder, reader);
+    await proveTakingTokens({ watched, position, readingBlocks, monotonicMs: () => 3 } as unknown as Holder, reader);
     return [asked.codes, [...watched.unread.keys()].map((order) => watched.orderHash(order))];
   };
   // Both orders came as ones that were read, by a log that knew nothing of codes.

@@ -21,7 +21,7 @@ type OrderWork = Holder<
   | 'position'
   | 'partitions'
   | 'readingBlocks'
-  | 'nowMs'
+  | 'monotonicMs'
   | 'topics'
 >;
 
@@ -34,7 +34,7 @@ type OrderWork = Holder<
 export async function readNewOrders(
   work: OrderWork & Holder<'wait' | 'settings' | 'retryFor' | 'mutex'>,
 ): Promise<void> {
-  const { signal, wait, settings, retryFor, followed, nowMs } = work;
+  const { signal, wait, settings, retryFor, followed, monotonicMs } = work;
   const retry = retryFor('orders');
   /** The place of each order's reading in the log. By slot: the order is not read again until the log is read up to there. */
   const appended: Appended = new Map();
@@ -45,10 +45,10 @@ export async function readNewOrders(
       await within(wait(IDLE_MS), (over) => followed.until(isThere, over));
       continue;
     }
-    const leftMs = readAtMs + settings.ORDER_GATHER_MS - nowMs();
+    const leftMs = readAtMs + settings.ORDER_GATHER_MS - monotonicMs();
     if (leftMs > 0) await wait(leftMs);
     if (signal.aborted) return;
-    readAtMs = nowMs();
+    readAtMs = monotonicMs();
     await retry(() => work.mutex.run(() => readAndPublish(work, appended)));
   }
 }
@@ -65,7 +65,7 @@ async function readAndPublish(work: OrderWork, appended: Appended): Promise<void
   const touched = new Touched(watched);
   const orders = waitingOrders(work, appended);
   for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.trace);
-  if (at.number > (position.processed?.number ?? -1)) touched.widen(at.number, work.nowMs());
+  if (at.number > (position.processed?.number ?? -1)) touched.widen(at.number, work.monotonicMs());
   const partitionsOf = orders.map((order) => partitionOf(watched.pairOf(order).maker.address, partitions));
   const last = await inBatchSpan(describeReading(work, orders, at), async () =>
     publisher.publish(await readMakers(reader, touched.makers.values(), at)),

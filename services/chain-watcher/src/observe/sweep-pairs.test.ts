@@ -57,7 +57,7 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     publisher: { publish: async () => new Map(), isBefore: () => true },
     readingBlocks: { choose: async (at: BlockHeader) => at },
     mutex: new Mutex(),
-    nowMs: () => read.length,
+    monotonicMs: () => read.length,
     wait: async () => {
       const turn = turns[read.length];
       if (turn === undefined) return over.abort();

@@ -30,16 +30,16 @@ type PairWork = Holder<
  * already is published.
  */
 export async function sweepPairs(
-  work: PairWork & Holder<'settings' | 'signal' | 'nowMs' | 'retryFor' | 'mutex'>,
+  work: PairWork & Holder<'settings' | 'signal' | 'monotonicMs' | 'retryFor' | 'mutex'>,
   reader: MakerReader,
 ): Promise<void> {
-  const { settings, sweep, signal, watched, nowMs, wait } = work;
+  const { settings, sweep, signal, watched, monotonicMs, wait } = work;
   const retry = work.retryFor('sweep');
   const read = (choose: () => readonly WatchedPair[]) =>
     retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
   let pairs: readonly WatchedPair[] = [];
   let from = 0;
-  let startedAtMs = nowMs();
+  let startedAtMs = monotonicMs();
   let unreadableDueBlock = 0;
   while (!signal.aborted) {
     await wait(PAUSE_MS);
@@ -58,7 +58,7 @@ export async function sweepPairs(
       from += step.length;
       if (from < pairs.length) continue;
       from = 0;
-      sweep.endedAtMs = nowMs();
+      sweep.endedAtMs = monotonicMs();
       sweep.tookMs = sweep.endedAtMs - startedAtMs;
       startedAtMs = sweep.endedAtMs;
       break;

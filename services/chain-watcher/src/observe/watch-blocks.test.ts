@@ -78,7 +78,7 @@ async function watch(
     readingBlocks: { choose: async (at: BlockHeader) => at },
     mutex: new Mutex(),
     signal: over.signal,
-    nowMs: () => 0,
+    monotonicMs: () => 0,
     retryFor: () => (once: () => unknown) => once(),
     onBlock: () => undefined,
   };

@@ -111,9 +111,9 @@ function processBlock(block: SourceBlock, work: BlockWork): Promise<void> {
 }
 
 async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: BlockWork): Promise<void> {
-  const { reader, watched, mutex, position, signal, nowMs } = work;
+  const { reader, watched, mutex, position, signal, monotonicMs } = work;
   const retry = work.retryFor('blocks');
-  const seenAtMs = nowMs();
+  const seenAtMs = monotonicMs();
   const block = blockRefOf(header);
   const times = new Map([[header.number, header.timestamp]]);
   await mutex.run(async () => {
@@ -122,7 +122,7 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
     const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol, times });
     if (touched !== undefined) touchUnprocessed(touched, header, work);
     // What such a log did to an order is read with its wallet's answer: until then the order is not ACTIVE.
-    for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, nowMs());
+    for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, monotonicMs());
     const wallets = watched.wallets.withLogsIn(logsBloom);
     position.matched = header;
     const facts = await retry(async () => {
@@ -133,7 +133,7 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
       return observed.length;
     });
     position.processed = block;
-    work.onBlock(block, facts, nowMs() - seenAtMs);
+    work.onBlock(block, facts, monotonicMs() - seenAtMs);
   });
 }
 
@@ -145,7 +145,7 @@ async function touchWallets(
   touched: Touched,
   wallets: readonly WatchedMaker[],
   { number }: BlockHeader,
-  { node, nowMs }: Holder<'node' | 'nowMs'>,
+  { node, monotonicMs }: Holder<'node' | 'monotonicMs'>,
 ): Promise<void> {
   if (wallets.length === 0) return;
   const firstLogs = new Map<string, ChainLog>();
@@ -160,8 +160,8 @@ async function touchWallets(
   }
   for (const wallet of wallets) {
     const log = firstLogs.get(wallet.address);
-    if (log !== undefined) touched.signatures(wallet, causeOf(log), number, nowMs());
-    else if (!isKnown) touched.signatures(wallet, CATCH_UP, number, nowMs());
+    if (log !== undefined) touched.signatures(wallet, causeOf(log), number, monotonicMs());
+    else if (!isKnown) touched.signatures(wallet, CATCH_UP, number, monotonicMs());
   }
 }
 
@@ -170,12 +170,12 @@ async function readTouched(
   touched: Touched,
   header: BlockHeader,
   lacking: readonly number[],
-  work: Holder<'reader' | 'readingBlocks' | 'watched' | 'followed' | 'publisher' | 'partitions' | 'nowMs'>,
+  work: Holder<'reader' | 'readingBlocks' | 'watched' | 'followed' | 'publisher' | 'partitions' | 'monotonicMs'>,
 ): Promise<readonly Observed[]> {
-  const { reader, readingBlocks, partitions, nowMs } = work;
+  const { reader, readingBlocks, partitions, monotonicMs } = work;
   if (reader === undefined || touched.makers.size === 0) return [];
   const at = await readingBlocks.choose(header);
-  if (at.number > header.number) touched.widen(at.number, nowMs());
+  if (at.number > header.number) touched.widen(at.number, monotonicMs());
   const makers = [...touched.makers.values()].filter(({ maker }) => lacking.includes(partitionOf(maker, partitions)));
   return withoutPutOff(await readMakers(reader, makers, at), work);
 }
@@ -201,13 +201,13 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: Holder<'
 function touchUnprocessed(
   touched: Touched,
   { number }: BlockHeader,
-  { watched, followed, partitions, nowMs }: Holder<'watched' | 'followed' | 'partitions' | 'nowMs'>,
+  { watched, followed, partitions, monotonicMs }: Holder<'watched' | 'followed' | 'partitions' | 'monotonicMs'>,
 ): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
   for (const maker of watched.makers()) {
     const partition = partitionOf(maker.address, partitions);
     if (followed.partitions[partition]?.block !== undefined) continue;
-    touched.signatures(maker, CATCH_UP, number, nowMs());
+    touched.signatures(maker, CATCH_UP, number, monotonicMs());
     touched.whole(maker, CATCH_UP, true);
   }
 }

@@ -39,7 +39,7 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
     throw error;
   };
   const watched = new WatchedSet();
-  const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, nowMs: () => 0, onFatal };
+  const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, monotonicMs: () => 0, onFatal };
   const followed = new FollowedLog(parts);
   await followed.start(starts);
   /** Numbers of the watched orders among the first three. */
@@ -138,7 +138,7 @@ test('a log of which the beginning is gone halts the watcher', async () => {
   const log = { followTopic } as unknown as Pick<Log, 'followTopic'>;
   const onFatal = fatal.resolve;
   const watched = new WatchedSet();
-  const parts = { log, topics, partitions: 2, watched, logger: silentLogger, nowMs: () => 0, onFatal };
+  const parts = { log, topics, partitions: 2, watched, logger: silentLogger, monotonicMs: () => 0, onFatal };
   void new FollowedLog(parts).start([]);
   expect(await fatal.promise).toMatchObject({
     name: 'LogContradiction',

@@ -40,7 +40,7 @@ export interface FollowLogOptions {
   readonly partitions: number;
   readonly watched: WatchedSet;
   readonly logger: Logger;
-  readonly nowMs: () => MonotonicMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** The log cannot be followed any more, or contradicts itself. */
   readonly onFatal: (error: Error) => void;
 }
@@ -79,7 +79,7 @@ export class FollowedLog {
     this.#options = options;
     this.partitions = Array.from({ length: options.partitions }, () => ({
       block: undefined,
-      blockReadAtMs: options.nowMs(),
+      blockReadAtMs: options.monotonicMs(),
       position: 0n,
     }));
   }
@@ -213,9 +213,9 @@ export class FollowedLog {
 
   /** @param isKnown it is in the snapshot */
   apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
-    const { watched, nowMs } = this.#options;
+    const { watched, monotonicMs } = this.#options;
     const view = this.#view(partition);
-    const unread = { sinceMs: nowMs(), trace: traceOf(record.headers) };
+    const unread = { sinceMs: monotonicMs(), trace: traceOf(record.headers) };
     const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
     // A resignation is in partition 0: what is published behind it there is another watcher's.
     if (isPublished && partition === servicePartition) this.isResigned = false;
@@ -236,7 +236,7 @@ export class FollowedLog {
       case 'MakerObserved':
         if (fact.block.number < (view.block?.number ?? -1)) return;
         this.newestRead = Math.max(this.newestRead, fact.block.number);
-        if (!isKnown) watched.noteObserved(fact, nowMs());
+        if (!isKnown) watched.noteObserved(fact, monotonicMs());
         return;
       case 'QuarantineLifted':
         // Earlier readings do not count any more.
@@ -260,7 +260,7 @@ export class FollowedLog {
   }
 
   #noteBlock(partition: number, { block }: BlockProcessed): void {
-    const { nowMs, watched } = this.#options;
+    const { monotonicMs, watched } = this.#options;
     const view = this.#view(partition);
     const known = view.block;
     if (known?.number === block.number && known.hash !== undefined && known.hash !== block.hash) {
@@ -274,7 +274,7 @@ export class FollowedLog {
       hash: block.hash,
       timestamp: Math.max(block.timestamp, known?.timestamp ?? 0),
     };
-    view.blockReadAtMs = nowMs();
+    view.blockReadAtMs = monotonicMs();
     this.newestRead = Math.max(this.newestRead, block.number);
     // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too early.
     if (this.partitions.every((each) => each.block !== undefined)) {

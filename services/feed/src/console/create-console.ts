@@ -61,7 +61,7 @@ const noStore = { 'Cache-Control': 'no-store' };
 export function createConsole(
   settings: Settings,
   refuse: (request: ApiRequest) => Refusal | undefined,
-  nowMs: () => number,
+  unixMs: () => number,
 ): Route[] {
   const { imports, documents: loaded } = serveModules(PATH, modules, noCache);
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
@@ -83,7 +83,7 @@ export function createConsole(
   const [, query] = settings.CONSOLE_METRICS.find(([name]) => name === 'query') ?? [];
   return [
     ...documents.map(serveDocument),
-    answer('state', shareResult(readState(settings, nowMs), STATE_AGE_MS_MAX)),
+    answer('state', shareResult(readState(settings, unixMs), STATE_AGE_MS_MAX)),
     answer(
       'fills',
       shareResult(() => askQuery(`${query}/fills`), FILLS_AGE_MS_MAX),
@@ -108,13 +108,13 @@ async function askQuery(url: string): Promise<Reply> {
   return isRefusal(told) ? { code: told.code, detail: told.detail } : okJson(JSON.stringify(told), noStore);
 }
 
-function readState(settings: Settings, nowMs: () => number) {
+function readState(settings: Settings, unixMs: () => number) {
   let [first, next]: Reading[] = [];
   const { STALE_SECONDS_MAX: staleSecondsMax, TOKENS: tokens } = settings;
   const links = Object.fromEntries(settings.CONSOLE_LINKS);
   return async () => {
     const told = await Promise.all(settings.CONSOLE_METRICS.map(([name = '', url]) => readMetrics(name, `${url}`)));
-    const reading = { atMs: nowMs(), told };
+    const reading = { atMs: unixMs(), told };
     if (next === undefined || reading.atMs - next.atMs >= HALF_MS) [first, next] = [next ?? reading, reading];
     const described = describeState(first ?? reading, reading, staleSecondsMax);
     const state: ConsoleState = { tokens, links, staleSecondsMax, ...described };

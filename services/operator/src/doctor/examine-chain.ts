@@ -15,7 +15,7 @@ export async function examineChain(settings: DoctorSettings, nowMs: () => number
     NAVIGATOR_ADDRESS: settings.NAVIGATOR_ADDRESS,
     ORDER_FILLER_ADDRESS: settings.ORDER_FILLER_ADDRESS,
   }).filter(([, address]) => address !== ZERO_ADDRESS);
-  const node = createNode({ urls, chainId, nowMs: monotonicMs });
+  const node = createNode({ urls, chainId, monotonicMs });
   try {
     const looks = node.endpoints().map((endpoint) =>
       look(`node ${endpoint.name}`, alert('NodeFails'), async () => {

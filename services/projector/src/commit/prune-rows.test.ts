@@ -24,7 +24,7 @@ async function prune(historyDays: number, kept: readonly (bigint | undefined)[])
     owned: () => [0, 1],
     historyDays,
     intervalMs: 0,
-    nowMs: () => NOW_MS,
+    unixMs: () => NOW_MS,
     pruned: (rows) => asked.push(rows),
     logger: { warn: () => undefined },
   };

@@ -17,7 +17,7 @@ export interface PruneParts {
   readonly historyDays: number;
   /** The pause between two rounds. */
   readonly intervalMs: number;
-  readonly nowMs: () => UnixMs;
+  readonly unixMs: () => UnixMs;
   readonly pruned: (rows: number) => void;
   readonly logger: Pick<Logger, 'warn'>;
 }
@@ -51,8 +51,8 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
 
 /** @throws LogUnavailable, PostgresUnavailable */
 export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise<void> {
-  const { log, postgres, makerEventsTopic, owned, historyDays, nowMs, pruned } = parts;
-  const kept = await log.offsetsAt(makerEventsTopic, nowMs() - historyDays * DAY_MS);
+  const { log, postgres, makerEventsTopic, owned, historyDays, unixMs, pruned } = parts;
+  const kept = await log.offsetsAt(makerEventsTopic, unixMs() - historyDays * DAY_MS);
   const untilDone = async (prune: () => Promise<Pruned>) => {
     for (let isDone = false; !isDone && !signal.aborted; ) {
       const step = await prune();

@@ -97,7 +97,7 @@ describe('pruned rows', () => {
     owned: () => [partition],
     historyDays: 1,
     intervalMs: 10,
-    nowMs: Date.now,
+    unixMs: Date.now,
     pruned: () => undefined,
     logger: silentLogger,
   });

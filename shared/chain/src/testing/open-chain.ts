@@ -59,7 +59,7 @@ export async function openChain(): Promise<OpenChain> {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     },
     openNode(urls, options) {
-      const node = createNode({ urls, nowMs: () => 0, timeoutMs: 60_000, ...options });
+      const node = createNode({ urls, monotonicMs: () => 0, timeoutMs: 60_000, ...options });
       nodes.push(node);
       return node;
     },

@@ -16,7 +16,7 @@ export function tellBlocks(seed: number, chain: Chain, life: Life): Pick<TakeOpt
     { hasTopic: false, isAnnounced: true },
     { hasTopic: false, isAnnounced: false },
   ]);
-  const pending = new PendingBlocks({ blocksMax: chance.pick([500, 3]), nowMs: () => life.nowMs() });
+  const pending = new PendingBlocks({ blocksMax: chance.pick([500, 3]), monotonicMs: () => life.nowMs() });
   let hear: (number: number | undefined) => void = () => undefined;
   const add = ({ header, logs }: Block) => pending.add({ header, logs, logsBloom: undefined });
   if (hasTopic) tell('topic', add);
