@@ -29,7 +29,11 @@ const claimsSilenceMsMax = 30_000;
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { monotonicMs, consumer, claims } = signs;
   const loop = describeSilence('no fetch has ended', monotonicMs - consumer.lastTurnAtMs, silenceMsMax);
-  const looks = describeSilence('the claims have not been looked at', monotonicMs - claims.lastLookAtMs, claimsSilenceMsMax);
+  const looks = describeSilence(
+    'the claims have not been looked at',
+    monotonicMs - claims.lastLookAtMs,
+    claimsSilenceMsMax,
+  );
   return healthOf({ loop: describeEnd(signs) ?? loop, claims: looks });
 }
 
@@ -44,7 +48,11 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
     .flatMap(([partition, reason]) => (reason === undefined ? [] : `${partition}: ${reason}`))
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const silence = describeSilence('no broker has answered', signs.monotonicMs - consumer.lastPollAtMs, kafkaSilenceMsMax);
+  const silence = describeSilence(
+    'no broker has answered',
+    signs.monotonicMs - consumer.lastPollAtMs,
+    kafkaSilenceMsMax,
+  );
   const notes = { assigned: `${consumer.assigned.length} partitions`, lag: `${lagMessages} messages` };
   return {
     ...healthOf({ kafka: describeEnd(signs) ?? silence, postgres, claims: claims.waitFor ?? 'ok', partitions }),

@@ -32,5 +32,7 @@ test('it is not known while no node of the chain answers, and not asked without 
     expect(await ask(`0x${'11'.repeat(20)}`)).toBeUndefined();
     expect(reasons).toHaveLength(1);
   }
-  expect(openCode({ urls: [], chainId: 1, timeoutMs: 1, monotonicMs: () => 0, onAway: () => undefined })).toBeUndefined();
+  expect(
+    openCode({ urls: [], chainId: 1, timeoutMs: 1, monotonicMs: () => 0, onAway: () => undefined }),
+  ).toBeUndefined();
 });

@@ -35,7 +35,14 @@ beforeEach(() => answer(HONEST));
 function open(url = rpcUrl, options: Partial<WalletOptions> = {}) {
   const reasons: string[] = [];
   const onAway = (reason: string) => reasons.push(reason);
-  const wallets = openWallets({ urls: [url], chainId: 8217, timeoutMs: 60_000, monotonicMs: () => 0, onAway, ...options });
+  const wallets = openWallets({
+    urls: [url],
+    chainId: 8217,
+    timeoutMs: 60_000,
+    monotonicMs: () => 0,
+    onAway,
+    ...options,
+  });
   if (wallets === undefined) throw new Error('it has a URL');
   opened.push(wallets);
   return { ask: wallets.ask, reasons };

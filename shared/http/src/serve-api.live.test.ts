@@ -42,10 +42,7 @@ function route(method: Route['method'], path: string, handle: Route['handle']): 
 }
 
 function open(api: Partial<Api>, own: Partial<ApiSettings> = {}): Promise<OpenServer> {
-  return serveApi(
-    { ...settings, ...own },
-    { logger: silentLogger, methodsAt: {}, routes: [], ...api },
-  );
+  return serveApi({ ...settings, ...own }, { logger: silentLogger, methodsAt: {}, routes: [], ...api });
 }
 
 beforeAll(async () => {

@@ -8,7 +8,12 @@ const TOKENS_MAX = 40;
  * none though orders that take it may be ACTIVE by an older log, its orders are read anew.
  */
 export async function proveTakingTokens(
-  { watched, position: { matched }, readingBlocks, monotonicMs }: Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>,
+  {
+    watched,
+    position: { matched },
+    readingBlocks,
+    monotonicMs,
+  }: Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>,
   reader: MakerReader,
 ): Promise<void> {
   if (matched === undefined) return;

@@ -39,7 +39,15 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
     throw error;
   };
   const watched = new WatchedSet();
-  const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, monotonicMs: () => 0, onFatal };
+  const parts = {
+    log: log.connect(),
+    topics,
+    partitions,
+    watched,
+    logger: silentLogger,
+    monotonicMs: () => 0,
+    onFatal,
+  };
   const followed = new FollowedLog(parts);
   await followed.start(starts);
   /** Numbers of the watched orders among the first three. */
