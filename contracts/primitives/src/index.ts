@@ -1,4 +1,5 @@
 export { type MonotonicMs, monotonicMs, type UnixMs, unixMs } from './clocks.js';
 export * from './hex.js';
 export * from './read-values.js';
+export { Unavailable, unlessAway } from './unavailable.js';
 export { pause, type RetryOptions, retry } from './waiting.js';

@@ -1,9 +1,7 @@
-import { RpcRefused, RpcUnavailable } from '@makerbook/chain';
-import { LogUnavailable } from '@makerbook/kafka';
-import { PostgresUnavailable } from '@makerbook/postgres';
+import { RpcRefused } from '@makerbook/chain';
+import { Unavailable } from '@makerbook/contracts-primitives';
 
 /** True if the work may succeed later: a node, Kafka or Postgres is away. Any other error ends the watcher. */
 export function isRetryable(error: unknown): boolean {
-  if (error instanceof RpcRefused) return error.retryable;
-  return error instanceof RpcUnavailable || error instanceof LogUnavailable || error instanceof PostgresUnavailable;
+  return error instanceof RpcRefused ? error.retryable : error instanceof Unavailable;
 }

@@ -1,4 +1,5 @@
 import { replacedInputs, replacementLists } from '@makerbook/contracts-http';
+import { unlessAway } from '@makerbook/contracts-primitives';
 import { IN_FLIGHT_RETRY_MS, type ProvenOrder, type Replacement, refuseAccepted, wasAccepted } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -10,7 +11,6 @@ import {
   refuseFields,
   unavailable,
 } from '@makerbook/http';
-import { unlessAway } from '@makerbook/postgres';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { cancelledHashes } from './decide/decide-cancels.js';
 import { placementOf } from './decide/decide-in-time.js';

@@ -1,10 +1,9 @@
 import type { Cause } from '@makerbook/contracts-events';
 import { bytesToHex } from '@makerbook/contracts-evm';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import type { Refusal as DomainRefusal } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
 import { decideExit, type Judged } from './decide/decide-exits.js';

@@ -5,8 +5,8 @@ import {
   servicePartition,
   topicNames,
 } from '@makerbook/contracts-events';
-import { pause } from '@makerbook/contracts-primitives';
-import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { pause, unlessAway } from '@makerbook/contracts-primitives';
+import { type Log, partitionOf } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 import type { Decision } from './parse-command.js';
 import { readMakers, type ShownMakers } from './read-makers.js';
@@ -121,10 +121,7 @@ async function awaitShown(
 ): Promise<Outcome> {
   const untilMs = performance.now() + visibleWithinMs;
   for (;;) {
-    const shown = await readMakers(log, prefix).catch((error: unknown) => {
-      if (error instanceof LogUnavailable) return undefined;
-      throw error;
-    });
+    const shown = await unlessAway(readMakers(log, prefix));
     const isDone = ({ isShown }: Step) => shown !== undefined && isShown(shown);
     if (steps.every(isDone) || performance.now() >= untilMs) {
       const late = 'written to the log, but not yet visible to the services: is the projector running?';

@@ -1,7 +1,6 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
-import { type Log, type LogName, LogUnavailable, nameLog, partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
+import { type Log, type LogName, nameLog, partitionOf } from '@makerbook/kafka';
 import { logIsAway } from './find-moment.js';
 import { rowsAreAway } from './read-order.js';
 import type { HistoryPlace } from './store/read-histories.js';
@@ -48,7 +47,7 @@ export function openCursors({ log, topic, rows }: CursorSources, partitions: num
   ): Promise<{ readonly name: LogName | undefined } | undefined> {
     const known = names.get(partition);
     const read = async () => ({ name: known ?? (await nameLog(log, { topic, partition }, offset)) });
-    const named = await unlessAway(read(), LogUnavailable);
+    const named = await unlessAway(read());
     if (named?.name === undefined) return named;
     names.set(partition, named.name);
     return named.name.firstOffset < offset ? named : { name: undefined };

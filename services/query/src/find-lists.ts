@@ -1,6 +1,5 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Rules, recordEnd, routableUntilOf } from '@makerbook/domain';
-import { unlessAway } from '@makerbook/postgres';
 import type { ListCache } from './cache-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListChanges, ListedOrder } from './store/read-lists.js';

@@ -1,7 +1,7 @@
 import { ceType, decodeMakerEvent } from '@makerbook/contracts-events';
+import { unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
-import { type Log, LogUnavailable, type TopicPartition } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
+import type { Log, TopicPartition } from '@makerbook/kafka';
 
 /** Behind a block, or behind the fact at a place of the log. */
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
@@ -30,7 +30,7 @@ export async function findMoment(
 ): Promise<bigint | Refusal> {
   const { partition } = place;
   if ('block' in at) {
-    const found = await unlessAway(findBlock(log, place, at.block, end), LogUnavailable);
+    const found = await unlessAway(findBlock(log, place, at.block, end));
     return found === undefined ? logIsAway : (found.behind ?? isAhead);
   }
   if (at.partition !== partition)

@@ -1,9 +1,8 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { happenings, type OrderHistory } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
-import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
+import { partitionOf } from '@makerbook/kafka';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
 import { describeEntry } from './describe-entries.js';
@@ -118,7 +117,6 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
         fromMs === undefined || after !== undefined ? 0n : offsetAt(log, from, fromMs),
         toMs === undefined ? undefined : offsetAt(log, from, toMs),
       ]),
-      LogUnavailable,
     );
     if (bounds === undefined) return logIsAway;
     const [start, end] = bounds;

@@ -1,9 +1,8 @@
 import { decodeMakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
 import { TIMELINE_ENTRIES_MAX } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, unavailable } from '@makerbook/http';
-import { type Log, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
+import { type Log, partitionOf } from '@makerbook/kafka';
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import type { LoggedFact } from './describe-entries.js';
@@ -81,7 +80,7 @@ export async function readFacts(
   entries: readonly HistoryEntry[],
 ): Promise<ReadonlyMap<bigint, LoggedFact> | undefined> {
   const offsets = [...new Set(entries.map(({ logOffset }) => logOffset))];
-  const records = await unlessAway(log.readRecords(from, offsets), LogUnavailable);
+  const records = await unlessAway(log.readRecords(from, offsets));
   if (records === undefined) return undefined;
   const facts = new Map<bigint, LoggedFact>();
   for (const [offset, record] of records) {

@@ -2,10 +2,10 @@ import { type AskWallets, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import { type Hex, monotonicMs, type UnixMs, unixMs } from '@makerbook/contracts-primitives';
+import { type Hex, monotonicMs, type UnixMs, unixMs, unlessAway } from '@makerbook/contracts-primitives';
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
-import { connectPostgres, unlessAway } from '@makerbook/postgres';
+import { connectPostgres } from '@makerbook/postgres';
 import {
   kafkaConnection,
   postgresConnection,

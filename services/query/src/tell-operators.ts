@@ -1,8 +1,8 @@
 import { topicNames } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
-import { type Postgres, unlessAway } from '@makerbook/postgres';
+import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { describeEntry } from './describe-entries.js';
 import type { QuerySettings } from './env.js';

@@ -1,8 +1,10 @@
+import { Unavailable } from '@makerbook/contracts-primitives';
+
 const EXECUTION_REVERTED = 3;
 /** Invalid request, unknown method, invalid parameters, unreadable JSON. */
 const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);
 /** No endpoint answered in time, or what it answered was no JSON-RPC. The same call may succeed later. */
-export class RpcUnavailable extends Error {
+export class RpcUnavailable extends Unavailable {
   override readonly name = 'RpcUnavailable';
 }
 

@@ -1,8 +1,10 @@
+import { Unavailable } from '@makerbook/contracts-primitives';
+
 /**
  * Kafka did not confirm in time. Retryable.
  * `mayHaveBeenAppended` is false when it is certain that nothing was stored, true when the outcome is unknown.
  */
-export class LogUnavailable extends Error {
+export class LogUnavailable extends Unavailable {
   override readonly name = 'LogUnavailable';
   readonly mayHaveBeenAppended: boolean;
 
@@ -31,7 +33,7 @@ export class TopicMismatch extends Error {
 }
 
 /** Thrown by a handler: the same batch may succeed later. The loop waits and hands the batch over again. */
-export class RetryableError extends Error {
+export class RetryableError extends Unavailable {
   override readonly name = 'RetryableError';
 }
 

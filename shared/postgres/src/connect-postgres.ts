@@ -1,8 +1,8 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import type { ServerConnection } from '@makerbook/settings';
 import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
-import { classify, PostgresUnavailable, unlessAway } from './failures.js';
+import { classify, PostgresUnavailable } from './failures.js';
 
 /** Its URL: `postgres://user:password@host:port/database`. */
 export interface PostgresOptions extends ServerConnection {

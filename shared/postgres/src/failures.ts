@@ -1,7 +1,8 @@
+import { Unavailable } from '@makerbook/contracts-primitives';
 import pg from 'pg';
 
 /** Postgres cannot be reached, is starting or stopping, or did not answer in time. The same call may succeed later. */
-export class PostgresUnavailable extends Error {
+export class PostgresUnavailable extends Unavailable {
   override readonly name = 'PostgresUnavailable';
 }
 
@@ -31,19 +32,6 @@ const retryableStates = [
   '42883', // a function is missing: likewise
   'XX', // an error within the server: a file cannot grow, for one
 ];
-
-/** The answer of Postgres, or of another part; undefined while it is away. @param away what it throws then */
-export async function unlessAway<T>(
-  answer: Promise<T>,
-  away: new (...given: never[]) => Error = PostgresUnavailable,
-): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof away) return undefined;
-    throw error;
-  }
-}
 
 /** Turns what `pg` threw into one of the three classes above. */
 export function classify(error: unknown): PostgresUnavailable | InvariantBroken | PostgresRefused {

@@ -1,3 +1,4 @@
+import { Unavailable } from '@makerbook/contracts-primitives';
 import { FatalError, LogUnavailable, PoisonRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Life, Requests } from '@makerbook/parts';
@@ -33,7 +34,7 @@ export async function consumePartition(holder: Holder, projector: Projector, par
       unexpected = 0;
     } catch (error) {
       note(() => `${life.name}: ${error}`);
-      if (!(error instanceof RetryableError || error instanceof LogUnavailable)) unexpected += 1;
+      if (!(error instanceof Unavailable)) unexpected += 1;
       if (error instanceof FatalError || unexpected > 5) throw error;
       await life.delay(delayMs);
       delayMs = Math.min(2 * delayMs, 5_000);

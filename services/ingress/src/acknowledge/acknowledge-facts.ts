@@ -1,6 +1,6 @@
+import { unlessAway } from '@makerbook/contracts-primitives';
 import type { ApiRequest, ReplyHeaders } from '@makerbook/http';
 import type { AppendedAt } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
 import { parseWait, prefersReceipt } from '../parse/parse-preferences.js';
 import type { Parts } from '../parts.js';
 import type { Acknowledged } from './sign-receipts.js';

@@ -1,8 +1,7 @@
-import type { Address } from '@makerbook/contracts-primitives';
+import { type Address, unlessAway } from '@makerbook/contracts-primitives';
 import type { Cancellation, CancelledHash } from '@makerbook/domain';
 import type { ApiRequest, Refusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
 import { cancelBudgetOf, orderBudgetOf, settledMsOf } from '../limits.js';
 import type { Parts } from '../parts.js';
 import { refuse } from '../refuse-placements.js';

@@ -1,7 +1,7 @@
+import { unlessAway } from '@makerbook/contracts-primitives';
 import { markOfExit, subjectOf } from '@makerbook/domain';
 import type { ApiRequest } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
 import { cancelBudgetOf, settledMsOf } from '../limits.js';
 import type { Exit, Instruction } from '../parse/read-exits.js';
 import type { Parts } from '../parts.js';

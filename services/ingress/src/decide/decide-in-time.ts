@@ -1,3 +1,4 @@
+import { unlessAway } from '@makerbook/contracts-primitives';
 import {
   type Refusal as DomainRefusal,
   type Placement,
@@ -7,7 +8,6 @@ import {
 } from '@makerbook/domain';
 import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { unlessAway } from '@makerbook/postgres';
 import { release } from '../append/append-facts.js';
 import { orderBudgetOf, settledMsOf } from '../limits.js';
 import type { Parts } from '../parts.js';

@@ -1,5 +1,5 @@
-import { type Log, LogUnavailable } from '@makerbook/kafka';
-import { PostgresUnavailable } from '@makerbook/postgres';
+import { Unavailable } from '@makerbook/contracts-primitives';
+import type { Log } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 import type { Rows } from '../acknowledge/follow-rows.js';
 import type { IngressSettings } from '../env.js';
@@ -52,7 +52,7 @@ export function keepTrust({ settings, store, log, rows, logger, pause }: TrustPa
         await establish();
         isTrusted = true;
       } catch (error) {
-        if (!(error instanceof PostgresUnavailable || error instanceof LogUnavailable)) throw error;
+        if (!(error instanceof Unavailable)) throw error;
         await pause(RETRY_MS);
       }
     }

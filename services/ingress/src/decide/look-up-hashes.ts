@@ -1,6 +1,5 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import type { FoundHash } from '@makerbook/domain';
-import { unlessAway } from '@makerbook/postgres';
 import type { Parts } from '../parts.js';
 import type { ReadBefore } from './find-hashes.js';
 

@@ -1,7 +1,6 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, type Order, type ProvenOrder, refuseLate, wasAccepted } from '@makerbook/domain';
 import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
-import { unlessAway } from '@makerbook/postgres';
 import type { Placement } from '../parse/parse-placements.js';
 import type { Parts } from '../parts.js';
 import { refuse } from '../refuse-placements.js';

@@ -7,7 +7,7 @@ import {
   RetryableError,
   type StoredRecord,
 } from '@makerbook/kafka';
-import { InvariantBroken, PostgresRefused, PostgresUnavailable, type RowsPosition } from '@makerbook/postgres';
+import { InvariantBroken, PostgresRefused, type RowsPosition } from '@makerbook/postgres';
 import { isBehind } from '../commit/commit-rows.js';
 import { badRows } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
@@ -105,7 +105,7 @@ async function translated<T>(partition: number, work: () => Promise<T>): Promise
   } catch (error) {
     if (error instanceof PostgresRefused) throw new FatalError(error.message, { cause: error });
     if (error instanceof InvariantBroken) throw badRows(partition, error.message, error);
-    if (error instanceof PostgresUnavailable || error instanceof PositionTaken || error instanceof PublisherFenced) {
+    if (error instanceof PositionTaken || error instanceof PublisherFenced) {
       throw new RetryableError(error.message, { cause: error });
     }
     throw error;

@@ -1,5 +1,5 @@
-import { pause, retry } from '@makerbook/contracts-primitives';
-import { FatalError, LogUnavailable, PoisonRecord, RetryableError } from '../failures.js';
+import { pause, retry, Unavailable } from '@makerbook/contracts-primitives';
+import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, Logger, StoredRecord } from '../log.js';
 import type { RecordRange } from './fetch-partitions.js';
 import type { Park } from './park-records.js';
@@ -79,7 +79,7 @@ export class OwnedPartition<T> {
     const mayRepeat = (error: unknown, pauseMs: number) => {
       if (error instanceof FatalError) return false;
       const reason = error instanceof Error ? error.message : String(error);
-      unexpected += error instanceof RetryableError || error instanceof LogUnavailable ? 0 : 1;
+      unexpected += error instanceof Unavailable ? 0 : 1;
       if (unexpected > UNEXPECTED_ERRORS_MAX) {
         const what = `${topic}/${partition} from ${position ?? 'the position of the store'}`;
         throw new FatalError(`handling ${what} failed ${unexpected} times: ${reason}`, { cause: error });

@@ -1,0 +1,12 @@
+/** A part of the system is away, or did not answer in time. The same call may succeed later. */
+export class Unavailable extends Error {}
+
+/** The answer; undefined while the part that gives it is away. */
+export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Unavailable) return undefined;
+    throw error;
+  }
+}
