@@ -6,7 +6,6 @@ test('a statement takes what comes until it may begin, and none is without items
   const begins: (() => void)[] = [];
   const call = gatherCalls<number, number>({
     atOnceMax: 2,
-    count: (waiting) => waiting.length,
     begin: () => new Promise((resolve) => begins.push(resolve)),
     decide: async (items) => {
       statements.push(items);
@@ -18,4 +17,21 @@ test('a statement takes what comes until it may begin, and none is without items
   for (const begin of begins.splice(0)) begin();
   expect(await Promise.all([...first, late])).toEqual([2, 4, 6]);
   expect(statements).toEqual([[1, 2, 3]]);
+});
+
+test('a statement takes the first item, and of the others the smallest that fit and may join it', async () => {
+  const statements: (readonly number[])[] = [];
+  const call = gatherCalls<number, number>({
+    atOnceMax: 1,
+    itemsMax: 3,
+    sizeOf: (item) => item,
+    sizeMax: 10,
+    mayJoin: (item, first) => item % 2 === first % 2,
+    decide: async (items) => {
+      statements.push(items);
+      return items;
+    },
+  });
+  await Promise.all([20, 8, 2, 4, 1, 3, 5].map(call));
+  expect(statements).toEqual([[20], [8], [2], [4], [1, 3, 5]]);
 });

@@ -3,10 +3,14 @@ import { PostgresUnavailable } from './failures.js';
 export interface GatherOptions<Item, Result> {
   /** How many statements run at once. */
   readonly atOnceMax: number;
-  /** How many of the waiting items the next statement takes, from the first on; at least one. */
-  readonly count: (waiting: readonly Item[]) => number;
+  /** Items in one statement at most. */
+  readonly itemsMax?: number;
   /** What an item costs. The one that has waited longest goes first, then small ones before large ones. */
   readonly sizeOf?: (item: Item) => number;
+  /** What the items of one statement cost at most; the first one may cost more. */
+  readonly sizeMax?: number;
+  /** Whether an item may share a statement with the first one. */
+  readonly mayJoin?: (item: Item, first: Item) => boolean;
   /** Awaited before each statement; it takes what has come meanwhile too. */
   readonly begin?: () => Promise<void>;
   /** The order of the items in a statement: two statements that lock rows in the same order never wait for each other. */
@@ -28,7 +32,8 @@ interface Waiting<Item, Result> {
  * If Postgres is away, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { atOnceMax, count, sizeOf, begin, compare, decide, isOfOne = () => false } = options;
+  const { atOnceMax, itemsMax, sizeOf = () => 0, sizeMax = 0, mayJoin = () => true } = options;
+  const { begin, compare, decide, isOfOne = () => false } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let running = 0;
 
@@ -46,9 +51,14 @@ export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>):
   function takeNext(): Waiting<Item, Result>[] {
     const [oldest, ...others] = waiting;
     if (oldest === undefined) return [];
-    if (sizeOf !== undefined) others.sort((a, b) => sizeOf(a.item) - sizeOf(b.item));
-    const inTurn = [oldest, ...others];
-    const batch = inTurn.slice(0, count(inTurn.map(({ item }) => item)));
+    others.sort((a, b) => sizeOf(a.item) - sizeOf(b.item));
+    let size = sizeOf(oldest.item);
+    const isBeyond = ({ item }: Waiting<Item, Result>) => {
+      size += sizeOf(item);
+      return size > sizeMax || !mayJoin(item, oldest.item);
+    };
+    const end = others.findIndex(isBeyond);
+    const batch = [oldest, ...others.slice(0, end < 0 ? undefined : end)].slice(0, itemsMax);
     const taken = new Set(batch);
     waiting = waiting.filter((one) => !taken.has(one));
     return compare === undefined ? batch : batch.sort((a, b) => compare(a.item, b.item));

@@ -51,8 +51,9 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
     let writtenAtMs = -1;
     return gatherCalls<Asked, Decided | undefined>({
       atOnceMax: 1,
-      count: countShared,
+      itemsMax: REQUESTS_MAX,
       sizeOf: ({ request }) => sizeOf(request),
+      sizeMax: ORDERS_MAX,
       async decide(asked) {
         const sinceMs = Math.max(writtenAtMs, monotonicMs() - READ_BEFORE_MS_MAX);
         const decided = await decideAll(store, asked, monotonicMs, readBeforeOf(asked, sinceMs));
@@ -62,9 +63,11 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
     });
   };
   const [placing, cancelling] = [share(), share()];
+  const namesOf = ({ request }: Asked) => makersOf(request).toSorted().join();
   const locking = gatherCalls<Asked, Decided | undefined>({
     atOnceMax: LOCKED_AT_ONCE_MAX,
-    count: countOfMakers,
+    itemsMax: REQUESTS_MAX,
+    mayJoin: (one, first) => namesOf(one) === namesOf(first),
     decide: (asked) => {
       const makers = [...new Set(asked.flatMap(({ request }) => makersOf(request)))].sort();
       return store.alone(makers, (locked) => decideAll(locked, asked, monotonicMs));
@@ -94,22 +97,6 @@ function readBeforeOf([asked, ...others]: readonly Asked[], sinceMs: number): Re
 function chargesOrders(request: DecidedRequest): boolean {
   if (request.kind === 'cancellation') return request.unplaced.length > 0;
   return request.kind === 'placement' || request.kind === 'replacement';
-}
-
-function countShared(waiting: readonly Asked[]): number {
-  let orders = 0;
-  const end = waiting.findIndex(({ request }, index) => {
-    orders += sizeOf(request);
-    return index === REQUESTS_MAX || orders > ORDERS_MAX;
-  });
-  return end < 0 ? waiting.length : Math.max(1, end);
-}
-
-/** Those that wait for the same makers as the first. */
-function countOfMakers(waiting: readonly Asked[]): number {
-  const makers = waiting.slice(0, REQUESTS_MAX).map(({ request }) => makersOf(request).toSorted().join());
-  const end = makers.findIndex((each) => each !== makers[0]);
-  return end < 0 ? makers.length : end;
 }
 
 function sizeOf(request: DecidedRequest): number {

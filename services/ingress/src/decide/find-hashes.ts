@@ -32,15 +32,8 @@ const FOUND_TOGETHER_MAX = 64;
 export function findTogether(store: Pick<Store, 'findHashes' | 'note'>, monotonicMs: () => number): FindHashes {
   const find = gatherCalls<Lookup, Found>({
     atOnceMax: 1,
-    count(waiting) {
-      let hashes = 0;
-      const end = waiting.findIndex(({ orderHashes }) => {
-        hashes += orderHashes.length;
-        return hashes > FOUND_TOGETHER_MAX;
-      });
-      return end === -1 ? waiting.length : Math.max(1, end);
-    },
     sizeOf: ({ orderHashes }) => orderHashes.length,
+    sizeMax: FOUND_TOGETHER_MAX,
     decide: (lookups) => findAll(store, lookups, monotonicMs()),
   });
   return (orderHashes, mayNote) => find({ orderHashes, mayNote });

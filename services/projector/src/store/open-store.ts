@@ -70,7 +70,8 @@ export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number) {
   const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
     atOnceMax: commitsAtOnceMax,
-    count: countCommits,
+    sizeOf: ({ history }) => history.length,
+    sizeMax: CHANGES_PER_STATEMENT_MAX,
     begin: spaced(BETWEEN_COMMITS_MS),
     compare: (a, b) => a.partition - b.partition,
     decide: (commits) => saveProjections(postgres, commits),
@@ -100,16 +101,6 @@ function spaced(ms: number): () => Promise<void> {
     nextAtMs = performance.now() + Math.max(0, leftMs) + ms;
     if (leftMs > 0) await pause(leftMs);
   };
-}
-
-function countCommits(waiting: readonly ProjectionCommit[]): number {
-  let changes = 0;
-  const isBeyond = ({ history }: ProjectionCommit) => {
-    changes += history.length;
-    return changes > CHANGES_PER_STATEMENT_MAX;
-  };
-  const beyond = waiting.findIndex(isBeyond);
-  return beyond < 0 ? waiting.length : Math.max(1, beyond);
 }
 
 export const startOfRows: Projection = {
