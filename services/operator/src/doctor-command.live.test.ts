@@ -19,6 +19,7 @@ import {
   startAnvil,
   startPostgres,
   testParts,
+  until,
 } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres, readMigrations } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
@@ -128,6 +129,18 @@ async function examine(other: Record<string, string> = {}) {
   return { disks: findings.length - judged.length, ok: of('ok'), wrong: of('wrong') };
 }
 
+/** Again where a part was too slow to answer. @param find what is not as expected of what was found to be wrong */
+async function examineUntil(find: (wrong: readonly string[]) => readonly unknown[], other?: Record<string, string>) {
+  let found = await examine(other);
+  const isAsExpected = async () => {
+    if (find(found.wrong).length === 0) return true;
+    found = await examine(other);
+    return false;
+  };
+  await until('the doctor finds what it should', isAsExpected).catch(() => expect(find(found.wrong)).toEqual([]));
+  return found;
+}
+
 function expectSection(runbook: string): void {
   const [path = '', section] = runbook.split('#');
   const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
@@ -141,8 +154,8 @@ function expectSection(runbook: string): void {
 }
 
 test('the doctor finds nothing wrong where nothing is, and says what it looked at', async () => {
-  const { disks, ok, wrong } = await examine();
-  expect([disks, wrong]).toEqual([1, []]);
+  const { disks, ok } = await examineUntil((wrong) => wrong);
+  expect(disks).toBe(1);
   for (const part of [
     ...['topics', 'version of Postgres', 'clock of Postgres', 'schema', 'rights', 'positions', 'lag of'],
     ...['node ', 'contracts at', 'certificate of 127.0.0.1', 'ingress', 'builds: 0.1.0 (abc): ingress'],
@@ -166,14 +179,14 @@ test('the doctor finds each fault, with its runbook', async () => {
   const record = { topic: names.makerEvents, key: 'k', value: Buffer.from('{}'), headers: {} };
   await appender.append(Array.from({ length: 100 }, () => ({ ...record, partition: 0 })));
   const away = await findFreePort();
-  const { wrong } = await examine({
+  const faulty = {
     DATABASE_TLS: 'on',
     DATABASE_TLS_CA_FILE: inFolder('ca.pem'),
     RPC_URL: `${chain.rpcUrl},http://127.0.0.1:${away}`,
     NAVIGATOR_ADDRESS: `0x${'22'.repeat(20)}`,
     TLS_SERVERS: `127.0.0.1:${await startTls(3)},127.0.0.1:${away}`,
     PROCESSES: `${environment['PROCESSES']},query=http://127.0.0.1:${await startProcess('abd')},feed=http://127.0.0.1:${away}`,
-  });
+  };
   const alerts = 'deploy/runbooks/alerts.md#';
   const operations = 'deploy/runbooks/operations.md#';
   const certificates = `${operations}keys-and-certificates`;
@@ -194,8 +207,13 @@ test('the doctor finds each fault, with its runbook', async () => {
     new RegExp(`^feed: does not answer → ${alerts}feeddown$`),
     new RegExp(`^builds: .*\\(abc\\): ingress; .*\\(abd\\): query → ${operations}upgrade$`),
   ];
-  expect(wrong.filter((found) => !expected.some((fault) => fault.test(found)))).toEqual([]);
-  expect(expected.filter((fault) => !wrong.some((found) => fault.test(found)))).toEqual([]);
+  await examineUntil(
+    (wrong) => [
+      ...wrong.filter((found) => !expected.some((fault) => fault.test(found))),
+      ...expected.filter((fault) => !wrong.some((found) => fault.test(found))),
+    ],
+    faulty,
+  );
 });
 
 test('the doctor says what does not answer', async () => {

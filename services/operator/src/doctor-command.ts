@@ -31,7 +31,7 @@ export async function runDoctor(
   nowMs: () => number,
 ): Promise<Outcome> {
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-doctor', logger: silentLogger });
-  const postgres = connectPostgres({ ...postgresConnection(settings), poolMax: 1, connectTimeoutMs: CONNECT_MS_MAX });
+  const postgres = connectPostgres({ ...postgresConnection(settings), poolMax: 4, connectTimeoutMs: CONNECT_MS_MAX });
   try {
     const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
     const readEnds = () => log.endOffsets(topic, { timeoutMs: CONNECT_MS_MAX });
