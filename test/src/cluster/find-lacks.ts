@@ -1,0 +1,41 @@
+import type { Run } from './run-commands.js';
+
+const MINOR_MIN = 32;
+
+interface Lacks {
+  /** Why nothing can be checked. */
+  readonly needed: readonly string[];
+  /** What is not checked for that. */
+  readonly missing: readonly string[];
+}
+
+/** What a cluster lacks, asked before anything is made in it. */
+export async function findLacks(run: Run): Promise<Lacks> {
+  const ask = async (command: string): Promise<string | undefined> => {
+    const { status, stdout } = await run(command);
+    return status === 0 ? stdout.trim() : undefined;
+  };
+  const version = await ask('kubectl version -o json');
+  if (version === undefined) return { needed: ['KUBECONFIG names no cluster that answers'], missing: [] };
+  const { serverVersion } = JSON.parse(version) as { serverVersion: { minor: string } };
+  const isOld = Number.parseInt(serverVersion.minor, 10) < MINOR_MIN;
+  const isThere = (await ask('kubectl get namespace makerbook --ignore-not-found -o name')) !== '';
+  const nodes = (await ask('kubectl get nodes -o name'))?.split('\n') ?? [];
+  const zones = await ask(
+    `kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.labels.topology\\.kubernetes\\.io/zone}{"\\n"}{end}'`,
+  );
+  const metrics = await ask('kubectl get --raw /apis/metrics.k8s.io/v1beta1');
+  const classes = await ask('kubectl get storageclass -o name');
+  return {
+    needed: [
+      ...(isOld ? [`Kubernetes is 1.${serverVersion.minor}, and 1.${MINOR_MIN} or newer is needed`] : []),
+      ...(isThere ? ['the namespace makerbook is there, and is never touched: take another cluster'] : []),
+    ],
+    missing: [
+      ...(nodes.length < 2 ? ['a second node: no drain, no spread'] : []),
+      ...(new Set(zones?.split('\n').filter((zone) => zone !== '')).size < 2 ? ['a second zone: none is lost'] : []),
+      ...(metrics === undefined ? ['a metrics API: no HPA'] : []),
+      ...(classes === '' ? ['a StorageClass: no production'] : []),
+    ],
+  };
+}

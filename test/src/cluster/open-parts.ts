@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { findFreePorts, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { describeParts } from '../containers/open-parts.js';
+
+/** The ports at which pods find each part by its name: those of the policies of `small`. */
+const PORTS = { kafka: 9092, postgres: 5432, redis: 6379, chain: 8551 } as const;
+
+export type ClusterParts = Awaited<ReturnType<typeof openClusterParts>>;
+
+/**
+ * Kafka, Postgres, Redis and a chain as processes of this machine, which pods reach at an address of it, and tests at the loopback
+ * address.
+ * @param folder for their data
+ */
+export async function openClusterParts(folder: string, address: string) {
+  const closing: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  };
+  const keep = <T extends { stop(): unknown }>(part: T): T => {
+    closing.push(() => part.stop());
+    return part;
+  };
+  try {
+    const [port = 0, controller = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(4);
+    const own = `PLAINTEXT://127.0.0.1:${port}`;
+    const kafka = keep(
+      await startKafka({
+        dataDir: join(folder, 'kafka'),
+        port,
+        cluster: {
+          nodeId: 1,
+          brokers: 1,
+          clusterId: randomBytes(16).toString('base64url'),
+          controllerPorts: [controller],
+        },
+        properties: {
+          listeners: `${own},CONTROLLER://127.0.0.1:${controller},PODS://${address}:${PORTS.kafka}`,
+          'advertised.listeners': `${own},PODS://kafka:${PORTS.kafka}`,
+          'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PODS:PLAINTEXT',
+          'inter.broker.listener.name': 'PLAINTEXT',
+        },
+      }),
+    );
+    const postgres = keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort }));
+    const redis = keep(await startRedis({ dataDir: join(folder, 'redis'), port: redisPort }));
+    const chain = keep(await startAnvil({ chainId: 8217, blockTimeSeconds: 1 }));
+    const forwards = [
+      [PORTS.postgres, postgresPort],
+      [PORTS.redis, redisPort],
+      [PORTS.chain, Number(new URL(chain.rpcUrl).port)],
+    ] as const;
+    for (const [from, to] of forwards) {
+      const server = await forward(address, from, to);
+      closing.push(() => server.close());
+    }
+    const addresses = { kafkaBrokers: kafka.brokers, databaseUrl: postgres.url, redisUrl: redis.url };
+    return { ...(await describeParts(addresses, chain)), manifests: Object.entries(PORTS).map(serviceAt), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+
+  /** A name in the namespace for a port of this machine. */
+  function serviceAt([name, port]: [string, number]): object[] {
+    const ports = [{ port, protocol: 'TCP' }];
+    const labels = { 'kubernetes.io/service-name': name };
+    return [
+      { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports } },
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name, labels },
+        addressType: 'IPv4',
+        ports,
+        endpoints: [{ addresses: [address] }],
+      },
+    ];
+  }
+}
+
+async function forward(address: string, from: number, to: number): Promise<Server> {
+  const server = createServer({ noDelay: true }, (client) => {
+    const part = connect({ port: to, host: '127.0.0.1', noDelay: true });
+    pipeline(client, part, client, () => undefined);
+  });
+  await once(server.listen(from, address), 'listening');
+  return server;
+}
