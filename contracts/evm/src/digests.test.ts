@@ -10,6 +10,7 @@ import {
   createRequestHashers,
   createStructHasher,
   fillCapRequestTypes,
+  getAccountRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
@@ -92,9 +93,10 @@ describe('the order hash', () => {
   });
 });
 
-describe('the digest of a request for a list, for the history or for a stream', () => {
+describe('the digest of a request for a list, for the account, for the history or for a stream', () => {
   test.each([
     ['hashGetRequest', getLimitOrdersRequestTypes],
+    ['hashAccountRequest', getAccountRequestTypes],
     ['hashHistoryRequest', getLimitOrderHistoryRequestTypes],
     ['hashStreamRequest', streamLimitOrdersRequestTypes],
   ] as const)('%s is the digest of ethers, with a short salt padded on the left', (hash, types) => {

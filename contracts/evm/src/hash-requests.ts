@@ -3,6 +3,7 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import {
   DOMAIN_VERSION,
   domainName,
+  getAccountRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
@@ -21,6 +22,8 @@ export interface RequestHashers {
    * padded with zeros on the left.
    */
   hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
+  /** Digest of a request for the account, with the fields of a list request. */
+  hashAccountRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for the history, with the fields of a list request. */
   hashHistoryRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for a stream, with the fields of a list request. */
@@ -75,6 +78,7 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
 
   return {
     hashGetRequest: createDatedHasher(getLimitOrdersRequestTypes),
+    hashAccountRequest: createDatedHasher(getAccountRequestTypes),
     hashHistoryRequest: createDatedHasher(getLimitOrderHistoryRequestTypes),
     hashStreamRequest: createDatedHasher(streamLimitOrdersRequestTypes),
     hashOrderRequest({ orderHash, issuedAt, salt }) {

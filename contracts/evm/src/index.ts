@@ -30,6 +30,7 @@ export {
   domainName,
   domainTypes,
   fillCapRequestTypes,
+  getAccountRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,

@@ -117,6 +117,11 @@ export const getLimitOrderRequestTypes: Record<'GetLimitOrderRequest', TypedFiel
   ],
 };
 
+/** Types of the request for what counts for a maker; its domain carries a bytes32 salt. */
+export const getAccountRequestTypes: Record<'GetAccountRequest', TypedField[]> = {
+  GetAccountRequest: [{ name: 'issuedAt', type: 'uint256' }],
+};
+
 /** Types of the request for what happened to all orders; its domain carries a bytes32 salt. */
 export const getLimitOrderHistoryRequestTypes: Record<'GetLimitOrderHistoryRequest', TypedField[]> = {
   GetLimitOrderHistoryRequest: [{ name: 'issuedAt', type: 'uint256' }],

@@ -17,6 +17,7 @@ describe('an example is signed as the vectors are', () => {
 
   test.each([
     ['list request', examples.listQuery, vectors.lists],
+    ['request for the account', examples.accountQuery, vectors.accountRequests],
     ['request for the history', examples.historyQuery, vectors.historyRequests],
     ['request for a stream', examples.streamQuery, vectors.streamRequests],
     [

@@ -126,6 +126,38 @@ export const examples = {
     signature:
       '0xf2062fafb59b63eaaa0ab9c44c8613cc9e4bc03822d6f76542da428562efd2d007524e30d3bcd6d37e3babc7d84720d2f0bf54c8eae1b99956cdf9fa76e14a411c',
   },
+  accountQuery: {
+    issuedAt: 1800000000,
+    salt: '0x5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a',
+    signature:
+      '0xacf90b09a52b5f0e4b2b2715be7fee54adf303de605c2ea5b8bbd95f742ad4c602c7675f18e6f2b2f42dc00eaca4d5faaa5662602ac7fbc33e276a016c9766031c',
+  },
+  account: {
+    maker: placement.order.maker,
+    position: '3:1380',
+    block: { number: 200000007, timestamp: 1800000007 },
+    admission: 'ADMITTED',
+    isCancelOnly: false,
+    isQuarantined: false,
+    nonce: '0x0',
+    openOrders: { count: 2, max: 1000 },
+    rememberedHashes: { count: 17, max: 10_000_000 },
+    orderBudget: { perSecond: 100, burst: 1000, left: 998 },
+    cancelBudget: { perSecond: 500, burst: 5000, left: 5000 },
+    listBudget: { perSecond: 50, burst: 500, left: 499 },
+    cancelKeys: { keys: ['0x5050a4f4b3f9338c3472dcc01a87c76a144b3c9c'], issuedAtMs: 1800000000123 },
+    switch: { cancelAt: 1800000030, hasFired: false, key: null, issuedAtMs: 1800000000123 },
+    caps: [
+      {
+        token: placement.order.making.token,
+        amount: '0xc8',
+        windowSeconds: 60,
+        filled: '0x64',
+        windowEndsAt: 1800000067,
+        issuedAtMs: 1800000000123,
+      },
+    ],
+  },
   reported: {
     ...placement,
     orderHash,

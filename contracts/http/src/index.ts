@@ -1,3 +1,4 @@
+export * from './account.js';
 export * from './book.js';
 export * from './examples.js';
 export * from './exits.js';

@@ -5,7 +5,7 @@ const count = z.int().nonnegative();
 const unixSeconds = z.int().nonnegative().meta({ description: 'Unix seconds' });
 
 /** A budget that fills by `perSecond` up to `burst`. */
-const budget = z.object({
+export const budget = z.object({
   perSecond: z.int().positive().describe('By how many it fills each second'),
   burst: z.int().positive().describe('How many it holds when it is full'),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { account } from './account.js';
 import { bookOperations } from './book-operations.js';
 import { examples } from './examples.js';
 import {
@@ -24,6 +25,7 @@ import {
   validatingRecords,
 } from './orders.js';
 import {
+  accountQuery,
   cancelHeaders,
   cancellationsQuery,
   cancelQuery,
@@ -363,6 +365,34 @@ const findOrder: Operation = {
     rate_limited: makerLimited,
     unavailable: {
       cause: `The store of orders or the log does not answer, the order is still on its way, \`at\` is ahead of what the service knows, the whitelist is still being read, ${unasked}, or ${stopped}.`,
+      remedy: signAnew,
+    },
+    internal,
+  },
+};
+
+const readAccount: Operation = {
+  method: 'GET',
+  path: paths.account,
+  section: '4.18',
+  tag: 'Limit orders',
+  summary: 'What counts for the signer: limits, budgets and standing instructions',
+  description:
+    "The maker is who signed the request. Limits and what is left of each budget, open orders and remembered hashes, the nonce and the admission, and the keys, the switch and the caps that count, with what is filled of each cap in its window: all as of one position in the log. What an answered request did is there, unless `X-Read-Lag` says otherwise. It is charged to the maker's budget of lists.",
+  query: accountQuery,
+  answer: {
+    type: 'application/json',
+    schema: account,
+    example: examples.account,
+    description: 'The maker as the service has it',
+    headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
+  },
+  errors: {
+    invalid_request: invalidParameter,
+    ...signedReadErrors,
+    rate_limited: makerLimited,
+    unavailable: {
+      cause: `The store of orders does not answer, or does not have the maker yet, the whitelist is still being read, ${unasked}, or ${stopped}.`,
       remedy: signAnew,
     },
     internal,
@@ -734,6 +764,7 @@ export const operations = {
   placeOrders: place,
   listOrders: list,
   findOrder,
+  readAccount,
   readHistory,
   streamOrders: stream,
   cancelOrders: cancel,

@@ -55,6 +55,14 @@ export const listQuery = z.object({
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
 });
 
+/** The query of GET …/account. */
+export const accountQuery = listQuery.pick({ issuedAt: true, salt: true, maker: true }).extend({
+  signature: signatureInput.meta({
+    description: 'Over `GetAccountRequest`, in the domain that has `salt`',
+    examples: [examples.accountQuery.signature],
+  }),
+});
+
 /** The query of GET …/{orderHash}. */
 export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: true }).extend({
   signature: signatureInput.meta({

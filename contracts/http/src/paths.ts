@@ -8,6 +8,7 @@ export const paths = {
   heartbeat: '/v0alpha/limit-orders/heartbeat',
   cancelKeys: '/v0alpha/limit-orders/cancel-keys',
   fillCap: '/v0alpha/limit-orders/fill-cap',
+  account: '/v0alpha/limit-orders/account',
   stream: '/v0alpha/limit-orders/stream',
   history: '/v0alpha/limit-orders/history',
   limitOrder: '/v0alpha/limit-orders/{orderHash}',

@@ -9,6 +9,7 @@ const all = [
   ...vectors.cancellations,
   ...vectors.lists,
   ...vectors.orderRequests,
+  ...vectors.accountRequests,
   ...vectors.historyRequests,
   ...vectors.streamRequests,
   ...vectors.cancelAlls,

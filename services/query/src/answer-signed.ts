@@ -24,6 +24,8 @@ export interface Asker {
   readonly maker: Hex;
   readonly state: ListState | undefined;
   readonly nowSeconds: number;
+  /** What is left of its budget of signed requests; undefined while Redis is away. */
+  readonly listsLeft?: number | undefined;
 }
 
 /**
@@ -54,7 +56,8 @@ export async function answerSigned(
     const detail = `the maker's budget of ${parts.budget.ratePerSecond} lists per second is spent`;
     return { code: 'rate_limited', detail, headers: limits };
   }
-  const reply = await answer({ maker, state, nowSeconds });
+  const listsLeft = taken.kind === 'taken' ? taken.remaining : undefined;
+  const reply = await answer({ maker, state, nowSeconds, listsLeft });
   if (isRefusal(reply) && ['unavailable', 'rate_limited'].includes(reply.code))
     await parts.replays.releaseSalt(maker, request.salt);
   return { ...reply, headers: { ...limits, ...reply.headers } };

@@ -1,5 +1,6 @@
 import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
 import {
+  accountQuery,
   type Happening,
   HISTORY_PAGE_MAX,
   historyQuery,
@@ -41,18 +42,21 @@ export function parseListRequest(
 ): ListRequest | Refusal {
   const asked = readQuery(query, listQuery);
   if (isRefusal(asked)) return asked;
-  const { issuedAt, signature, limit, cursor } = asked;
-  const salt = normalSalt(asked.salt);
-  const digest = () => hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
+  const { limit, cursor } = asked;
   return {
-    issuedAt,
-    salt,
-    signature,
-    maker: asked.maker,
-    digest,
+    ...signedBy(asked, hashGetRequest),
     ordersMax: limit,
     after: cursor === undefined ? undefined : parseCursor(cursor),
   };
+}
+
+/** Reads the parameters of a GET of the account. */
+export function parseAccountRequest(
+  query: URLSearchParams,
+  { hashAccountRequest }: Pick<RequestHashers, 'hashAccountRequest'>,
+): SignedRequest | Refusal {
+  const asked = readQuery(query, accountQuery);
+  return isRefusal(asked) ? asked : signedBy(asked, hashAccountRequest);
 }
 
 /** A request for a stream, and the event that it goes on behind. */
@@ -70,11 +74,9 @@ export function parseOrderRequest(
   const asked = readQuery(query, orderQuery);
   if (isRefusal(asked)) return asked;
   const orderHash = path.orderHash.toLowerCase() as Hex;
-  const { issuedAt, signature } = asked;
-  const salt = normalSalt(asked.salt);
   const at = asked.at === undefined ? undefined : momentOf(asked.at);
-  const digest = () => hashOrderRequest({ orderHash: hexToBytes(orderHash), issuedAt, salt: hexToBytes(salt) });
-  return { issuedAt, salt, signature, maker: asked.maker, digest, orderHash, at };
+  const hash: Hash = (dated) => hashOrderRequest({ orderHash: hexToBytes(orderHash), ...dated });
+  return { ...signedBy(asked, hash), orderHash, at };
 }
 
 /** Reads the parameters of a GET of the history. */
@@ -84,9 +86,7 @@ export function parseHistoryRequest(
 ): (SignedRequest & { readonly part: HistoryPart }) | Refusal {
   const asked = readQuery(query, historyQuery);
   if (isRefusal(asked)) return asked;
-  const { issuedAt, signature, happened, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
-  const salt = normalSalt(asked.salt);
-  const digest = () => hashHistoryRequest({ issuedAt, salt: hexToBytes(salt) });
+  const { happened, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
   const part = {
     happened,
     fromMs,
@@ -94,7 +94,7 @@ export function parseHistoryRequest(
     entriesMax: limit,
     after: cursor === undefined ? undefined : parseCursor(cursor),
   };
-  return { issuedAt, salt, signature, maker: asked.maker, digest, part };
+  return { ...signedBy(asked, hashHistoryRequest), part };
 }
 
 /** Reads the parameters of a GET of a stream. */
@@ -106,19 +106,25 @@ export function parseStreamRequest(
   if (isRefusal(asked)) return asked;
   const named = parseAs(streamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
   if (isRefusal(named)) return named;
-  const { issuedAt, signature, cursor = named['Last-Event-ID'] } = asked;
-  const salt = normalSalt(asked.salt);
-  const digest = () => hashStreamRequest({ issuedAt, salt: hexToBytes(salt) });
+  const { cursor = named['Last-Event-ID'] } = asked;
   return {
-    issuedAt,
-    salt,
-    signature,
-    maker: asked.maker,
-    digest,
+    ...signedBy(asked, hashStreamRequest),
     after: cursor === undefined ? undefined : { id: cursor, cursor: parseCursor(cursor) },
   };
 }
 
-function normalSalt(salt: Hex): Hex {
-  return `0x${salt.slice(2).toLowerCase().padStart(64, '0')}`;
+type Hash = RequestHashers['hashGetRequest'];
+
+/** The part that every signed query has. */
+function signedBy(
+  {
+    issuedAt,
+    signature,
+    maker,
+    ...given
+  }: Pick<SignedRequest, 'issuedAt' | 'salt' | 'signature'> & { readonly maker?: Hex | undefined },
+  hash: Hash,
+): SignedRequest {
+  const salt: Hex = `0x${given.salt.slice(2).toLowerCase().padStart(64, '0')}`;
+  return { issuedAt, salt, signature, maker, digest: () => hash({ issuedAt, salt: hexToBytes(salt) }) };
 }

@@ -41,6 +41,7 @@ import {
   streamOrders,
 } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
+import { type TellAccountParts, tellAccount } from './tell-account.js';
 import { tellOperators } from './tell-operators.js';
 
 /** The query service as it runs: the API listens on `port`. */
@@ -181,6 +182,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     listed: metrics.listed,
   };
   const orderParts: FindOrderParts = { ...signed, listRules, readOrder: readOrderFrom(sources, partitions) };
+  const accountParts: TellAccountParts = { ...signed, settings, makers, watch, readMaker: rows.readMaker };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, partitions) };
   const readWhole = (asker: Asker) => listParts.readList(asker, WHOLE_LIST);
   const readEntries = readEntriesFrom(sources, partitions);
@@ -188,6 +190,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   return [
     { method: 'GET', path: paths.stream, handle: (request) => streamOrders(request, streamParts) },
     { method: 'GET', path: paths.limitOrders, handle: (request) => listOrders(request, listParts) },
+    { method: 'GET', path: paths.account, handle: (request) => tellAccount(request, accountParts) },
     { method: 'GET', path: paths.history, handle: (request) => readHistory(request, historyParts) },
     { method: 'GET', path: paths.limitOrder, handle: (request) => findOrder(request, orderParts) },
   ];

@@ -12,14 +12,14 @@ import { type HistorySources, readFacts, readOrderFrom, rowsAreAway } from './re
 import { readNewestFills } from './store/read-fills.js';
 import type { ListState } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
-import { findMaker, readMaker } from './store/tell-rows.js';
+import { findMaker } from './store/tell-rows.js';
 
 /** So many fills are told, the newest ones. */
 const FILLS_MAX = 100;
 
 export interface ToldParts extends Pick<HistorySources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
-  readonly rows: HistorySources['rows'] & Pick<ReadModel, 'readListState'>;
+  readonly rows: HistorySources['rows'] & Pick<ReadModel, 'readListState' | 'readMaker'>;
   readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf'>;
 }
 
@@ -46,14 +46,14 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   }
 
   async function tellMaker(maker: Hex): Promise<Reply> {
-    const row = await unlessAway(readMaker(postgres, maker));
+    const row = await unlessAway(rows.readMaker(maker));
     if (row === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
-    const { cancelAt, switchKey, cancelKeys, caps } = { ...noExits, ...row?.exits };
+    const { cancelAt, switchKey, cancelKeys, caps } = row?.exits ?? noExits;
     const report = {
       admission: makers.admissionOf(maker),
-      quarantine: row?.quarantine_reason ?? null,
-      openOrders: row?.open_orders ?? 0,
+      quarantine: row?.quarantine ?? null,
+      openOrders: row?.openOrders ?? 0,
       openOrdersMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
       ordersPerSecond: settings.ORDER_BUDGET_PER_SECOND,
       ordersBurst: settings.ORDER_BUDGET_BURST,

@@ -3,9 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { isRefusal } from '@makerbook/http';
-import { admitRequest } from './admit-request.js';
-import { parseHistoryRequest, parseListRequest, parseOrderRequest, parseStreamRequest } from './parse-requests.js';
+import { isRefusal, type Refusal } from '@makerbook/http';
+import { admitRequest, type SignedRequest } from './admit-request.js';
+import {
+  parseAccountRequest,
+  parseHistoryRequest,
+  parseListRequest,
+  parseOrderRequest,
+  parseStreamRequest,
+} from './parse-requests.js';
 
 const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -13,6 +19,7 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   readonly domain: { readonly chainId: number; readonly verifyingContract: Address };
   readonly lists: readonly Vector[];
   readonly orderRequests: readonly Vector[];
+  readonly accountRequests: readonly Vector[];
   readonly historyRequests: readonly Vector[];
   readonly streamRequests: readonly Vector[];
 };
@@ -29,6 +36,10 @@ interface Vector {
 }
 
 const hashers = createRequestHashers({ ...vectors.domain, serviceName: 'Makerbook' });
+const parsers = new Map<string, (query: URLSearchParams, all: typeof hashers) => SignedRequest | Refusal>([
+  ['a list', parseListRequest],
+  ['the account', parseAccountRequest],
+]);
 const rules = {
   requestTtlSeconds: 30,
   clockSkewSeconds: 5,
@@ -38,6 +49,7 @@ const rules = {
 test.each([
   ...vectors.lists.map((vector) => ['a list', vector.title, vector] as const),
   ...vectors.orderRequests.map((vector) => ['one order', vector.title, vector] as const),
+  ...vectors.accountRequests.map((vector) => ['the account', vector.title, vector] as const),
   ...vectors.historyRequests.map((vector) => ['the history', vector.title, vector] as const),
   ...vectors.streamRequests.map((vector) => ['a stream', vector.title, vector] as const),
 ])('a published vector of a request for %s: %s', async (kind, _title, { request, expected }) => {
@@ -48,7 +60,7 @@ test.each([
       ? parseOrderRequest({ params: { orderHash }, query }, hashers)
       : kind === 'a stream'
         ? parseStreamRequest({ query, headers: {} }, hashers)
-        : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
+        : (parsers.get(kind) ?? parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
   const maker = await admitRequest(asked, rules, issuedAt, { client: '', charge: async () => undefined });
   expect(typeof maker === 'string' ? { maker } : { code: maker.code }).toEqual(expected);

@@ -149,13 +149,15 @@ class Calls(Case):
         self.assertEqual([asked.headers["prefer"] for asked in service.asked], ["wait=2, receipt", "receipt"])
         self.assertEqual(receipts, [Receipt([], ["0x01"], [], "3:7", "0x02")])
 
-    def test_history_reports_and_quotes(self) -> None:
+    def test_history_reports_quotes_and_the_account(self) -> None:
         page = {"entries": [], "nextCursor": "5", "hasMore": False}
-        service, caller = self.open(Answer(page), Answer({"status": "FILLED"}), Answer(parts=[b"0x12"]))
+        service, caller = self.open(Answer(page), Answer({"status": "FILLED"}), Answer(parts=[b"0x12"]), Answer(page))
         self.assertEqual(caller.call("read_history", happened=["FILLED"], from_ms=NOW_MS, cursor="4"), page)
         self.assertEqual(caller.call("find_order", "0x" + "4E" * 32, at=9)["status"], "FILLED")
         self.assertEqual(caller.call("patch_quote", data="0x12", min_output="7"), "0x12")
-        history, report, patch = service.asked
+        self.assertEqual(caller.call("read_account"), page)
+        history, report, patch, account = service.asked
+        self.assertEqual((account.path.split("/")[-1], len(account.query["salt"])), ("account", 66))
         rest = {name: history.query.get(name) for name in ("happened", "fromMs", "cursor", "toMs")}
         self.assertEqual(rest, {"happened": "FILLED", "fromMs": str(NOW_MS), "cursor": "4", "toMs": None})
         self.assertTrue(report.path.endswith("4e" * 32))

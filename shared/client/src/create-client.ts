@@ -1,4 +1,5 @@
 import type {
+  Account,
   CancelKeysAnswer,
   Cancellation,
   CancelledAll,
@@ -82,6 +83,8 @@ export interface MakerbookClient {
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
   /** GET: the maker's open orders, oldest first. */
   listOrders(): Promise<OrderList>;
+  /** GET …/account: limits, what is left of budgets, and the keys, switch and caps that count, as of a position. */
+  readAccount(): Promise<Account>;
   /** GET …/{orderHash}: what became of an order that was ever accepted, up to now or up to a moment. */
   findOrder(orderHash: string, options?: FindOptions): Promise<OrderReport>;
   /** GET …/history: what happened to the maker's orders, oldest first. */

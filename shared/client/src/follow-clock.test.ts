@@ -42,6 +42,7 @@ function open(aheadMs: number) {
 
 const calls: readonly [string, (client: MakerbookClient) => Promise<unknown>][] = [
   ['list', (client) => client.listOrders()],
+  ['account', (client) => client.readAccount()],
   ['find', (client) => client.findOrder(orderHash)],
   ['history', (client) => client.readHistory()],
   ['stream', (client) => client.streamOrders().next()],

@@ -1,4 +1,4 @@
-import type { Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
+import type { Account, Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Hex, readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
 import { hexlify } from 'ethers';
@@ -30,7 +30,7 @@ export interface FindOptions {
 }
 
 interface ReadParts {
-  readonly signing: Pick<RequestSigner, 'signList' | 'signHistory' | 'signOrderRequest'>;
+  readonly signing: Pick<RequestSigner, 'signList' | 'signAccount' | 'signHistory' | 'signOrderRequest'>;
   readonly calling: CallOptions;
   /** The maker, where the signer is not. */
   readonly named: { readonly maker?: string };
@@ -67,6 +67,10 @@ export function createReads({ signing, calling, named, again, clock, randomSalt 
       const answer = await read(paths.limitOrders, signing.signList);
       const lag = answer.headers.get('x-read-lag');
       return { records: readList(answer), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
+    },
+
+    async readAccount(): Promise<Account> {
+      return readObject(await read(paths.account, signing.signAccount));
     },
 
     async readHistory(asked: HistoryRequest = {}): Promise<OrderHistory> {

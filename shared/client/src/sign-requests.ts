@@ -1,5 +1,6 @@
 import {
   domainTypes,
+  getAccountRequestTypes,
   getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
@@ -46,6 +47,8 @@ export interface RequestSigner {
   signOrder(order: OrderTerms): Promise<SignedOrder>;
   /** The signature of a GET. `salt`: 32 bytes. */
   signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
+  /** The signature of a GET of the account. `salt`: 32 bytes. */
+  signAccount(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of the history. `salt`: 32 bytes. */
   signHistory(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of the stream. `salt`: 32 bytes. */
@@ -110,6 +113,7 @@ export function createRequestSigner(
       return { order, orderHash: digest, signature };
     },
     signList: ({ salt, issuedAt }) => signRead(getLimitOrdersRequestTypes, salt, { issuedAt }),
+    signAccount: ({ salt, issuedAt }) => signRead(getAccountRequestTypes, salt, { issuedAt }),
     signHistory: ({ salt, issuedAt }) => signRead(getLimitOrderHistoryRequestTypes, salt, { issuedAt }),
     signStream: ({ salt, issuedAt }) => signRead(streamLimitOrdersRequestTypes, salt, { issuedAt }),
     signOrderRequest: ({ salt, orderHash, issuedAt }) =>

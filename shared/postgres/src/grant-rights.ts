@@ -38,7 +38,18 @@ export const rights: Readonly<Record<string, Rights>> = {
   },
   makerbook_query: {
     reads: [
-      ...['projections', 'makers', 'orders', 'order_history', 'fills', 'hashes', 'in_flight', 'cancelling', 'trusted'],
+      ...[
+        'projections',
+        'makers',
+        'orders',
+        'order_history',
+        'fills',
+        'hashes',
+        'budgets',
+        'in_flight',
+        'cancelling',
+        'trusted',
+      ],
     ],
     writes: {},
   },

@@ -282,9 +282,10 @@ function withParameters(asked: Asked, change: Readonly<Record<string, string | u
 
 const someHash = toBeHex(1, 32);
 type Read = (bed: Bed, maker?: BaseWallet, issuedAt?: number) => Asked;
-const reads: Record<'listOrders' | 'findOrder' | 'readHistory' | 'streamOrders', Read> = {
+const reads: Record<'listOrders' | 'readAccount' | 'findOrder' | 'readHistory' | 'streamOrders', Read> = {
   listOrders: ({ make, makers }, maker = makers.maker, issuedAt) => make.list(maker, issuedAt),
   findOrder: ({ make, makers }, maker = makers.maker, issuedAt) => make.find(maker, someHash, issuedAt),
+  readAccount: ({ make, makers }, maker = makers.maker, issuedAt) => make.account(maker, issuedAt),
   readHistory: ({ make, makers }, maker = makers.maker, issuedAt) => make.history(maker, issuedAt),
   streamOrders: ({ make, makers }, maker = makers.maker, issuedAt) => make.stream(maker, issuedAt),
 };
@@ -400,6 +401,8 @@ const finding = rowsOf('findOrder', readCases(12, `${ORDERS_PATH}/${someHash}`, 
     ],
   ],
 });
+
+const account = rowsOf('readAccount', readCases(50, `${ORDERS_PATH}/account`, reads.readAccount));
 
 const history = rowsOf('readHistory', readCases(13, `${ORDERS_PATH}/history`, reads.readHistory), {
   invalid_request: [
@@ -827,6 +830,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...placing,
   ...listing,
   ...finding,
+  ...account,
   ...history,
   ...streaming,
   ...cancellingByQuery,

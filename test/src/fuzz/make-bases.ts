@@ -45,7 +45,7 @@ export function makeBases(
   const pickMaker = (random: Chance) => random.pickAny(makers) ?? stranger;
   const exits = (kind: ExitKind) => (random: Chance) =>
     make.exit(kind, pickMaker(random), random.pick([{}, { more: 1 }]));
-  const reads = (what: 'history' | 'stream') => (random: Chance) => make[what](pickMaker(random));
+  const reads = (what: 'account' | 'history' | 'stream') => (random: Chance) => make[what](pickMaker(random));
   const base = (name: string, makeOne: Base['make'], judge: FuzzedOperation['judge']): Base => ({
     name,
     codes: new Set(codesOf(name)),
@@ -90,6 +90,7 @@ export function makeBases(
       ...(['cancel-all', 'heartbeat', 'cancel-keys', 'fill-cap'] as const).map((kind) =>
         base(operationOf[kind], exits(kind), () => undefined),
       ),
+      base('readAccount', reads('account'), () => undefined),
       base('readHistory', reads('history'), () => undefined),
       base('streamOrders', reads('stream'), () => undefined),
       base(

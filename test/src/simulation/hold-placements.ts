@@ -114,7 +114,7 @@ export class PlacementsInMemory {
     return PlacementsInMemory.usesProcessClocks ? processMs : this.#nowMs();
   }
 
-  #budgetOf(maker: Address, of: BudgetName): Tokens {
+  budgetOf(maker: Address, of: BudgetName): Tokens {
     return this.#budgets.get(`${maker} ${of}`) ?? { left: undefined, atMs: 0 };
   }
 
@@ -154,8 +154,8 @@ export class PlacementsInMemory {
     const known = new Set([...hashes, ...inFlight].map(({ orderHash }) => orderHash));
     const flying = PlacementsInMemory.ignoresInFlight ? [] : left(inFlight).filter((each) => !isExpired(each));
     return {
-      orders: this.#budgetOf(maker, 'orders'),
-      cancels: this.#budgetOf(maker, 'cancels'),
+      orders: this.budgetOf(maker, 'orders'),
+      cancels: this.budgetOf(maker, 'cancels'),
       nonce: BigInt(row?.nonce ?? 0),
       isQuarantined: (row?.quarantinedOffset ?? null) !== null,
       open: PlacementsInMemory.ignoresOpen ? 0 : orders.length,
@@ -301,7 +301,7 @@ export class PlacementsInMemory {
       };
     });
     const owners = rows.flatMap(({ open, inFlight, unfolded }) => open ?? inFlight ?? unfolded ?? []);
-    const cancelsOf = (maker: Address) => ({ ...newMaker, cancels: this.#budgetOf(maker, 'cancels') });
+    const cancelsOf = (maker: Address) => ({ ...newMaker, cancels: this.budgetOf(maker, 'cancels') });
     return {
       rows,
       reading: {

@@ -186,7 +186,8 @@ async function readAll(rows: ReadModel) {
     const { records } = await rows.readMakerList(maker);
     const changes = await Promise.all([0n, 20n, 60n].map((since) => rows.readListChanges(maker, since)));
     const changed = changes.map((each) => each && { ...each, removed: [...each.removed].sort() });
-    return { version, unsettled: unsettled.length, isUnsure, cancelAt, records, changed };
+    const account = await readTimeless(rows, maker);
+    return { version, unsettled: unsettled.length, isUnsure, cancelAt, records, changed, account };
   });
   const [clock] = (await rows.readPartitionClocks()).filter((each) => each.partition === partition);
   const asked = { partition, makers, from: 20n, to: 90n };
@@ -231,6 +232,12 @@ async function readBehindEach(rows: ReadModel, maker: Hex, before: bigint | unde
       return { after, next: page.next, places: page.entries.map(placeOfEntry) };
     }),
   );
+}
+
+/** A maker, without the clock of Postgres. */
+async function readTimeless(rows: ReadModel, maker: Hex) {
+  const { budgets, nowMs: _, ...account } = (await rows.readMaker(maker)) ?? { budgets: undefined, nowMs: 0 };
+  return { ...account, left: [budgets?.orders.left, budgets?.cancels.left].map((left) => left && Math.round(left)) };
 }
 
 test.each([18, 25, 118])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {

@@ -1,6 +1,6 @@
 import type { ProjectedPartition } from '@makerbook/chain-watcher/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Exits, hashKeyText, type OrderStatus } from '@makerbook/domain';
+import { type Exits, hashKeyText, type Maker, noExits, type OrderStatus } from '@makerbook/domain';
 import type { Store } from '@makerbook/ingress';
 import type { Send } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
@@ -121,6 +121,7 @@ export class StoreInMemory {
             cancelAt: cancelAtOf(all, maker),
           };
         }),
+      readMaker: (maker) => ask(() => this.#makerOf(maker)),
       readMakerList: (maker) => ask((all) => ({ version: versionOf(all, maker), records: listOf(all, maker) })),
       readListChanges: (maker, since) =>
         ask((all) => {
@@ -207,6 +208,34 @@ export class StoreInMemory {
         quarantined: new Map(quarantined),
       };
     });
+  }
+
+  #makerOf(maker: Hex): Awaited<ReturnType<ReadModel['readMaker']>> {
+    const nowMs = this.#nowMs();
+    for (const [partition, { makers, orders, hashes, projection }] of this.tables.entries()) {
+      const row = makers.get(maker);
+      if (row === undefined) continue;
+      const { clock, nextOffset } = projection;
+      const own = [...orders.values()].filter((order) => order.maker === maker);
+      return {
+        partition,
+        nextOffset: row.quarantinedOffset ?? nextOffset,
+        clock,
+        admission: row.admission as Maker['admission'],
+        limits: row.limits,
+        exits: { ...noExits, ...row.exits },
+        quarantine: row.quarantineReason,
+        nonce: row.nonce === null ? null : BigInt(row.nonce),
+        openOrders: own.filter(({ expiresAtSeconds }) => expiresAtSeconds * 1000 > nowMs).length,
+        remembered: [...hashes.values()].filter((hash) => hash.maker === maker).length,
+        budgets: {
+          orders: this.#placements.budgetOf(maker, 'orders'),
+          cancels: this.#placements.budgetOf(maker, 'cancels'),
+        },
+        nowMs,
+      };
+    }
+    return null;
   }
 
   #keepSnapshot(): void {

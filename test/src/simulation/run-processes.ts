@@ -162,7 +162,9 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
     after: afterOf(life),
   });
   return (kind, request) => {
-    const path = { HISTORY: paths.history, ORDER: paths.limitOrder, STREAM: paths.stream }[kind] ?? paths.limitOrders;
+    const path =
+      { ACCOUNT: paths.account, HISTORY: paths.history, ORDER: paths.limitOrder, STREAM: paths.stream }[kind] ??
+      paths.limitOrders;
     const route = routes.find((each) => each.path === path);
     if (route === undefined) throw new Error(`there is no ${path}`);
     return route.handle(request);

@@ -32,7 +32,18 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'REPLACE' | 'ALL' | 'BEAT' | 'CAP' | 'GET' | 'ORDER' | 'HISTORY' | 'STREAM';
+  readonly kind:
+    | 'POST'
+    | 'DELETE'
+    | 'REPLACE'
+    | 'ALL'
+    | 'BEAT'
+    | 'CAP'
+    | 'GET'
+    | 'ACCOUNT'
+    | 'ORDER'
+    | 'HISTORY'
+    | 'STREAM';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
@@ -145,6 +156,7 @@ export class Visits {
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
+      if (draw % 5 === 0) void this.readAccount(maker, createChance(draw));
       const own = chance.pickAny(orders.filter((order) => order.maker === maker));
       if (draw % 3 === 1 && own !== undefined) return void this.find(own, chance, draw % 4 < 2 ? draw : undefined);
       return void (draw % 3 === 0 ? this.readHistory(maker, chance) : this.list(maker, chance));
@@ -291,6 +303,11 @@ export class Visits {
     return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
   }
 
+  readAccount(maker: Address, chance: Chance): Promise<Visit> {
+    const query = this.#signedQuery(maker, requestHashers.hashAccountRequest);
+    return this.#send('ACCOUNT', [{ maker } as SignedOrder], { query }, chance);
+  }
+
   /** @param draw of the moment as of which; now, unless it is given */
   find(order: SignedOrder, chance: Chance, draw?: number): Promise<Visit> {
     const orderHash = hexToBytes(order.hash);
@@ -411,7 +428,7 @@ export class Visits {
     };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
-    const isRead = ['GET', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);
+    const isRead = ['GET', 'ACCOUNT', 'ORDER', 'HISTORY', 'STREAM'].includes(kind);
     const server = find(isRead ? 'query' : 'ingress', chance);
     note(() => (server === undefined ? `${label()}: nobody answers` : label()));
     if (server === undefined) return visit;

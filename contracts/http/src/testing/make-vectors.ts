@@ -377,6 +377,7 @@ export function makeVectors() {
     cancellations: makeCancellations(),
     lists: makeLists(),
     orderRequests: makeOrderRequests(),
+    accountRequests: makeDatedRequests('GetAccountRequest', examples.accountQuery),
     historyRequests: makeDatedRequests('GetLimitOrderHistoryRequest', examples.historyQuery),
     streamRequests: makeDatedRequests('StreamLimitOrdersRequest', examples.streamQuery),
     ...makeExits(),

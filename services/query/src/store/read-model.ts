@@ -3,6 +3,7 @@ import type { Postgres } from '@makerbook/postgres';
 import { readPartitionClocks } from '@makerbook/postgres';
 import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-histories.js';
 import { readListChanges, readListState, readMakerList } from './read-lists.js';
+import { readMaker } from './read-maker.js';
 import { type NewsQuery, readNews } from './read-news.js';
 
 /** The rows as those see them who only read them. */
@@ -11,6 +12,7 @@ export type ReadModel = ReturnType<typeof openReadModel>;
 export function openReadModel(postgres: Postgres) {
   return {
     readListState: (maker: Hex) => readListState(postgres, maker),
+    readMaker: (maker: Hex) => readMaker(postgres, maker),
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
     readListChanges: (maker: Hex, since: bigint) => readListChanges(postgres, maker, since),
     readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number, before?: bigint) =>

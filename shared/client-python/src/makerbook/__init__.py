@@ -1,6 +1,7 @@
 """A typed client for makers, and a reader of the book for routers (`makerbook.book`). See README.md."""
 
 from .answers import (
+    Account,
     AwaitedCancellations,
     Cancellation,
     CancelledAll,
@@ -27,6 +28,7 @@ from .typed_data import Domain, TypedData
 from .values import Uint256, WrongValue, read_private_key
 
 __all__ = [
+    "Account",
     "AsyncClient",
     "AwaitedCancellations",
     "Cancellation",

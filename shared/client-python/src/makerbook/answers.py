@@ -152,6 +152,44 @@ class CancelledAll(_Scope):
 TakenMessage = dict[str, Any]
 
 
+class Budget(TypedDict):
+    """`left` is None where that is not known."""
+
+    perSecond: int
+    burst: int
+    left: int | None
+
+
+class CountOf(TypedDict):
+    """How many there are, and how many there may be."""
+
+    count: int
+    max: int
+
+
+class Account(TypedDict):
+    """What counts for a maker: of the facts before `position`, and none from it on. Budgets are as of now."""
+
+    maker: str
+    position: str
+    block: dict[str, Any] | None
+    admission: Literal["ADMITTED", "SUSPENDED", "REMOVED"]
+    isCancelOnly: bool
+    isQuarantined: bool
+    nonce: str | None
+    openOrders: CountOf
+    rememberedHashes: CountOf
+    orderBudget: Budget
+    cancelBudget: Budget
+    listBudget: Budget
+    #: `keys` and `issuedAtMs`.
+    cancelKeys: dict[str, Any]
+    #: `cancelAt` (0: off), `hasFired`, `key` (None: the maker) and `issuedAtMs`.
+    switch: dict[str, Any]
+    #: `token`, `amount`, `windowSeconds`, `filled`, `windowEndsAt`, `issuedAtMs`, and `cappedUntil` if it is exceeded.
+    caps: list[dict[str, Any]]
+
+
 class OrderEvent(TypedDict, total=False):
     """An event of the stream: the data of its kind (see the makers' guide) beside these."""
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from .answers import (
+    Account,
     AwaitedCancellations,
     Cancellation,
     CancelledAll,
@@ -124,6 +125,13 @@ class AsyncClient:
     async def list_orders(self) -> OrderList:
         """GET: the maker's open orders, oldest first."""
         return await self._driver.run(self._flows.list_orders())
+
+    async def read_account(self) -> Account:
+        """GET …/account: what counts for the maker, as of a position.
+
+        Limits, what is left of budgets, open orders, nonce, and the keys, switch and caps that count.
+        """
+        return await self._driver.run(self._flows.read_account())
 
     async def find_order(self, order_hash: str, *, at: int | str | None = None) -> OrderReport:
         """GET …/{orderHash}.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from .answers import (
+    Account,
     AwaitedCancellations,
     CancelledAll,
     LimitOrderRecord,
@@ -179,6 +180,11 @@ class Flows(SigningFlows):
         lag = response.headers.get("x-read-lag", "0")
         records = read_answer(Call("GET", ORDERS), response, list)
         return OrderList(records, int(lag) if lag.isdigit() else "unknown")
+
+    def read_account(self) -> Flow[Account]:
+        path = f"{ORDERS}/account"
+        response = yield from self.read(path, "GetAccountRequest", {}, {})
+        return cast(Account, read_answer(Call("GET", path), response, dict))
 
     def read_history(
         self,

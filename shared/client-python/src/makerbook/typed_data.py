@@ -28,6 +28,7 @@ STRUCTS: Mapping[str, Fields] = {
     ),
     "GetLimitOrdersRequest": _fields("uint256 issuedAt"),
     "StreamLimitOrdersRequest": _fields("uint256 issuedAt"),
+    "GetAccountRequest": _fields("uint256 issuedAt"),
     "GetLimitOrderRequest": _fields("bytes32 orderHash,uint256 issuedAt"),
     "GetLimitOrderHistoryRequest": _fields("uint256 issuedAt"),
     "OrderCancellationRequest": _fields("bytes32 orderHash"),

@@ -84,6 +84,13 @@ export const commands: Readonly<Record<string, Command>> = {
         yield* (await client.listOrders()).records;
       },
   },
+  account: {
+    usage: ['account', 'prints limits, budgets, and the keys, switch and caps that count'],
+    read: () =>
+      async function* ({ client }) {
+        yield client.readAccount();
+      },
+  },
   order: {
     usage: ['order HASH [--at BLOCK|POSITION]', 'prints what became of an order'],
     options: ['at'],

@@ -43,6 +43,7 @@ describe('a command', () => {
   test.each([
     ['info', undefined],
     ['list', `GET ${paths.limitOrders}`],
+    ['account', `GET ${paths.account}`],
     [`order ${HASH}`, `GET ${paths.limitOrders}/${HASH}`],
     [`order ${HASH} --at 3:17`, `GET ${paths.limitOrders}/${HASH}`],
     [`sign ${TERMS}`, undefined],

@@ -1,6 +1,7 @@
 import type { MakerEvent, OrdersCancelled } from '@makerbook/contracts-events';
-import type { OrderHistory, OrderReport } from '@makerbook/contracts-http';
+import type { Account, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Exits, isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { GRACE_SECONDS, type MakersAtWork } from '../chain/act-on-chain.js';
@@ -58,6 +59,8 @@ class AnswerJudge {
     switch (visit.kind) {
       case 'GET':
         return this.#judgeList(visit);
+      case 'ACCOUNT':
+        return this.#judgeAccount(visit);
       case 'ORDER':
         return this.#judgeOrder(visit);
       case 'HISTORY':
@@ -362,6 +365,22 @@ class AnswerJudge {
     return [`the list is\n    ${is}, and at ${from} is\n    ${listOf(rows?.get(from)?.makers.get(maker), 0)}`];
   }
 
+  /** The account is that of its position, which is behind every write that was answered to the maker before. */
+  #judgeAccount({ maker, sentAtMs, answer }: Visit): string[] {
+    if (answer === undefined || isRefusal(answer.reply)) return [];
+    const { reply, atMs } = answer;
+    const account: Account = JSON.parse(String(reply.body));
+    const [partition, position] = account.position.split(':').map(BigInt) as [bigint, bigint];
+    const from = reply.headers?.['X-Read-Lag'] === undefined ? this.#behindWrites(maker, sentAtMs) : 0n;
+    if (position < from) return [`the account is of ${position}, before ${from}`];
+    const rows = this.#parts.replays[Number(partition)]?.rows.get(position);
+    const nowSeconds = Math.floor(atMs / 1000);
+    const are = accountsOf(rows?.makers.get(maker), rows?.clock.seconds ?? 0, nowSeconds);
+    const { admission, nonce, openOrders, cancelKeys, switch: armed, caps } = account;
+    const is = JSON.stringify([admission, nonce, openOrders.count, cancelKeys, armed, caps]);
+    return are.includes(is) ? [] : [`the account is ${is}, and at ${position} is ${are[0]}`];
+  }
+
   /** The position behind the facts of the maker that had been answered with 200 by then. */
   #behindWrites(maker: Address, atMs: number): bigint {
     const isWritten = this.#writtenBefore(maker, atMs);
@@ -475,6 +494,33 @@ function listOf(described: string | undefined, nowSeconds: number): string {
       return `${start},"status":"${status}"${status !== 'INACTIVE' ? '' : `,"reason":"${reason}"`}${until}${rest}${capped}}`;
     });
   return `[${records.join(',')}]`;
+}
+
+/** What an account may tell of a maker, as a replay describes it: orders expire while it is answered. */
+function accountsOf(described: string | undefined, seconds: number, nowSeconds: number): string[] {
+  type Orders = [string, [string, number, number]][];
+  type Described = [[string, object, Partial<Exits>, [string, number] | null], unknown, unknown, unknown, Orders];
+  const [[admission, , given, nonce], , , , orders] = JSON.parse(
+    described ?? '[["UNKNOWN",{},{},null],0,0,0,[]]',
+  ) as Described;
+  const { cancelKeys, keysIssuedAtMs, cancelAt, switchIssuedAtMs, switchKey, caps } = { ...noExits, ...given };
+  const armed = {
+    cancelAt,
+    hasFired: cancelAt > 0 && cancelAt <= seconds,
+    key: switchKey,
+    issuedAtMs: switchIssuedAtMs,
+  };
+  const told = caps.filter(isCapOn).map(({ token, amount, windowSeconds, filled, untilSeconds, issuedAtMs }) => {
+    const isOpen = untilSeconds > seconds;
+    const capped = isOpen && BigInt(filled) > BigInt(amount) ? { cappedUntil: untilSeconds } : {};
+    const window = { filled: isOpen ? filled : '0x0', windowEndsAt: isOpen ? untilSeconds : null };
+    return { token, amount, windowSeconds, ...window, ...capped, issuedAtMs };
+  });
+  return Array.from({ length: 21 }, (_, ago) => {
+    const open = orders.filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds - ago).length;
+    const of = nonce === null ? null : `0x${BigInt(nonce[0]).toString(16)}`;
+    return JSON.stringify([admission, of, open, { keys: cancelKeys, issuedAtMs: keysIssuedAtMs }, armed, told]);
+  });
 }
 
 /** Whether an instruction was answered as one that counts from then on. */
