@@ -9,6 +9,7 @@ import {
   offset,
   order,
   quantity,
+  readKeys,
   seconds,
   serviceMode,
   signature,
@@ -110,6 +111,7 @@ export const makerView = z.object({
   nonce: quantity.nullable().describe('the highest that the chain was seen to hold; null before the first reading'),
   limits: makerLimits.optional().describe('where the maker has some of its own'),
   cancelKeys: z.array(address).optional().describe('addresses that may cancel for the maker, if there are some'),
+  ...readKeys,
   position: logPosition,
 });
 

@@ -9,6 +9,7 @@ import {
   milliseconds,
   order,
   quantity,
+  readKeys,
   seconds,
   serviceMode,
   signature,
@@ -72,13 +73,14 @@ export const switchSet = z.object({
 });
 
 /**
- * `CancelKeysSet`: these addresses may cancel for the maker, and no others. One that was not issued after the newest changes
+ * `CancelKeysSet`: these addresses may cancel for the maker or read for it, and no others. One that was not issued after the newest changes
  * nothing. Where the newest switch is by a key that is gone, it stays, and its time counts no more.
  */
 export const cancelKeysSet = z.object({
   type: z.literal('CancelKeysSet'),
   maker: address,
   keys: z.array(address).describe('the addresses that may cancel for the maker'),
+  ...readKeys,
   issuedAtMs: milliseconds.describe('when the maker signed it'),
   cause,
 });

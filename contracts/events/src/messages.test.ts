@@ -96,6 +96,8 @@ describe('messages on the log', () => {
       'MakerView.v1.json',
       'MakerView-keys.v1.json',
       'MakerView-limits.v1.json',
+      'MakerView-read.v1.json',
+      'CancelKeysSet-read.v1.json',
       'ServiceView.v1.json',
       'BookClock.v1.json',
       'BookClock-book.v1.json',

@@ -94,6 +94,13 @@ export const cause = z
  * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders, and the
  * budget of POST: orders per second by which it fills, and orders that it holds when full.
  */
+/** Addresses that may read for a maker, by what they may; none where it is left out. */
+export const readKeys = {
+  listKeys: z.array(address).optional().describe('addresses that may list for the maker'),
+  streamKeys: z.array(address).optional().describe('addresses that may stream for the maker'),
+  historyKeys: z.array(address).optional().describe('addresses that may read the history for the maker'),
+};
+
 export const makerLimits = z
   .object({
     openOrdersMax: z.int().min(1).max(1_000_000).optional().describe('open orders'),
@@ -115,5 +122,6 @@ export const serviceMode = z
 export type OrderBody = z.infer<typeof order>;
 export type BlockRef = z.infer<typeof blockRef>;
 export type Cause = z.infer<typeof cause>;
+export type ReadKeys = z.infer<z.ZodObject<typeof readKeys>>;
 export type MakerLimits = z.infer<typeof makerLimits>;
 export type ServiceMode = z.infer<typeof serviceMode>;

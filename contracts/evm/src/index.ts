@@ -35,6 +35,7 @@ export {
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   heartbeatRequestTypes,
+  keysRequestTypes,
   navigatorDomainName,
   type Order,
   orderCancellationRequestTypes,

@@ -165,6 +165,18 @@ export const cancelKeysRequestTypes: Record<'CancelKeysRequest', TypedField[]> =
   ],
 };
 
+/** Types of the request that names those keys, and others that may list, stream and read the history for a maker. */
+export const keysRequestTypes: Record<'KeysRequest', TypedField[]> = {
+  KeysRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'keys', type: 'address[]' },
+    { name: 'listKeys', type: 'address[]' },
+    { name: 'streamKeys', type: 'address[]' },
+    { name: 'historyKeys', type: 'address[]' },
+    { name: 'issuedAtMs', type: 'uint256' },
+  ],
+};
+
 /**
  * Types of what the service signs of an acknowledged request: the hashes of the orders that it placed and cancelled, the digest of
  * a message about all orders, and the position in the log as `X-Log-Position` has it.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CANCEL_KEYS_MAX } from './exits.js';
+import { CANCEL_KEYS_MAX, sentReadKeys } from './exits.js';
 import { budget } from './info.js';
 import { cappedUntil, sentAddress, sentQuantity } from './orders.js';
 
@@ -41,6 +41,7 @@ export const account = z
     cancelKeys: z
       .object({
         keys: z.array(sentAddress).describe(`Who may cancel for the maker; at most ${CANCEL_KEYS_MAX}`),
+        ...sentReadKeys,
         issuedAtMs,
       })
       .describe('The keys that count (POST …/cancel-keys)'),

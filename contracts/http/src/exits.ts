@@ -22,6 +22,14 @@ const cap = {
   windowSeconds: 'How long a window lasts, at most a week; 0 removes the cap',
 };
 const WEEK_SECONDS = 604_800;
+/** Who may read for the maker. */
+const readers = {
+  listKeys: 'list its orders (GET) and read its account (GET …/account)',
+  streamKeys: 'stream them (GET …/stream)',
+  historyKeys: 'read their history (GET …/history and GET …/{orderHash})',
+} as const;
+const may = (what: string) =>
+  `The addresses that may ${what} for the maker, by the parameter \`maker\`; at most ${CANCEL_KEYS_MAX}`;
 const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}`;
 
 /** The body of POST …/cancel-all. */
@@ -47,13 +55,20 @@ export const heartbeatInput = z
   })
   .meta({ id: 'HeartbeatInput' });
 
+const readKeysInput = z.array(addressInput).max(CANCEL_KEYS_MAX).optional();
+
 /** The body of POST …/cancel-keys. */
 export const cancelKeysInput = z
   .strictObject({
     maker,
     keys: z.array(addressInput).max(CANCEL_KEYS_MAX).describe(keys),
+    listKeys: readKeysInput.describe(may(readers.listKeys)),
+    streamKeys: readKeysInput.describe(may(readers.streamKeys)),
+    historyKeys: readKeysInput.describe(may(readers.historyKeys)),
     issuedAtMs,
-    signature: signatureInput.describe('Over `CancelKeysRequest`, in the domain of orders, by the maker'),
+    signature: signatureInput.describe(
+      'Over `CancelKeysRequest`, or over `KeysRequest` where one of the lists of keys that may read is there, in the domain of orders, by the maker; an empty list is signed for one that is left out',
+    ),
   })
   .meta({ id: 'CancelKeysInput' });
 
@@ -91,8 +106,15 @@ const taken = <Fields extends z.ZodRawShape>(id: string, fields: Fields) => {
 /** The answer to POST …/heartbeat. */
 export const heartbeatAnswer = taken('Heartbeat', { cancelAt: z.int().nonnegative().describe(cancelAt) });
 
+/** The keys that may read, where the message names some. */
+export const sentReadKeys = {
+  listKeys: z.array(sentAddress).optional().describe(may(readers.listKeys)),
+  streamKeys: z.array(sentAddress).optional().describe(may(readers.streamKeys)),
+  historyKeys: z.array(sentAddress).optional().describe(may(readers.historyKeys)),
+};
+
 /** The answer to POST …/cancel-keys. */
-export const cancelKeysAnswer = taken('CancelKeys', { keys: z.array(sentAddress).describe(keys) });
+export const cancelKeysAnswer = taken('CancelKeys', { keys: z.array(sentAddress).describe(keys), ...sentReadKeys });
 
 /** The answer to POST …/fill-cap. */
 export const fillCapAnswer = taken('FillCap', {

@@ -266,7 +266,7 @@ const signedReadErrors: ErrorCases = {
   },
   invalid_signature: {
     cause:
-      'No address recovers from the signature, or it has high `s` or another form; or the `maker` that the request names has not signed, and no contract of it accepts the signature.',
+      'No address recovers from the signature, or it has high `s` or another form; or neither the `maker` that the request names has signed, nor a key that may read this for it, and no contract of it accepts the signature.',
     remedy: 'Use a form of Interface 5.',
   },
   maker_not_whitelisted: {
@@ -631,9 +631,9 @@ const nameCancelKeys: Operation = {
   path: paths.cancelKeys,
   section: '4.12',
   tag: 'Limit orders',
-  summary: 'Name the keys that may cancel for a maker',
+  summary: 'Name the keys that may cancel for a maker, and those that may read',
   description:
-    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else: a watchdog needs no key that trades. An empty list revokes all. A new key counts within a second. A switch that a revoked key has set stays until the next heartbeat.',
+    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else; `listKeys`, `streamKeys` and `historyKeys` may sign these GETs, which name the `maker`, and nothing else, unless they are in several lists. So a watchdog needs no key that trades. The newest message counts as a whole: what it leaves out is revoked. A new key counts within a second, and a stream of a revoked one ends within a second. A switch that a revoked key has set stays until the next heartbeat.',
   body: { type: 'application/json', schema: cancelKeysInput, example: examples.cancelKeys },
   answer: {
     type: 'application/json',

@@ -163,8 +163,10 @@ export const streamEvents = {
   }),
   end: z.object({
     reason: z
-      .enum(['slow', 'stopping', 'gone'])
-      .describe('`gone`: the history behind the id is not kept any more, so begin without one. Else come back with it'),
+      .enum(['slow', 'stopping', 'gone', 'revoked'])
+      .describe(
+        '`revoked`: the key that signed may not stream any more. `gone`: the history behind the id is not kept any more, so begin without one. Else come back with it',
+      ),
   }),
 };
 

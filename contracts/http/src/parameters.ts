@@ -35,7 +35,8 @@ export const listQuery = z.object({
     .transform((address) => address.toLowerCase() as Hex)
     .optional()
     .meta({
-      description: 'The maker, where it is a contract wallet (EIP-1271). Without it: whoever signed',
+      description:
+        'The maker, where it is a contract wallet (EIP-1271), or the signer is a key that may read this for it (POST …/cancel-keys). Without it: whoever signed',
     }),
   limit: digits(/^[1-9][0-9]{0,3}$/, `must be a whole number from 1 to ${PAGE_ORDERS_MAX}`)
     .transform(Number)

@@ -15,6 +15,7 @@ const all = [
   ...vectors.cancelAlls,
   ...vectors.heartbeats,
   ...vectors.cancelKeys,
+  ...vectors.readKeys,
   ...vectors.fillCaps,
 ];
 const { address } = new Wallet(vectors.keys.maker.privateKey);

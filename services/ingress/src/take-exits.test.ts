@@ -31,8 +31,11 @@ describe('what a maker says of all its orders', () => {
     const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 1 });
     const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
-    const many = await signExit('cancelKeys', maker, { keys: Array(6).fill(key.address) });
+    const six = Array(6).fill(key.address);
+    const many = await signExit('cancelKeys', maker, { keys: six });
     expect(await post(paths.cancelKeys, many)).toMatchObject(wrongAt('/keys'));
+    const readers = await signExit('cancelKeys', maker, { keys: [], listKeys: six, streamKeys: [], historyKeys: [] });
+    expect(await post(paths.cancelKeys, readers)).toMatchObject(wrongAt('/listKeys'));
     const long = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 604_801 });
     expect(await post(paths.fillCap, long)).toMatchObject(wrongAt('/windowSeconds'));
   });
@@ -65,6 +68,20 @@ describe('what a maker says of all its orders', () => {
 
 describe('a standing instruction', () => {
   const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
+
+  test('that names keys that read is signed with all of them, and says so', async () => {
+    const { post, records } = openRoutes();
+    const readers = { listKeys: [key.address], streamKeys: [], historyKeys: [] };
+    const named: object = await signExit('cancelKeys', maker, { keys: [], ...readers });
+    const told = { keys: [], listKeys: [lower(key)], streamKeys: [], historyKeys: [] };
+    expect(bodyOf(await post(paths.cancelKeys, named))).toMatchObject({ ...told, counts: told });
+    expect(JSON.parse(String(records[0]?.value))).toMatchObject(told);
+    const without = (...names: string[]) =>
+      Object.fromEntries(Object.entries(named).filter(([name]) => !names.includes(name)));
+    // An empty list is signed for one that is left out; without all of them another message is.
+    expect(bodyOf(await post(paths.cancelKeys, without('streamKeys', 'historyKeys')))).toMatchObject(told);
+    expect(bodyOf(await post(paths.cancelKeys, without(...Object.keys(readers))))).toBe('invalid_signature');
+  });
 
   test('that is taken says what counts from now on, and in the log who signed it', async () => {
     const { post, records, held } = openRoutes();

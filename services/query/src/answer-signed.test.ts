@@ -16,7 +16,7 @@ async function answer(reply: Reply, taken: Taken = { kind: 'taken', remaining: 3
   if (isRefusal(request)) throw new Error(request.detail);
   const released: string[] = [];
   const parts: SignedParts = {
-    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true },
+    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, mayRead: () => false, isKnown: () => true },
     isWhitelistKnown: () => true,
     replays: { takeSalt: async () => taken, releaseSalt: async (_, salt) => void released.push(salt) },
     budget: { ratePerSecond: 1, burst: 5 },

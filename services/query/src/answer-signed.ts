@@ -1,7 +1,7 @@
 import type { Hex, UnixMs } from '@makerbook/contracts-primitives';
 import type { Budget } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Reply, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
-import { type AdmissionRules, admitRequest, type SignedRequest } from './admit-request.js';
+import { type AdmissionRules, type Admitted, admitRequest, type SignedRequest } from './admit-request.js';
 import type { ReplayGuard, Taken } from './redis/guard-replays.js';
 import type { ListState } from './store/read-lists.js';
 
@@ -20,8 +20,7 @@ export interface SignedParts {
 }
 
 /** The maker who asks, and what is known of its list when the request was admitted. */
-export interface Asker {
-  readonly maker: Hex;
+export interface Asker extends Admitted {
   readonly state: ListState | undefined;
   readonly nowSeconds: number;
   /** What is left of its budget of signed requests; undefined while Redis is away. */
@@ -40,8 +39,9 @@ export async function answerSigned(
 ): Promise<Reply> {
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
   const nowSeconds = Math.floor(parts.unixMs() / 1000);
-  const maker = await admitRequest(request, parts.rules, nowSeconds, { client, charge });
-  if (typeof maker !== 'string') return maker;
+  const admitted = await admitRequest(request, parts.rules, nowSeconds, { client, charge });
+  if (isRefusal(admitted)) return admitted;
+  const { maker } = admitted;
   describe({ maker });
   const [taken, state] = await Promise.all([
     parts.replays.takeSalt(maker, request.salt, parts.unixMs()),
@@ -57,7 +57,7 @@ export async function answerSigned(
     return { code: 'rate_limited', detail, headers: limits };
   }
   const listsLeft = taken.kind === 'taken' ? taken.remaining : undefined;
-  const reply = await answer({ maker, state, nowSeconds, listsLeft });
+  const reply = await answer({ ...admitted, state, nowSeconds, listsLeft });
   if (isRefusal(reply) && ['unavailable', 'rate_limited'].includes(reply.code))
     await parts.replays.releaseSalt(maker, request.salt);
   return { ...reply, headers: { ...limits, ...reply.headers } };

@@ -52,7 +52,7 @@ async function find(found: FoundOrder | Refusal) {
   const parts = {
     hashers: createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol }),
     isWhitelistKnown: () => true,
-    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true },
+    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, mayRead: () => false, isKnown: () => true },
     replays: { takeSalt: async () => ({ kind: 'takenLocally' }), releaseSalt: async () => undefined },
     budget: { ratePerSecond: 1, burst: 1 },
     readState: async () => undefined,

@@ -16,7 +16,12 @@ async function headersWith(cancelAt: number) {
   const listing = { body: Buffer.from('[]'), etag: 'W/"1"', version: 1n, next: undefined, lag: 0, cancelAt };
   const reply = await listOrders(request as unknown as ApiRequest, {
     hashers: createRequestHashers({ ...vectors.domain, serviceName: 'Makerbook' }),
-    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: (maker: Address) => maker === expected.maker },
+    rules: {
+      requestTtlSeconds: 30,
+      clockSkewSeconds: 5,
+      mayRead: () => false,
+      isKnown: (maker: Address) => maker === expected.maker,
+    },
     isWhitelistKnown: () => true,
     replays: { takeSalt: async () => ({ kind: 'takenLocally' }), releaseSalt: async () => undefined },
     budget: { ratePerSecond: 1, burst: 1 },

@@ -44,7 +44,7 @@ export function parseListRequest(
   if (isRefusal(asked)) return asked;
   const { limit, cursor } = asked;
   return {
-    ...signedBy(asked, hashGetRequest),
+    ...signedBy(asked, 'list', hashGetRequest),
     ordersMax: limit,
     after: cursor === undefined ? undefined : parseCursor(cursor),
   };
@@ -56,7 +56,7 @@ export function parseAccountRequest(
   { hashAccountRequest }: Pick<RequestHashers, 'hashAccountRequest'>,
 ): SignedRequest | Refusal {
   const asked = readQuery(query, accountQuery);
-  return isRefusal(asked) ? asked : signedBy(asked, hashAccountRequest);
+  return isRefusal(asked) ? asked : signedBy(asked, 'list', hashAccountRequest);
 }
 
 /** A request for a stream, and the event that it goes on behind. */
@@ -76,7 +76,7 @@ export function parseOrderRequest(
   const orderHash = path.orderHash.toLowerCase() as Hex;
   const at = asked.at === undefined ? undefined : momentOf(asked.at);
   const hash: Hash = (dated) => hashOrderRequest({ orderHash: hexToBytes(orderHash), ...dated });
-  return { ...signedBy(asked, hash), orderHash, at };
+  return { ...signedBy(asked, 'history', hash), orderHash, at };
 }
 
 /** Reads the parameters of a GET of the history. */
@@ -94,7 +94,7 @@ export function parseHistoryRequest(
     entriesMax: limit,
     after: cursor === undefined ? undefined : parseCursor(cursor),
   };
-  return { ...signedBy(asked, hashHistoryRequest), part };
+  return { ...signedBy(asked, 'history', hashHistoryRequest), part };
 }
 
 /** Reads the parameters of a GET of a stream. */
@@ -108,7 +108,7 @@ export function parseStreamRequest(
   if (isRefusal(named)) return named;
   const { cursor = named['Last-Event-ID'] } = asked;
   return {
-    ...signedBy(asked, hashStreamRequest),
+    ...signedBy(asked, 'stream', hashStreamRequest),
     after: cursor === undefined ? undefined : { id: cursor, cursor: parseCursor(cursor) },
   };
 }
@@ -123,8 +123,9 @@ function signedBy(
     maker,
     ...given
   }: Pick<SignedRequest, 'issuedAt' | 'salt' | 'signature'> & { readonly maker?: Hex | undefined },
+  reads: SignedRequest['reads'],
   hash: Hash,
 ): SignedRequest {
   const salt: Hex = `0x${given.salt.slice(2).toLowerCase().padStart(64, '0')}`;
-  return { issuedAt, salt, signature, maker, digest: () => hash({ issuedAt, salt: hexToBytes(salt) }) };
+  return { issuedAt, salt, signature, maker, reads, digest: () => hash({ issuedAt, salt: hexToBytes(salt) }) };
 }

@@ -161,6 +161,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
       clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
       // A maker who was suspended or removed still sees what is open, and can cancel it.
       isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
+      mayRead: makers.mayRead,
       askWallets: parts.askWallets,
     },
     isWhitelistKnown: makers.isCaughtUp,

@@ -89,13 +89,13 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
       nextOffset = BigInt((offsets.at(-1) ?? 0) + 1);
     },
     /** Without a place the stream begins with a snapshot. */
-    open(resumedAt?: bigint, behind = 0n) {
+    open(resumedAt?: bigint, behind = 0n, mayGoOn = () => true) {
       const client = openClient();
       const room = streams.takeRoom(maker);
       if (isRefusal(room)) throw new Error(room.code);
       const offset = resumedAt ?? behind;
       const begun = { place: { offset }, id: `0:5e1fc0de:${offset}` };
-      room.open(client.response, resumedAt === undefined ? { ...begun, first: '{}' } : begun);
+      room.open(client.response, resumedAt === undefined ? { ...begun, first: '{}' } : begun, mayGoOn);
       return client;
     },
   };
@@ -124,13 +124,21 @@ describe('a stream', () => {
     await until(() => events.some((text) => text.includes('"gone"')));
   });
 
+  test('ends when the key that signed for it may not stream any more', async () => {
+    let isRevoked = false;
+    const { events } = openStreams().open(undefined, 0n, () => !isRevoked);
+    await until(() => events.some((text) => text.includes('event: clock')));
+    isRevoked = true;
+    await until(() => events.at(-1)?.includes('{"reason":"revoked"}') === true);
+  });
+
   test('is refused at once where what came behind its event is not kept', async () => {
     const { issuedAt } = examples.streamQuery;
     const query = new URLSearchParams({ ...examples.streamQuery, issuedAt: String(issuedAt), cursor: '0:5e1fc0de:3' });
     const resume = async (keptFrom: bigint) => {
       const parts = {
         hashers: createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol }),
-        rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true },
+        rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, mayRead: () => false, isKnown: () => true },
         isWhitelistKnown: () => true,
         replays: { takeSalt: async () => ({ kind: 'taken', remaining: 3 }), releaseSalt: async () => undefined },
         budget: { ratePerSecond: 1, burst: 5 },

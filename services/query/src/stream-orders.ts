@@ -52,13 +52,14 @@ export async function streamOrders(request: ApiRequest, parts: StreamParts): Pro
   const asked = parseStreamRequest(request, parts.hashers);
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
-    const { maker } = asker;
+    const { maker, key } = asker;
     const begun = await (asked.after === undefined ? beginAnew(asker, parts) : goOn(maker, asked.after, parts));
     if (isRefusal(begun)) return begun;
     const room = parts.streams.takeRoom(maker);
     if (isRefusal(room)) return room;
     const { open } = room;
-    return streamReply('private, no-store', (response) => open(response, begun));
+    const mayGoOn = () => key === undefined || parts.rules.mayRead(maker, key, 'stream');
+    return streamReply('private, no-store', (response) => open(response, begun, mayGoOn));
   });
 }
 
@@ -109,7 +110,8 @@ export interface OrderStreamsParts {
 }
 
 interface Room {
-  readonly open: (response: ServerResponse, begun: Begun) => void;
+  /** @param mayGoOn is asked every second: the key that signed may be revoked */
+  readonly open: (response: ServerResponse, begun: Begun, mayGoOn: () => boolean) => void;
 }
 
 type EndReason = StreamEvent<'end'>['reason'];
@@ -140,9 +142,9 @@ export function serveStreams(parts: OrderStreamsParts) {
       if (open.isStopped) return unavailable('the service stops');
       if (open.all.size >= parts.streamsMax) return unavailable(`${open.all.size} streams are open here; try again`);
       return {
-        open(response, begun) {
+        open(response, begun, mayGoOn) {
           const events = new EventStream<EndReason>(response, parts.after);
-          const stream = new OrderStream(maker, events, parts);
+          const stream = new OrderStream(maker, events, parts, mayGoOn);
           ofMaker.set(maker, (ofMaker.get(maker) ?? 0) + 1);
           open.enter(stream, events, () => leave(maker));
           stream.run(begun).catch((error: unknown) => {
@@ -163,6 +165,7 @@ class OrderStream {
   readonly #events: EventStream<EndReason>;
   readonly #parts: OrderStreamsParts;
   readonly #after: After;
+  readonly #mayGoOn: () => boolean;
   #lastId: string | undefined;
   #stopClock: () => void = () => undefined;
   /** The clock up to which everything is told. */
@@ -170,12 +173,13 @@ class OrderStream {
   /** Hears everything that is not told yet; undefined while the rows are read. */
   #listener: Listener | undefined;
 
-  constructor(maker: Hex, events: EventStream<EndReason>, parts: OrderStreamsParts) {
+  constructor(maker: Hex, events: EventStream<EndReason>, parts: OrderStreamsParts, mayGoOn: () => boolean) {
     this.#maker = maker;
     this.#partition = partitionOf(maker, parts.partitions);
     this.#events = events;
     this.#parts = parts;
     this.#after = parts.after ?? startTimer;
+    this.#mayGoOn = mayGoOn;
   }
 
   async run({ place: from, id, first: snapshot }: Begun): Promise<void> {
@@ -242,6 +246,7 @@ class OrderStream {
 
   #startClock(): void {
     if (!this.#events.isOpen()) return;
+    if (!this.#mayGoOn()) return this.end('revoked');
     if (this.#listener?.isQuiet()) this.#told = this.#parts.tail.clockOf(this.#partition);
     const { nextOffset, block } = this.#told ?? {};
     // A client that takes nothing gets no more of it.

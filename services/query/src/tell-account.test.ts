@@ -50,10 +50,15 @@ async function ask(rows: MakerAccount | null | Error, unsettled: readonly string
   return tellAccount(request as unknown as ApiRequest, {
     hashers: createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol }),
     isWhitelistKnown: () => true,
-    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: (maker) => maker === examples.account.maker },
+    rules: {
+      requestTtlSeconds: 30,
+      clockSkewSeconds: 5,
+      mayRead: () => false,
+      isKnown: (maker) => maker === examples.account.maker,
+    },
     replays: { takeSalt: async () => ({ kind: 'taken', remaining: 499 }), releaseSalt: async () => undefined },
     budget: { ratePerSecond: 50, burst: 500 },
-    nowMs: () => NOW_MS as never,
+    unixMs: () => NOW_MS as never,
     readState: async () => state,
     checkedLocally: () => undefined,
     settings,

@@ -1,9 +1,8 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import type { Account } from '@makerbook/contracts-http';
-import { quantity } from '@makerbook/contracts-primitives';
+import { quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { type Budget, cappedUntil, type Exits, isCapOn, type LogClock, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
-import { unlessAway } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
@@ -82,9 +81,9 @@ function leftOf(tokens: Tokens, budget: Budget, nowMs: number): number {
 
 /** The standing instructions of a maker at the time of a block. */
 function describeExits(exits: Exits, clock: LogClock): Pick<Account, 'cancelKeys' | 'switch' | 'caps'> {
-  const { cancelKeys: keys, keysIssuedAtMs, cancelAt, switchKey: key, switchIssuedAtMs, caps } = exits;
+  const { cancelKeys: keys, readKeys, keysIssuedAtMs, cancelAt, switchKey: key, switchIssuedAtMs, caps } = exits;
   return {
-    cancelKeys: { keys: [...keys], issuedAtMs: keysIssuedAtMs },
+    cancelKeys: { keys: [...keys], ...readKeys, issuedAtMs: keysIssuedAtMs },
     switch: { cancelAt, hasFired: cancelAt > 0 && cancelAt <= clock.seconds, key, issuedAtMs: switchIssuedAtMs },
     caps: caps.filter(isCapOn).map(({ token, amount, windowSeconds, filled, untilSeconds, issuedAtMs }) => {
       const isOpen = clock.seconds < untilSeconds;

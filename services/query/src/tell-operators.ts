@@ -49,7 +49,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     const row = await unlessAway(rows.readMaker(maker));
     if (row === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
-    const { cancelAt, switchKey, cancelKeys, caps } = row?.exits ?? noExits;
+    const { cancelAt, switchKey, cancelKeys, readKeys, caps } = row?.exits ?? noExits;
     const report = {
       admission: makers.admissionOf(maker),
       quarantine: row?.quarantine ?? null,
@@ -65,6 +65,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
       ownLimits: Object.keys(limits),
       nonce: nonce === undefined ? null : String(nonce),
       cancelKeys,
+      ...readKeys,
       switch: { cancelAt, key: switchKey },
       caps: caps.filter(isCapOn).map(({ issuedAtMs: _, countsFrom: __, ...cap }) => cap),
     };

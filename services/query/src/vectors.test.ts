@@ -43,6 +43,7 @@ const parsers = new Map<string, (query: URLSearchParams, all: typeof hashers) =>
 const rules = {
   requestTtlSeconds: 30,
   clockSkewSeconds: 5,
+  mayRead: () => false,
   isKnown: (maker: string) => maker === vectors.keys.maker.address,
 };
 
@@ -62,6 +63,6 @@ test.each([
         ? parseStreamRequest({ query, headers: {} }, hashers)
         : (parsers.get(kind) ?? parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
-  const maker = await admitRequest(asked, rules, issuedAt, { client: '', charge: async () => undefined });
-  expect(typeof maker === 'string' ? { maker } : { code: maker.code }).toEqual(expected);
+  const admitted = await admitRequest(asked, rules, issuedAt, { client: '', charge: async () => undefined });
+  expect(isRefusal(admitted) ? { code: admitted.code } : admitted).toEqual(expected);
 });

@@ -93,11 +93,12 @@ class Calls(Case):
 
     def test_messages_about_all_orders_are_each_newer_and_repeated_as_they_are(self) -> None:
         taken = Answer({"counts": None})
-        service, caller = self.open(LOST, taken, taken, taken, taken)
+        service, caller = self.open(LOST, taken, taken, taken, taken, taken)
         caller.call("send_heartbeat", NOW_MS // 1000 + 5)
         caller.call("name_cancel_keys", [TOKEN])
         caller.call("set_fill_cap", token=TOKEN, amount="0x0010", window_seconds=60)
         caller.call("cancel_all", making=TOKEN)
+        caller.call("name_cancel_keys", [], list_keys=[OTHER])
         bodies = [asked.json for asked in service.asked]
         self.assertEqual(service.asked[0].body, service.asked[1].body)
         self.assertEqual([body.get("issuedAtMs") for body in bodies[1:4]], [NOW_MS, NOW_MS + 1, NOW_MS + 2])
@@ -106,6 +107,8 @@ class Calls(Case):
             {name: bodies[4][name] for name in ("making", "untilMs")}, {"making": TOKEN, "untilMs": NOW_MS}
         )
         self.assertNotIn("taking", bodies[4])
+        self.assertNotIn("listKeys", bodies[2])
+        self.assertEqual([bodies[5][name] for name in ("listKeys", "streamKeys", "historyKeys")], [[OTHER], [], []])
 
     def test_a_replacement_says_what_is_left(self) -> None:
         service, caller = self.open(

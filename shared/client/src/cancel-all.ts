@@ -3,6 +3,7 @@ import {
   cancelKeysRequestTypes,
   fillCapRequestTypes,
   heartbeatRequestTypes,
+  keysRequestTypes,
 } from '@makerbook/contracts-evm/typed-data';
 import type { CancelKeysAnswer, CancelledAll, FillCapAnswer, HeartbeatAnswer } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
@@ -37,6 +38,13 @@ export interface CancelAllScope {
   readonly untilMs?: Whole;
 }
 
+/** Addresses that may read for the maker: its list and account, its stream, its history and the reports of its orders. */
+export interface Readers {
+  readonly listKeys?: readonly string[];
+  readonly streamKeys?: readonly string[];
+  readonly historyKeys?: readonly string[];
+}
+
 /** What may be filled of a token, in its smallest unit, within a window. An amount or a window of 0 removes the cap. */
 export interface FillCap {
   /** The token that the orders sell. */
@@ -47,6 +55,9 @@ export interface FillCap {
 }
 
 const WINDOW_SECONDS = { unit: 'seconds', min: 0, max: 604_800 };
+
+const readAddresses = (field: string, given: readonly string[]) =>
+  readArray(field, given).map((key, index) => readAddress(`${field}[${index}]`, key));
 
 interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
   readonly calling: CallOptions;
@@ -86,10 +97,16 @@ export function createExits({ signing, again, calling, clock, maker }: ExitParts
       return send(paths.heartbeat, { ...message, signature });
     },
 
-    async nameCancelKeys(given: readonly string[]): Promise<CancelKeysAnswer> {
-      const keys = readArray('keys', given).map((key, index) => readAddress(`keys[${index}]`, key));
-      const message = { maker: await maker(), keys, issuedAtMs: await issuedNow() };
-      const signature = await signing.signMessage(cancelKeysRequestTypes, message);
+    async nameCancelKeys(given: readonly string[], readers?: Readers): Promise<CancelKeysAnswer> {
+      const keys = readAddresses('keys', given);
+      const { listKeys = [], streamKeys = [], historyKeys = [] } = readFields('readers', readers ?? {});
+      const read = {
+        listKeys: readAddresses('listKeys', listKeys),
+        streamKeys: readAddresses('streamKeys', streamKeys),
+        historyKeys: readAddresses('historyKeys', historyKeys),
+      };
+      const message = { maker: await maker(), keys, ...(readers && read), issuedAtMs: await issuedNow() };
+      const signature = await signing.signMessage(readers ? keysRequestTypes : cancelKeysRequestTypes, message);
       return send(paths.cancelKeys, { ...message, signature });
     },
 

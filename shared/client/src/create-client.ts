@@ -28,7 +28,7 @@ import {
 } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { type Answer, callService } from './call-service.js';
-import { type CancelAllScope, createExits, type FillCap } from './cancel-all.js';
+import { type CancelAllScope, createExits, type FillCap, type Readers } from './cancel-all.js';
 import { type AwaitedCancellations, createCancel, type WaitOptions } from './cancel-orders.js';
 import { followClock } from './follow-clock.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
@@ -51,7 +51,7 @@ export interface ClientOptions extends DomainOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | string;
-  /** The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key may cancel. */
+  /** The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key may cancel or read. */
   readonly maker?: string;
   /** The clock here, in milliseconds since 1970: requests are signed by the service's. Default `Date.now`. */
   readonly now?: () => number;
@@ -118,8 +118,8 @@ export interface MakerbookClient {
    * @param cancelAt Unix seconds; 0 turns the switch off
    */
   sendHeartbeat(cancelAt: Whole): Promise<HeartbeatAnswer>;
-  /** POST …/cancel-keys: these addresses may cancel for the maker, and no others. */
-  nameCancelKeys(keys: readonly string[]): Promise<CancelKeysAnswer>;
+  /** POST …/cancel-keys: these addresses may cancel for the maker, and the readers may read for it; no others. */
+  nameCancelKeys(keys: readonly string[], readers?: Readers): Promise<CancelKeysAnswer>;
   /**
    * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the router's
    * feed until it has passed, or the cap is set again.

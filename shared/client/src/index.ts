@@ -14,7 +14,7 @@ export type {
   TimelineEntry,
 } from '@makerbook/contracts-http';
 export { readPrivateKey, type Uint256, type Whole, WrongValue } from '@makerbook/contracts-primitives';
-export type { CancelAllScope, FillCap } from './cancel-all.js';
+export type { CancelAllScope, FillCap, Readers } from './cancel-all.js';
 export type { AwaitedCancellations, WaitOptions } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';

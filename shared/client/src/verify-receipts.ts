@@ -3,6 +3,7 @@ import {
   cancelKeysRequestTypes,
   fillCapRequestTypes,
   heartbeatRequestTypes,
+  keysRequestTypes,
   receiptTypes,
   type TypedField,
   typedDataDomain,
@@ -18,7 +19,7 @@ export interface Receipt {
   readonly placed: readonly Hex[];
   /** Hashes of the orders that were cancelled. */
   readonly cancelled: readonly Hex[];
-  /** The digest of the CancelAllRequest, HeartbeatRequest, CancelKeysRequest or FillCapRequest. */
+  /** The digest of the CancelAllRequest, HeartbeatRequest, CancelKeysRequest, KeysRequest or FillCapRequest. */
   readonly messages: readonly Hex[];
   /** `<partition>:<offset>`, one for each partition, as `X-Log-Position` has it. */
   readonly position: string;
@@ -72,6 +73,7 @@ function digestsOf(told: object, domain: DomainOptions): Hex[] {
   }
   if ('cancelAt' in told) return [digestOf(heartbeatRequestTypes, told)];
   if ('windowSeconds' in told) return [digestOf(fillCapRequestTypes, told)];
+  if ('listKeys' in told) return [digestOf(keysRequestTypes, told)];
   return 'keys' in told ? [digestOf(cancelKeysRequestTypes, told)] : [];
 }
 

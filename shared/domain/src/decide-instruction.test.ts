@@ -46,6 +46,8 @@ test('of one subject the newest counts, and a key that is revoked counts no more
     [beat(4, 12, second), 'taken'],
     // The time of a switch by a revoked key counts no more.
     [keys([first], 11), 'taken'],
+    // The same keys, of which others may read.
+    [{ ...keys([first], 11), terms: { keys: [first], listKeys: [first] } }, 'superseded undefined'],
     [beat(3, 13, second), 'unavailable'],
     [beat(2, 12), 'taken'],
     [cap('0xa', '0x1', 10), 'taken'],

@@ -73,9 +73,14 @@ function refuseInstruction(
 
 /** Of one subject the newest counts, and not the time of a switch by a key that is revoked. */
 function standingOf(folded: Partial<Exits>, marked: readonly Instruction[]): ReadonlyMap<string, Counting> {
-  const { cancelAt, switchIssuedAtMs, switchKey, cancelKeys, keysIssuedAtMs, caps } = { ...noExits, ...folded };
+  const { cancelAt, switchIssuedAtMs, switchKey, cancelKeys, readKeys, keysIssuedAtMs, caps } = {
+    ...noExits,
+    ...folded,
+  };
   const given: Instruction[] = [
-    ...(keysIssuedAtMs > 0 ? [{ subject: 'keys', issuedAtMs: keysIssuedAtMs, terms: { keys: cancelKeys } }] : []),
+    ...(keysIssuedAtMs > 0
+      ? [{ subject: 'keys', issuedAtMs: keysIssuedAtMs, terms: { keys: cancelKeys, ...readKeys } }]
+      : []),
     ...caps.map(({ token, amount, windowSeconds, issuedAtMs }) => {
       return { subject: `cap:${token}`, issuedAtMs, terms: { amount, windowSeconds } };
     }),
@@ -104,6 +109,7 @@ function keysOf(all: ReadonlyMap<string, Counting>): readonly string[] {
 
 function isBehind(asked: Instruction, counting: Counting): boolean {
   if (asked.issuedAtMs !== counting.issuedAtMs) return asked.issuedAtMs < counting.issuedAtMs;
+  if (Object.keys(asked.terms).length !== Object.keys(counting.terms).length) return true;
   return Object.entries(asked.terms).some(([name, value]) => {
     return (
       JSON.stringify(value) !== JSON.stringify(Object.entries(counting.terms).find(([other]) => other === name)?.[1])

@@ -81,6 +81,7 @@ export function makerViewOf(
     nonce: nonce === undefined ? null : quantity(nonce.value),
     ...(Object.keys(limits).length > 0 && { limits }),
     ...(exits.cancelKeys.length > 0 && { cancelKeys: [...exits.cancelKeys] }),
+    ...exits.readKeys,
     position,
   };
 }

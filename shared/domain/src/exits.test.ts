@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent, OrdersCancelled } from '@makerbook/contracts-events';
+import type { MakerEvent, OrdersCancelled, ReadKeys } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { makerViewOf } from './describe.js';
 import { addCutoff, noExits } from './exits.js';
 import { unknownMaker } from './maker.js';
 import { foldFacts, startFold } from './testing/fold-facts.js';
@@ -108,8 +109,8 @@ describe('a key that may cancel', () => {
 });
 
 test('the newest keys that may cancel show to those who follow the makers', () => {
-  const keys = (named: readonly Address[], issuedIn: number): MakerEvent => {
-    return { type: 'CancelKeysSet', maker, keys: [...named], issuedAtMs: ms(issuedIn), cause };
+  const keys = (named: readonly Address[], issuedIn: number, readers: ReadKeys = {}): MakerEvent => {
+    return { type: 'CancelKeysSet', maker, keys: [...named], ...readers, issuedAtMs: ms(issuedIn), cause };
   };
   const fold = startFold(unknownMaker(maker));
   const shown = (fact: MakerEvent) =>
@@ -118,5 +119,8 @@ test('the newest keys that may cancel show to those who follow the makers', () =
   expect(shown(keys([eur], 1))).toEqual([]);
   expect(shown(keys([usd], 3))).toEqual([]);
   expect(shown(beat(9, 3))).toEqual([]);
-  expect(shown(keys([], 4))).toEqual([[]]);
+  expect(shown(keys([usd], 4, { listKeys: [eur] }))).toEqual([[usd]]);
+  expect(makerViewOf(fold.draft, { partition: 0, offset: '0' })).toMatchObject({ cancelKeys: [usd], listKeys: [eur] });
+  expect(shown(keys([], 5))).toEqual([[]]);
+  expect(makerViewOf(fold.draft, { partition: 0, offset: '0' })).not.toHaveProperty('listKeys');
 });

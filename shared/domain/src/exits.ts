@@ -1,4 +1,4 @@
-import type { CancelKeysSet, FillCapSet, OrdersCancelled, SwitchSet } from '@makerbook/contracts-events';
+import type { CancelKeysSet, FillCapSet, OrdersCancelled, ReadKeys, SwitchSet } from '@makerbook/contracts-events';
 import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { FillCap } from './fill-caps.js';
@@ -20,6 +20,8 @@ export interface Exits {
   readonly switchKey: Address | null;
   /** The addresses that may cancel for the maker. */
   readonly cancelKeys: readonly Address[];
+  /** The addresses that may read for it. Rows of earlier releases lack it. */
+  readonly readKeys: ReadKeys;
   /** When the newest keys were signed. */
   readonly keysIssuedAtMs: number;
   /** One for each token. */
@@ -32,6 +34,7 @@ export const noExits: Exits = {
   switchIssuedAtMs: 0,
   switchKey: null,
   cancelKeys: [],
+  readKeys: {},
   keysIssuedAtMs: 0,
   caps: [],
 };
@@ -109,10 +112,16 @@ export function setSwitch(exits: Exits, fact: SwitchSet, clock: Pick<LogClock, '
   return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs, switchKey: key };
 }
 
-/** Replaces the keys that may cancel. A switch by a key that is gone stays, and the next one counts, whatever its time. */
-export function setCancelKeys(exits: Exits, { keys, issuedAtMs }: CancelKeysSet): Exits {
+/** Replaces the keys that may cancel, and those that may read. A switch by a key that is gone stays, and the next one counts, whatever its time. */
+export function setCancelKeys(exits: Exits, fact: CancelKeysSet): Exits {
+  const { keys, issuedAtMs } = fact;
   if (issuedAtMs <= exits.keysIssuedAtMs) return exits;
   const isRevoked = exits.switchKey !== null && !keys.includes(exits.switchKey);
   const time = isRevoked ? { switchIssuedAtMs: 0, switchKey: null } : {};
-  return { ...exits, ...time, cancelKeys: keys, keysIssuedAtMs: issuedAtMs };
+  return { ...exits, ...time, cancelKeys: keys, readKeys: readKeysOf(fact), keysIssuedAtMs: issuedAtMs };
+}
+
+/** The keys that may read; empty where a message names none of any kind. */
+export function readKeysOf({ listKeys, streamKeys, historyKeys }: ReadKeys): ReadKeys {
+  return { ...(listKeys && { listKeys }), ...(streamKeys && { streamKeys }), ...(historyKeys && { historyKeys }) };
 }

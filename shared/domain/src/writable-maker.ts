@@ -119,7 +119,8 @@ export class WritableMaker implements Maker {
   }
 
   setExits(exits: Exits): void {
-    const hasOtherKeys = exits.cancelKeys.join() !== this.exits.cancelKeys.join();
+    const textOf = ({ cancelKeys, readKeys }: Exits) => JSON.stringify([cancelKeys, readKeys]);
+    const hasOtherKeys = textOf(exits) !== textOf(this.exits);
     this.exits = exits;
     if (exits.cancelAt > 0 && this.#orders.size > 0) this.dueAtSeconds = Math.min(this.dueAtSeconds, exits.cancelAt);
     if (hasOtherKeys) this.#noteMaker();

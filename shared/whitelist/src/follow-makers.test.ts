@@ -62,6 +62,12 @@ describe('the makers of the feed', () => {
     show({ nonce: '0x5' });
     await until(() => makers.nonceOf(maker) === 5n);
     expect([makers.cancelKeysOf(maker), makers.limitsOf(maker)]).toEqual([[], {}]);
+    const key: Hex = `0x${'d4'.repeat(20)}`;
+    show({ nonce: '0x6', listKeys: [key], streamKeys: [] });
+    await until(() => makers.nonceOf(maker) === 6n);
+    const rights = (['list', 'stream', 'history'] as const).map((what) => makers.mayRead(maker, key, what));
+    expect(rights).toEqual([true, false, false]);
+    expect([makers.mayRead(maker, maker, 'list'), makers.mayRead(key, key, 'list')]).toEqual([false, false]);
     show({ nonce: '0x3' });
   });
 

@@ -1,8 +1,11 @@
-import { decodeMakersRecord } from '@makerbook/contracts-events';
+import { decodeMakersRecord, type ReadKeys } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import type { Admission, Maker } from '@makerbook/domain';
+import { type Admission, type Maker, readKeysOf } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
+
+/** What a key may be allowed to read: lists, streams, or the history. */
+export type ReadRight = 'list' | 'stream' | 'history';
 
 /** All makers in memory, from the compacted feed `limit-orders.makers.v1`. */
 export interface Makers {
@@ -13,6 +16,8 @@ export interface Makers {
   nonceOf(maker: Address): bigint | undefined;
   /** The addresses that may cancel for the maker. */
   cancelKeysOf(maker: Address): readonly Address[];
+  /** Whether the key may read this for the maker. */
+  mayRead(maker: Address, key: Address, what: ReadRight): boolean;
   /** True while an operator has the service take no new orders. */
   isCancelOnly(): boolean;
   /** How many makers may use the service. */
@@ -29,6 +34,7 @@ export interface Makers {
 interface KnownMaker extends Pick<Maker, 'admission' | 'limits'> {
   readonly nonce: bigint | undefined;
   readonly cancelKeys: readonly Address[];
+  readonly readKeys: ReadKeys;
 }
 
 /**
@@ -61,7 +67,8 @@ export function followMakers(
       return;
     }
     const { maker, admission, limits = {}, cancelKeys = [] } = view;
-    known.set(maker, { admission, limits, cancelKeys, nonce: view.nonce === null ? undefined : BigInt(view.nonce) });
+    const nonce = view.nonce === null ? undefined : BigInt(view.nonce);
+    known.set(maker, { admission, limits, cancelKeys, readKeys: readKeysOf(view), nonce });
   }
 
   const following: Following = log.followTopic({
@@ -79,6 +86,7 @@ export function followMakers(
   return {
     admissionOf: (maker) => known.get(maker)?.admission ?? 'UNKNOWN',
     limitsOf: (maker) => known.get(maker)?.limits ?? {},
+    mayRead: (maker, key, what) => known.get(maker)?.readKeys[`${what}Keys`]?.includes(key) === true,
     isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
     cancelKeysOf: (maker) => known.get(maker)?.cancelKeys ?? [],

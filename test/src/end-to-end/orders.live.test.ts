@@ -251,7 +251,7 @@ describe('an order, from POST to the router', () => {
   test('whose maker stops sending heartbeats is cancelled by the clock, also by a key that only cancels', async () => {
     const maker = await funded();
     const watchdog = Wallet.createRandom();
-    await maker.client.nameCancelKeys([watchdog.address]);
+    await maker.client.nameCancelKeys([watchdog.address], { listKeys: [watchdog.address] });
     const { baseUrl, serviceName, chainId, limitOrderProtocol } = stack.addresses;
     const client = createClient({
       signer: watchdog.privateKey as `0x${string}`,
@@ -260,6 +260,9 @@ describe('an order, from POST to the router', () => {
     });
     const orders = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    expect((await client.listOrders()).records).toHaveLength(2);
+    expect(await client.readAccount()).toMatchObject({ openOrders: { count: 2 }, switch: { cancelAt: 0 } });
+    expect(await codeOf(client.readHistory())).toBe('invalid_signature');
     const nowSeconds = async () => (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
     await eventually(() => codeOf(client.sendHeartbeat(Math.floor(Date.now() / 1000) + 600)), 'none');
     const cancelAt = Math.max(await nowSeconds(), Math.floor(Date.now() / 1000)) + 3;

@@ -260,6 +260,11 @@ const zero = `0x${'0'.repeat(40)}`;
 const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
 const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
 const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
+const allKeyFields = [
+  ...keyFields.slice(0, 2),
+  ...fields('address[]', 'listKeys', 'streamKeys', 'historyKeys'),
+  ...keyFields.slice(2),
+];
 const capFields = [
   ...fields('address', 'maker', 'token'),
   ...fields('uint256', 'amount', 'windowSeconds', 'issuedAtMs'),
@@ -285,6 +290,7 @@ function makeExits() {
   const { signature: _all, ...all } = examples.cancelAll;
   const { signature: _beat, ...beat } = examples.heartbeat;
   const { signature: _keys, ...keys } = examples.cancelKeys;
+  const readers = { ...keys, listKeys: keys.keys, streamKeys: [stranger.address.toLowerCase()], historyKeys: [] };
   const { signature: _cap, ...cap } = examples.fillCap;
   const everything = { maker: order.maker, untilMs: all.untilMs };
   return {
@@ -294,6 +300,7 @@ function makeExits() {
     ],
     heartbeats: named('HeartbeatRequest', beatFields, beat, beat),
     cancelKeys: named('CancelKeysRequest', keyFields, keys, keys),
+    readKeys: named('KeysRequest', allKeyFields, readers, readers),
     fillCaps: named('FillCapRequest', capFields, cap, cap),
   };
 }
@@ -320,6 +327,8 @@ function makeReceipts() {
   const messageOf = (name: string, struct: Field[], message: TypedData['message']) => ({
     messages: [digestOf(plainData(name, struct, message))],
   });
+  const { keys: listKeys } = examples.cancelKeysAnswer;
+  const readersTold = { ...examples.cancelKeysAnswer, listKeys, streamKeys: [], historyKeys: [] };
   const replaced = { placed: placed.slice(1), cancelled: [first] };
   const where = { ...domain, verifyingContract: zero };
   return [
@@ -338,6 +347,7 @@ function makeReceipts() {
       examples.cancelKeysAnswer,
       messageOf('CancelKeysRequest', keyFields, examples.cancelKeysAnswer),
     ),
+    make('of named keys, some of which read', readersTold, messageOf('KeysRequest', allKeyFields, readersTold)),
     make('of a fill cap', examples.fillCapAnswer, messageOf('FillCapRequest', capFields, examples.fillCapAnswer)),
     make('over another position', examples.placed, { placed, position: '3:1376' }, false),
     make('over one of two orders', examples.placed, { placed: [first] }, false),

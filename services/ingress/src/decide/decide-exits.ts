@@ -1,5 +1,5 @@
 import { unlessAway } from '@makerbook/contracts-primitives';
-import { markOfExit, subjectOf } from '@makerbook/domain';
+import { markOfExit, readKeysOf, subjectOf } from '@makerbook/domain';
 import type { ApiRequest } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { cancelBudgetOf, settledMsOf } from '../limits.js';
@@ -39,7 +39,7 @@ function termsOf(fact: Instruction): object {
     case 'SwitchSet':
       return { cancelAt: fact.cancelAt };
     case 'CancelKeysSet':
-      return { keys: fact.keys };
+      return { keys: fact.keys, ...readKeysOf(fact) };
     case 'FillCapSet':
       return { amount: fact.amount, windowSeconds: fact.windowSeconds };
   }

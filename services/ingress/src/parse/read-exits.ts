@@ -4,6 +4,7 @@ import {
   createStructHasher,
   fillCapRequestTypes,
   heartbeatRequestTypes,
+  keysRequestTypes,
   type SigningDomain,
 } from '@makerbook/contracts-evm';
 import { cancelAllInput, cancelKeysInput, fillCapInput, heartbeatInput, paths } from '@makerbook/contracts-http';
@@ -87,9 +88,23 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
     }
     return { type: 'SwitchSet', maker: lower(maker), cancelAt, issuedAtMs };
   });
-  const cancelKeys = setting(cancelKeysInput, cancelKeysRequestTypes, ({ maker, keys, issuedAtMs }) => {
+  const cancelKeysAlone = setting(cancelKeysInput, cancelKeysRequestTypes, ({ maker, keys, issuedAtMs }) => {
     return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), issuedAtMs };
   });
+  const allKeys = setting(cancelKeysInput, keysRequestTypes, ({ maker, keys, issuedAtMs, ...asked }) => {
+    const { listKeys = [], streamKeys = [], historyKeys = [] } = asked;
+    const read = {
+      listKeys: listKeys.map(lower),
+      streamKeys: streamKeys.map(lower),
+      historyKeys: historyKeys.map(lower),
+    };
+    return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), ...read, issuedAtMs };
+  });
+  /** A message that names no keys that read is signed as it was before there were any. */
+  const cancelKeys: ReadExit = (body, nowMs) => {
+    const namesReaders = Object.keys(Object(body)).some((name) => /^(list|stream|history)Keys$/.test(name));
+    return (namesReaders ? allKeys : cancelKeysAlone)(body, nowMs);
+  };
   const fillCap = setting(fillCapInput, fillCapRequestTypes, ({ maker, token, amount, ...rest }) => {
     const { windowSeconds, issuedAtMs } = rest;
     const terms = { token: lower(token), amount: quantity(BigInt(amount)), windowSeconds };

@@ -4,6 +4,7 @@ import {
   cancelKeysRequestTypes,
   fillCapRequestTypes,
   heartbeatRequestTypes,
+  keysRequestTypes,
   orderCancellationRequestTypes,
   orderTypes,
   type SaltType,
@@ -88,7 +89,8 @@ const exitTypes = {
 export async function signExit(what: keyof typeof exitTypes, maker: Wallet, terms: object, signer = maker) {
   const issued = what === 'cancelAll' ? {} : { issuedAtMs: Date.now() };
   const body = { maker: maker.address, ...issued, ...terms };
-  const signature = await signer.signTypedData(typedDataDomain(testDomain), exitTypes[what], { ...anyToken, ...body });
+  const types = 'listKeys' in terms ? keysRequestTypes : exitTypes[what];
+  const signature = await signer.signTypedData(typedDataDomain(testDomain), types, { ...anyToken, ...body });
   return { ...body, signature };
 }
 

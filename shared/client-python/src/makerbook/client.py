@@ -212,9 +212,22 @@ class Client:
         """
         return self._driver.run(self._flows.send_heartbeat(cancel_at))
 
-    def name_cancel_keys(self, keys: Sequence[str]) -> TakenMessage:
-        """POST …/cancel-keys: these addresses may cancel for the maker, and no others."""
-        return self._driver.run(self._flows.name_cancel_keys(keys))
+    def name_cancel_keys(
+        self,
+        keys: Sequence[str],
+        *,
+        list_keys: Sequence[str] | None = None,
+        stream_keys: Sequence[str] | None = None,
+        history_keys: Sequence[str] | None = None,
+    ) -> TakenMessage:
+        """POST …/cancel-keys: these addresses may cancel for the maker, and no others.
+
+        The others may read for it, and no others: its list and account; its stream; its history and reports of orders.
+        """
+        flow = self._flows.name_cancel_keys(
+            keys, list_keys=list_keys, stream_keys=stream_keys, history_keys=history_keys
+        )
+        return self._driver.run(flow)
 
     def set_fill_cap(self, *, token: str, amount: Uint256, window_seconds: Uint256) -> TakenMessage:
         """POST …/fill-cap: caps what may be filled of a token that the maker sells; 0 of either removes the cap.

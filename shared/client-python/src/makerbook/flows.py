@@ -146,9 +146,17 @@ class Flows(SigningFlows):
             "heartbeat", "HeartbeatRequest", cancelAt=read_whole("cancel_at", cancel_at, UNIX_SECONDS_OR_OFF)
         )
 
-    def name_cancel_keys(self, keys: Sequence[str]) -> Flow[TakenMessage]:
-        read = [read_address(f"keys[{index}]", key) for index, key in enumerate(read_list("keys", keys))]
-        return self._instruct("cancel-keys", "CancelKeysRequest", keys=read)
+    def name_cancel_keys(self, keys: Sequence[str], **readers: Sequence[str] | None) -> Flow[TakenMessage]:
+        def read(field: str, given: Sequence[str]) -> list[str]:
+            return [read_address(f"{field}[{index}]", key) for index, key in enumerate(read_list(field, given))]
+
+        named = {"keys": read("keys", keys)}
+        if all(given is None for given in readers.values()):
+            return self._instruct("cancel-keys", "CancelKeysRequest", **named)
+        for name in ("list", "stream", "history"):
+            field = f"{name}_keys"
+            named[f"{name}Keys"] = read(field, readers.get(field) or [])
+        return self._instruct("cancel-keys", "KeysRequest", **named)
 
     def set_fill_cap(self, token: str, amount: Uint256, window_seconds: Uint256) -> Flow[TakenMessage]:
         cap = {"token": read_token("token", token), "amount": hex(read_uint256("amount", amount))}

@@ -21,7 +21,7 @@ class Receipt:
     placed: Sequence[str]
     #: Hashes of the orders that were cancelled.
     cancelled: Sequence[str]
-    #: The digest of the CancelAllRequest, HeartbeatRequest, CancelKeysRequest or FillCapRequest.
+    #: The digest of the CancelAllRequest, HeartbeatRequest, CancelKeysRequest, KeysRequest or FillCapRequest.
     messages: Sequence[str]
     #: `<partition>:<offset>`, one for each partition, as `X-Log-Position` has it.
     position: str
@@ -60,6 +60,6 @@ def read_receipt(text: str, headers: Mapping[str, str], domain: Domain) -> Recei
 def _digests_of(told: Mapping[str, Any], domain: Domain) -> list[str]:
     """The digest of the message that an answer repeats, if it is an answer to one."""
     structs = {"untilMs": "CancelAllRequest", "cancelAt": "HeartbeatRequest", "windowSeconds": "FillCapRequest"}
-    structs["keys"] = "CancelKeysRequest"
+    structs["listKeys" if "listKeys" in told else "keys"] = "KeysRequest" if "listKeys" in told else "CancelKeysRequest"
     message = {"making": ZERO_ADDRESS, "taking": ZERO_ADDRESS, **told}
     return ["0x" + domain.typed(struct, message).digest.hex() for name, struct in structs.items() if name in told]

@@ -24,7 +24,7 @@ class ClientOptions(TypedDict, total=False):
     """What `Client` and `AsyncClient` can be given beside URL, signer and domain."""
 
     #: The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key
-    #: may cancel.
+    #: may cancel or read.
     maker: str
     #: A call that has no whole answer by then counts as `unreachable`. 10 unless given.
     timeout_seconds: float

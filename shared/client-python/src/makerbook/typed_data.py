@@ -35,6 +35,9 @@ STRUCTS: Mapping[str, Fields] = {
     "CancelAllRequest": _fields("address maker,address making,address taking,uint256 untilMs"),
     "HeartbeatRequest": _fields("address maker,uint256 cancelAt,uint256 issuedAtMs"),
     "CancelKeysRequest": _fields("address maker,address[] keys,uint256 issuedAtMs"),
+    "KeysRequest": _fields(
+        "address maker,address[] keys,address[] listKeys,address[] streamKeys,address[] historyKeys,uint256 issuedAtMs"
+    ),
     "FillCapRequest": _fields("address maker,address token,uint256 amount,uint256 windowSeconds,uint256 issuedAtMs"),
     "Receipt": _fields("bytes32[] placed,bytes32[] cancelled,bytes32[] messages,string position"),
 }

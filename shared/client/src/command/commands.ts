@@ -174,14 +174,28 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
   keys: {
-    usage: ['keys ADDRESS… | none', 'names the addresses that may cancel for the maker, and no others'],
+    usage: [
+      'keys ADDRESS… | none [--list ADDRESS,…] [--stream ADDRESS,…] [--history ADDRESS,…]',
+      'names the addresses that may cancel for the maker, and those that may read, and no others',
+    ],
+    options: ['list', 'stream', 'history'],
     takesMore: true,
-    read({ rest }) {
+    read({ rest, values: { list, stream, history } }) {
       if (rest.length === 0) throw new WrongWords('which addresses? `none` revokes all');
       const isNone = rest.length === 1 && rest[0] === 'none';
       const keys = isNone ? [] : rest.map((key, index) => readAddress(`address ${index + 1}`, key));
+      const readEach = (name: string, text: string | undefined) =>
+        text === undefined
+          ? []
+          : text.split(',').map((key, index) => readAddress(`${name}, address ${index + 1}`, key));
+      const named = {
+        listKeys: readEach('--list', list),
+        streamKeys: readEach('--stream', stream),
+        historyKeys: readEach('--history', history),
+      };
+      const readers = [list, stream, history].every((text) => text === undefined) ? undefined : named;
       return async function* ({ client }) {
-        yield client.nameCancelKeys(keys);
+        yield client.nameCancelKeys(keys, readers);
       };
     },
   },

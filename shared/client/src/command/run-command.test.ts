@@ -56,6 +56,7 @@ describe('a command', () => {
     ['heartbeat 30s', `POST ${paths.heartbeat}`],
     ['heartbeat off', `POST ${paths.heartbeat}`],
     [`keys ${BUY}`, `POST ${paths.cancelKeys}`],
+    [`keys ${BUY} --list ${SELL},${BUY} --history ${SELL}`, `POST ${paths.cancelKeys}`],
     ['keys none', `POST ${paths.cancelKeys}`],
     [`cap --making ${SELL}:7 --window 60s`, `POST ${paths.fillCap}`],
     [`cap --making ${SELL}:0`, `POST ${paths.fillCap}`],

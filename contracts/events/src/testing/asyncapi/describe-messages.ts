@@ -48,7 +48,7 @@ const summaries: Readonly<Record<MessageName, string>> = {
     'The maker cancelled all its orders of some tokens that were accepted by a time. One that comes later is never open.',
   SwitchSet:
     "The maker's dead-man's switch: its orders are cancelled once the partition's clock gets there, unless a newer one came first.",
-  CancelKeysSet: 'These addresses may cancel for the maker, and no others.',
+  CancelKeysSet: 'These addresses may cancel for the maker or read for it, and no others.',
   FillCapSet:
     'Where more than `amount` of the token is filled within a window, the orders of the maker that sell it leave the book until the window has passed.',
   MakerObserved:
