@@ -1,5 +1,8 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 
+/** The word by which a wallet accepts a signature: the selector, and zeros. */
+export const SIGNATURE_ACCEPTED = 0x1626ba7en << 224n;
+
 const BALANCE_OF = '0x70a08231';
 const ALLOWANCE = '0xdd62ed3e';
 const TRUE = numberWord(1);
@@ -56,9 +59,6 @@ export function isValidSignature(wallet: Address, digest: Hex, signature: Hex): 
   const padded = digits.padEnd(Math.ceil(digits.length / 64) * 64, '0');
   return { to: wallet, data: `0x1626ba7e${digest.slice(2)}${numberWord(64)}${numberWord(digits.length / 2)}${padded}` };
 }
-
-/** The word by which a wallet accepts a signature: the selector, and zeros. */
-export const SIGNATURE_ACCEPTED = 0x1626ba7en << 224n;
 
 /** Calldata of Multicall3's `aggregate3`, every call allowed to fail. */
 export function encodeAggregate3(calls: readonly StateCall[]): Hex {

@@ -1,5 +1,25 @@
 import { Unavailable } from '@makerbook/contracts-primitives';
 
+/**
+ * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
+ * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among them.
+ */
+const EXECUTION_FAILURES = new RegExp(
+  [
+    'execution reverted',
+    '\\bout of gas\\b',
+    'gas uint64 overflow',
+    'return data out of bounds',
+    'invalid opcode',
+    'invalid jump destination',
+    'stack underflow',
+    'stack limit reached',
+    'VM error occurs while running smart contract',
+    '^EVM error \\w+$',
+  ].join('|'),
+  'i',
+);
+
 const EXECUTION_REVERTED = 3;
 /** Invalid request, unknown method, invalid parameters, unreadable JSON. */
 const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);
@@ -51,23 +71,3 @@ export class RpcRefused extends Error {
 export class ChainContradiction extends Error {
   override readonly name = 'ChainContradiction';
 }
-
-/**
- * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
- * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among them.
- */
-const EXECUTION_FAILURES = new RegExp(
-  [
-    'execution reverted',
-    '\\bout of gas\\b',
-    'gas uint64 overflow',
-    'return data out of bounds',
-    'invalid opcode',
-    'invalid jump destination',
-    'stack underflow',
-    'stack limit reached',
-    'VM error occurs while running smart contract',
-    '^EVM error \\w+$',
-  ].join('|'),
-  'i',
-);

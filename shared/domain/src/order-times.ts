@@ -2,6 +2,14 @@ import type { LogClock } from './log-clock.js';
 import type { OpenOrder } from './open-order.js';
 import { boundedSeconds } from './order.js';
 
+/** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */
+export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
+/**
+ * A broker may store a record more than once, within seconds of its acceptance. The clock may be a minute ahead of the service's, so
+ * this is by far long enough.
+ */
+export const REPEAT_SECONDS = 120;
+
 export interface RoutingRules {
   /** The router's feed drops an order this long before it expires. */
   readonly routingGraceSeconds: number;
@@ -16,15 +24,6 @@ export function routableUntilSeconds(order: Pick<OpenOrder, 'order'>, rules: Rou
 export function routableUntilOf(expiresAtSeconds: number, { routingGraceSeconds }: RoutingRules): number {
   return Math.max(0, expiresAtSeconds - routingGraceSeconds);
 }
-
-/** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */
-export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
-
-/**
- * A broker may store a record more than once, within seconds of its acceptance. The clock may be a minute ahead of the service's, so
- * this is by far long enough.
- */
-export const REPEAT_SECONDS = 120;
 
 /** Until when a repeat of the order's record may come, in seconds. */
 export function keptUntil({ acceptedAtMs }: Pick<OpenOrder, 'acceptedAtMs'>): number {

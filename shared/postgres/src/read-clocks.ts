@@ -10,7 +10,7 @@ export interface PartitionClockRow {
 }
 
 /** The clock of each partition that has ever run. Throws PostgresUnavailable. */
-export async function readPartitionClocks(postgres: Postgres): Promise<readonly PartitionClockRow[]> {
+export async function readPartitionClocks(postgres: Pick<Postgres, 'query'>): Promise<readonly PartitionClockRow[]> {
   const rows = await postgres.query<ClockRow>(clocksSql, [], 'read partition clocks');
   return rows.map(({ partition, next_offset: nextOffset, block_number: number, block_timestamp: timestamp }) => {
     return {
@@ -21,7 +21,8 @@ export async function readPartitionClocks(postgres: Postgres): Promise<readonly 
   });
 }
 
-const clocksSql = 'select partition, next_offset, block_number, block_timestamp from projections';
+const clocksSql = `
+  select partition, next_offset, block_number, block_timestamp from projections order by partition`;
 
 interface ClockRow {
   readonly partition: number;

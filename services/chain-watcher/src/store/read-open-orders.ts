@@ -1,5 +1,13 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Postgres, type Query, type RowOf, RowShape, seeOneMoment } from '@makerbook/postgres';
+import {
+  type PartitionClockRow,
+  type Postgres,
+  type Query,
+  type RowOf,
+  RowShape,
+  readPartitionClocks,
+  seeOneMoment,
+} from '@makerbook/postgres';
 
 /** The fields of an open order that a chain-watcher needs. */
 const openOrder = {
@@ -18,11 +26,7 @@ export type OpenOrderRow = RowOf<typeof openOrder>;
 const shape = new RowShape<OpenOrderRow>(openOrder);
 
 /** How far the projection of one partition has come. */
-export interface ProjectedPartition {
-  readonly partition: number;
-  readonly nextOffset: bigint;
-  /** The newest processed block, without its hash; undefined before the first. */
-  readonly block: { readonly number: number; readonly timestamp: number } | undefined;
+export interface ProjectedPartition extends PartitionClockRow {
   /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
   readonly newestRead: number;
   /** Every maker of whom the log has told up to there. */
@@ -59,41 +63,29 @@ export function readOpenOrders(
 }
 
 async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
-  const rows = await query<PartitionRow>(
-    `select partition, next_offset, block_number, block_timestamp, newest_read
-     from projections left join (
-         select partition, max(greatest(nonce_block, funding.block)) as newest_read
-         from makers left join funding using (maker) group by partition) read using (partition)
-     order by partition`,
+  const clocks = await readPartitionClocks({ query });
+  const reads = await query<{ readonly partition: number; readonly newest_read: bigint | null }>(
+    `select partition, max(greatest(nonce_block, funding.block)) as newest_read
+     from makers left join funding using (maker) group by partition`,
   );
+  const newestReads = new Map(reads.map(({ partition, newest_read: block }) => [partition, Number(block ?? -1)]));
   const makers = Map.groupBy(
     await query<MakerOfPartition>('select maker, partition, quarantined_offset from makers'),
     ({ partition }) => partition,
   );
-  return rows.map(({ partition, next_offset, block_number, block_timestamp, newest_read }) => ({
-    partition,
-    nextOffset: next_offset,
-    block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
-    newestRead: newest_read === null ? -1 : Number(newest_read),
-    makers: (makers.get(partition) ?? []).map(({ maker }) => maker),
-    quarantined: new Map(
-      (makers.get(partition) ?? []).flatMap(({ maker, quarantined_offset: offset }) =>
-        offset === null ? [] : [[maker, offset]],
-      ),
-    ),
-  }));
+  return clocks.map((clock) => {
+    const own = makers.get(clock.partition) ?? [];
+    return {
+      ...clock,
+      newestRead: newestReads.get(clock.partition) ?? -1,
+      makers: own.map(({ maker }) => maker),
+      quarantined: new Map(own.flatMap(({ maker, quarantined_offset: at }) => (at === null ? [] : [[maker, at]]))),
+    };
+  });
 }
 
 interface MakerOfPartition {
   readonly maker: Hex;
   readonly partition: number;
   readonly quarantined_offset: bigint | null;
-}
-
-interface PartitionRow {
-  readonly partition: number;
-  readonly next_offset: bigint;
-  readonly block_number: bigint | null;
-  readonly block_timestamp: bigint;
-  readonly newest_read: bigint | null;
 }

@@ -13,6 +13,9 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal, okText, parseAs, type Refusal, type Reply } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
 
+const DATA_CHARACTERS_MAX = 2 + 2 * SWAP_CALL_MAX_BYTES;
+const HEX_BYTES = /^0x(?:[0-9a-fA-F]{2})*$/;
+
 export interface PatchQuoteParts {
   readonly hasher: Pick<SwapCallHasher, 'hashSwapCall'>;
   /** Addresses whose signatures are accepted. Several allow a rotation of keys without a gap. */
@@ -59,9 +62,6 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
     return okText(bytesToHex(bytes));
   };
 }
-
-const DATA_CHARACTERS_MAX = 2 + 2 * SWAP_CALL_MAX_BYTES;
-const HEX_BYTES = /^0x(?:[0-9a-fA-F]{2})*$/;
 
 function readCall(data: string): SwapCall | Refusal {
   if (data.length > DATA_CHARACTERS_MAX) return refuseData(describeRefusal({ code: 'too_long' }));

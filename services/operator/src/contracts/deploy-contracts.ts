@@ -8,6 +8,9 @@ import {
 } from 'ethers';
 import { type Addresses, type Creation, contractAt, isCodeOf } from './plan-contracts.js';
 
+/** Multicall3 is at this address on most chains, Kaia among them. */
+export const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
+
 /** So many of the account's newest transactions are looked at for what they made. */
 const NONCES_MAX = 500;
 const RECEIPT_MS_MAX = 120_000;
@@ -28,9 +31,6 @@ export interface Deployment {
   readonly cost: bigint;
   readonly balance: bigint;
 }
-
-/** Multicall3 is at this address on most chains, Kaia among them. */
-export const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
 
 /**
  * Finds what the account has made already, and what the rest will cost. Sends nothing.

@@ -10,6 +10,17 @@ import { retry } from '../retry-calls.js';
 import { type Command, commands, type Service } from './commands.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
 
+const shownCommands = Object.values(commands).filter(({ usage: [words] }) => words !== '');
+const USAGE = `makerbook <command>
+${shownCommands.map(({ usage: [words, does] }) => `  ${words}\n      ${does}`).join('\n')}
+  --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
+  --version
+
+MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). Amounts are in the token's
+smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like 2030-12-31T23:59:59Z.
+Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2, the words are wrong,
+and nothing was sent; 3, no answer tells whether it was done.`;
+
 const TIMEOUT_MS = 10_000;
 
 /** What runs a command, and what it prints on. */
@@ -96,15 +107,3 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof BotFailed) return 1;
   return error instanceof MakerbookError && !error.mayHaveHappened ? 1 : 3;
 }
-
-const shownCommands = Object.values(commands).filter(({ usage: [words] }) => words !== '');
-
-const USAGE = `makerbook <command>
-${shownCommands.map(({ usage: [words, does] }) => `  ${words}\n      ${does}`).join('\n')}
-  --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
-  --version
-
-MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). Amounts are in the token's
-smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like 2030-12-31T23:59:59Z.
-Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2, the words are wrong,
-and nothing was sent; 3, no answer tells whether it was done.`;
