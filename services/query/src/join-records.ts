@@ -19,39 +19,21 @@ export interface JoinedList {
   readonly records: readonly ListRecord[];
 }
 
-const OPEN = Buffer.from('[');
-const COMMA = Buffer.from(',');
-const CLOSE = Buffer.from(']');
+const OPEN = 0x5b;
+const COMMA = 0x2c;
 
-/** Joins records in their order. Those that are neighbours in another body already are copied as one piece. */
+/** Joins records in their order. */
 export function joinRecords(version: bigint, records: readonly ListRecord[]): JoinedList {
-  const pieces: Uint8Array[] = [OPEN];
-  let bytes: Uint8Array = new Uint8Array();
-  let [from, to] = [0, 0];
-  const endPiece = () => {
-    if (to > 0) pieces.push(bytes.subarray(from, to), COMMA);
-  };
-  for (const { json } of records) {
-    // Small buffers share memory: a comma between two of them makes them neighbours.
-    const isNext = bytes.buffer === json.buffer && json.byteOffset === to + 1 && bytes[to] === COMMA[0];
-    if (!isNext) {
-      endPiece();
-      if (bytes.buffer !== json.buffer) bytes = new Uint8Array(json.buffer);
-      from = json.byteOffset;
-    }
-    to = json.byteOffset + json.length;
-  }
-  endPiece();
-  const body = Buffer.concat([...pieces.slice(0, Math.max(1, pieces.length - 1)), CLOSE]);
-  return { version, body, records: divide(body, records) };
-}
-
-/** The records as parts of the body that they were joined to. */
-function divide(body: Buffer, records: readonly ListRecord[]): ListRecord[] {
-  let from = 1;
-  return records.map(({ orderHash, acceptedOffset, expiresAtSeconds, json: { length } }) => {
-    const json = body.subarray(from, from + length);
-    from += length + 1;
-    return { orderHash, acceptedOffset, expiresAtSeconds, json };
+  const length = records.reduce((sum, { json }) => sum + json.length + 1, 1);
+  const body = Buffer.allocUnsafe(Math.max(2, length));
+  let at = 0;
+  const joined = records.map(({ orderHash, acceptedOffset, expiresAtSeconds, json }) => {
+    body[at] = at === 0 ? OPEN : COMMA;
+    const from = at + 1;
+    body.set(json, from);
+    at = from + json.length;
+    return { orderHash, acceptedOffset, expiresAtSeconds, json: body.subarray(from, at) };
   });
+  body.fill(records.length === 0 ? '[]' : ']', at);
+  return { version, body, records: joined };
 }
