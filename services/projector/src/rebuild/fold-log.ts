@@ -15,19 +15,27 @@ export interface FoldParts {
   readonly settings: RebuildSettings;
 }
 
+/** How a fold goes about it. */
+export interface FoldOptions {
+  /** Partitions at once, all unless given. They share the orders that all may hold, so that fewer makers are read again. */
+  readonly atOnce?: number;
+  /** Is given the number of facts of each commit. */
+  readonly onProgress?: (facts: number) => void;
+}
+
 /**
  * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It publishes
  * nothing and parks nothing.
  * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
- * @param onProgress is given the number of facts of each commit
  */
 export async function foldLog(
   targets: readonly bigint[],
   { log, postgres, topics, settings }: FoldParts,
-  onProgress: (facts: number) => void = () => undefined,
+  { atOnce = targets.length, onProgress = () => undefined }: FoldOptions = {},
 ): Promise<void> {
+  const held = Math.floor((settings.HELD_ORDERS_PER_PARTITION_MAX * targets.length) / atOnce);
   const projector = createProjector({
-    settings,
+    settings: { ...settings, HELD_ORDERS_PER_PARTITION_MAX: held },
     topics,
     store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
     log: { ...log, createFencedPublisher: () => silentPublisher },
@@ -35,12 +43,15 @@ export async function foldLog(
     wait: pause,
   });
   const context = { assertOwned: () => undefined, park: async () => undefined };
-  const fold = async (to: bigint, partition: number) => {
-    // The projector itself reads the log from the rows to the offset.
-    await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, context);
-    await projector.onRevoked(partition);
+  const left = targets.entries();
+  const foldNext = async () => {
+    for (const [partition, to] of left) {
+      // The projector itself reads the log from the rows to the offset.
+      await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, context);
+      await projector.onRevoked(partition);
+    }
   };
-  await Promise.all(targets.map(fold));
+  await Promise.all(Array.from({ length: atOnce }, foldNext));
 }
 
 const refuse = async () => {

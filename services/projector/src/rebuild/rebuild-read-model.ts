@@ -37,6 +37,8 @@ const SCHEMA = 'makerbook_rebuild';
 /** A comparison reads every row, and holds its transaction while the rest of the log is replayed. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
 const REPORT_INTERVAL_MS = 1_000;
+/** While one partition reads or commits, the other is folded. */
+const REPLAYED_AT_ONCE = 2;
 const SNAPSHOT_RETRY_MS = 50;
 const SWAP_TRIES = 10;
 
@@ -90,10 +92,11 @@ async function replay(rebuild: Rebuild): Promise<void> {
     reportedAtMs = performance.now();
     rebuild.report(describeProgress(done, total, reportedAtMs - startedAtMs));
   };
-  await foldLog(targets, rebuild, (facts) => {
+  const onProgress = (facts: number) => {
     done += facts;
     if (performance.now() - reportedAtMs >= REPORT_INTERVAL_MS) report();
-  });
+  };
+  await foldLog(targets, rebuild, { atOnce: Math.min(REPLAYED_AT_ONCE, targets.length), onProgress });
   report();
 }
 
