@@ -9,6 +9,7 @@ import type { Park } from './park-records.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const COMMIT_INTERVAL_MS = 5_000;
+const POLL_MS_MAX = 500;
 /** A handler that has not ended by then is told that the partition is lost. */
 const REVOKE_MS_MAX = 7_500;
 
@@ -44,6 +45,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
       topic,
       logger: parts.logger,
       headerEncoding: 'utf8',
+      pollMsMax: POLL_MS_MAX,
       recordsMax: options.batchRecordsMax ?? BATCH_RECORDS_MAX,
       handle: async (partition, range) => this.#owned.get(partition)?.handle(range),
       onOutOfRange: async (partition, offset) => {

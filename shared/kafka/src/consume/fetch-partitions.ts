@@ -7,7 +7,6 @@ import type { Logger } from '../log.js';
 import { type Decoded, decodeBatches, type FetchedRecord } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
-const POLL_MS_MAX = 500;
 /** Polls are short while they leave out a partition whose handler is behind. */
 const SHORT_POLL_MS = 20;
 const ANSWER_MS_MAX = 10_000;
@@ -24,6 +23,8 @@ export interface FetcherOptions {
   readonly cluster: Cluster;
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
+  /** How long a broker may wait with its answer where there is nothing new. A partition that is started meanwhile waits too. */
+  readonly pollMsMax: number;
   /** Bound on the records of one range. */
   readonly recordsMax?: number;
   /** Between two polls of a broker. */
@@ -105,14 +106,14 @@ export class Fetcher {
 
   /** Polls each leader of a partition that is ready for more, unless a poll of it is in flight. */
   #poll(): void {
-    const { cluster, topic } = this.#options;
+    const { cluster, topic, pollMsMax } = this.#options;
     if (this.#closing.signal.aborted) return;
     const layout = cluster.knownLayout(topic);
     const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? NO_NODE);
     for (const [leader, readings] of byLeader) {
       const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
       if (this.#polls.has(leader) || ready.length === 0) continue;
-      const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
+      const waitMs = ready.length < readings.length ? SHORT_POLL_MS : pollMsMax;
       this.#lastTurnAtMs = performance.now();
       const poll = this.#pollLeader(leader, ready, waitMs).finally(() => {
         this.#polls.delete(leader);

@@ -7,6 +7,8 @@ import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
+/** Below the age at which a reader's news is too old for the take-over of a chain-watcher. */
+const POLL_MS_MAX = 1_500;
 
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
 export class TopicFollower implements Following {
@@ -31,6 +33,7 @@ export class TopicFollower implements Following {
       topic: options.topic,
       logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
+      pollMsMax: POLL_MS_MAX,
       pauseMs: () => (this.#ends === undefined && this.#positions.length > 0 ? (options.pauseMs ?? 0) : 0),
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: (partition, offset) => this.#nextStored(partition, offset),
