@@ -67,6 +67,8 @@ async function fill(): Promise<void> {
   for (let taken = 0; taken < 3; taken += 1) await takeOver();
   await appender.append(recordsOf([1], 1));
   await appender.append(recordsOf([0, 1], 3));
+  // Its markers come behind the answer, and before it can be read.
+  await readTopic(log, topicOf(from));
 }
 
 /** Without the topic's name. */
