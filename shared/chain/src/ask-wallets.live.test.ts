@@ -122,7 +122,14 @@ describe('a contract wallet', () => {
 
   test('that is none refuses: an account without code, and a precompile that answers what it is asked', async () => {
     const none = "no contract at the maker's address answers isValidSignature";
-    expect(await askOne(ask, owner.address.toLowerCase() as Address)).toEqual({ at: 0, fault: none });
+    const stranger = owner.address.toLowerCase() as Address;
+    expect(await askOne(ask, stranger)).toEqual({ at: 0, fault: none });
+    const undeployed: Hex = `0x${'12'.repeat(96)}${'6492'.repeat(16)}`;
+    expect(await askOne(ask, stranger, undeployed)).toEqual({
+      at: 0,
+      fault: expect.stringContaining('deploy the wallet first'),
+    });
+    expect(await askOne(ask, wallet, undeployed)).toEqual({ at: 0, fault: expect.not.stringContaining('deploy') });
     const identity: Address = `0x${'4'.padStart(40, '0')}`;
     const fault = "the maker's contract does not accept it";
     expect(await askOne(ask, identity)).toEqual({ at: 0, fault });

@@ -5,6 +5,10 @@ import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 import { createPlaces } from './take-places.js';
 
 const ACCEPTED = '';
+const NO_CONTRACT = "no contract at the maker's address answers isValidSignature";
+/** The end of a signature of a wallet that is not deployed yet (ERC-6492). */
+const UNDEPLOYED = '6492'.repeat(16);
+const DEPLOY = 'deploy the wallet first, and send the signature without the wrapper of ERC-6492';
 
 /** A signature that the contract at an address may accept (EIP-1271), for any of the digests. */
 export interface WalletQuestion {
@@ -80,9 +84,12 @@ export function openWallets({ urls, onAway, ...options }: WalletOptions): Wallet
       const calls = some.flatMap(([, question]) => requestsOf(question));
       await charge(calls.length);
       const faults = (await node.callEach(calls, (outcomes) => outcomes.map(faultOf))).values();
-      for (const [at, { digests }] of some) {
+      for (const [at, { digests, signature }] of some) {
         const own = digests.map(() => faults.next().value ?? '');
-        if (!own.includes(ACCEPTED)) return { at, fault: own[0] ?? '' };
+        if (own.includes(ACCEPTED)) continue;
+        const [fault = ''] = own;
+        const isUndeployed = fault === NO_CONTRACT && signature.endsWith(UNDEPLOYED);
+        return { at, fault: isUndeployed ? `${fault}: ${DEPLOY}` : fault };
       }
     }
     return 'accepted';
@@ -129,7 +136,7 @@ function faultOf(outcome: RpcOutcome): string {
   if ('failure' in outcome) return `the maker's contract failed, or needed more than ${WALLET_GAS} gas`;
   const { result } = outcome;
   if (typeof result !== 'string') throw new RpcUnavailable('a node answered eth_call with no bytes');
-  if (result === '0x') return "no contract at the maker's address answers isValidSignature";
+  if (result === '0x') return NO_CONTRACT;
   const isAccepted = result.length >= 66 && BigInt(result.slice(0, 66)) === SIGNATURE_ACCEPTED;
   return isAccepted ? ACCEPTED : "the maker's contract does not accept it";
 }
