@@ -31,9 +31,9 @@ import {
   cancelQuery,
   historyQuery,
   listHeaders,
-  listQuery,
   orderParams,
   orderQuery,
+  ordersQuery,
   placeHeaders,
   receiptHeaders,
   streamHeaders,
@@ -286,8 +286,8 @@ const list: Operation = {
   tag: 'Limit orders',
   summary: "List the signer's open orders",
   description:
-    'The maker is who signed the request. The list shows every POST and DELETE of the maker that was answered before: the service waits for those that are still on their way to its read model, a second at most. What is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile.',
-  query: listQuery,
+    'The maker is who signed the request. The list shows every POST and DELETE of the maker that was answered before: the service waits for those that are still on their way to its read model, a second at most. What is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile. `orderSalt`, `making`, `taking` and `status` pick orders of it.',
+  query: ordersQuery,
   headers: listHeaders,
   answer: {
     type: 'application/json',

@@ -11,6 +11,11 @@ const digits = (pattern: RegExp, error: string, examples: readonly number[] = []
   z
     .custom<string>((text) => typeof text === 'string' && pattern.test(text), { error })
     .meta({ type: 'integer', ...(examples.length === 0 ? {} : { examples }) });
+const token = (description: string) =>
+  addressInput
+    .transform((address) => address.toLowerCase() as Hex)
+    .optional()
+    .meta({ description });
 /** Orders of one page of a list. */
 const PAGE_ORDERS_MAX = 1000;
 
@@ -54,6 +59,30 @@ export const listQuery = z.object({
     })
     .optional()
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
+});
+
+/** What an open order can be. */
+const openStatuses = ['VALIDATING', 'ACTIVE', 'INACTIVE'] as const;
+
+/** The query of GET of the list. What picks orders is not signed. */
+export const ordersQuery = listQuery.extend({
+  orderSalt: quantityInput.optional().meta({
+    description: 'Only orders with this `salt`, a number: the id that the maker gave them. There may be several',
+  }),
+  making: token('Only orders that sell this token'),
+  taking: token('Only orders that want this token'),
+  status: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.enum(openStatuses)).min(1))
+    .optional()
+    .meta({
+      type: 'array',
+      items: { type: 'string', enum: openStatuses },
+      description: 'Only orders of these statuses. Without it: all',
+      examples: [['ACTIVE']],
+      param: list,
+    }),
 });
 
 /** The query of GET …/account. */

@@ -23,9 +23,9 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
   const asked = parseListRequest(request.query, parts.hashers);
   if (isRefusal(asked)) return asked;
   return answerSigned(request, asked, parts, async (asker) => {
-    const { ordersMax, after } = asked;
+    const { ordersMax, after, only } = asked;
     const home = partitionOf(asker.maker, parts.partitions);
-    const listing = await parts.readList(asker, { ordersMax, from: after?.place.offset });
+    const listing = await parts.readList(asker, { ordersMax, from: after?.place.offset, only });
     if (listing === undefined) return listUnknown;
     const { body, etag, version, next, lag, cancelAt } = listing;
     const refusal = after && (await parts.cursors.refuse(after, asker.maker, version + 1n));

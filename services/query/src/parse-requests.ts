@@ -4,17 +4,18 @@ import {
   type Happening,
   HISTORY_PAGE_MAX,
   historyQuery,
-  listQuery,
   orderParams,
   orderQuery,
+  ordersQuery,
   streamHeaders,
   streamQuery,
 } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, parseAs, type Refusal, readQuery } from '@makerbook/http';
 import type { SignedRequest } from './admit-request.js';
 import { type Cursor, parseCursor } from './cursor.js';
 import { type Moment, momentOf } from './find-moment.js';
+import type { ListFilter } from './take-page.js';
 
 /** What part of the history is asked for. */
 export interface HistoryPart {
@@ -29,6 +30,7 @@ export interface HistoryPart {
 /** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
 export type ListRequest = SignedRequest & {
   readonly ordersMax: number | undefined;
+  readonly only: ListFilter | undefined;
   readonly after: Cursor | undefined;
 };
 
@@ -40,12 +42,15 @@ export function parseListRequest(
   query: URLSearchParams,
   { hashGetRequest }: Pick<RequestHashers, 'hashGetRequest'>,
 ): ListRequest | Refusal {
-  const asked = readQuery(query, listQuery);
+  const asked = readQuery(query, ordersQuery);
   if (isRefusal(asked)) return asked;
-  const { limit, cursor } = asked;
+  const { limit, cursor, making, taking, status } = asked;
+  const orderSalt = asked.orderSalt && quantity(BigInt(asked.orderSalt));
+  const isPicked = [orderSalt, making, taking, status].some((one) => one !== undefined);
   return {
     ...signedBy(asked, 'list', hashGetRequest),
     ordersMax: limit,
+    only: isPicked ? { orderSalt, making, taking, status } : undefined,
     after: cursor === undefined ? undefined : parseCursor(cursor),
   };
 }

@@ -112,3 +112,37 @@ describe('a list', () => {
     expect(after?.etag).not.toBe(before?.etag);
   });
 });
+
+test('a list shows the orders that are asked for, and its ETag names them', async () => {
+  const token = (byte: string) => `0x${byte.repeat(20)}` as const;
+  const record = (n: number, salt: string, making: string, status: string) => ({
+    orderHash: `0x${n}` as const,
+    acceptedOffset: n,
+    expiresAtSeconds: 99,
+    json: Buffer.from(
+      JSON.stringify({ order: { salt, making: { token: making }, taking: { token: token('cc') } }, status }),
+    ),
+  });
+  const all = joinRecords(7n, [
+    record(3, '0x1f', token('aa'), 'ACTIVE'),
+    record(5, '0x1f', token('bb'), 'VALIDATING'),
+    record(8, '0x2', token('aa'), 'INACTIVE'),
+  ]);
+  const none = { orderSalt: undefined, making: undefined, taking: undefined, status: undefined };
+  const etags = new Set<string | undefined>();
+  const pick = async (only: Partial<NonNullable<Page['only']>>, ordersMax?: number) => {
+    const listing = await read({
+      found: { list: all, source: 'memory' },
+      page: { from: undefined, ordersMax, only: { ...none, ...only } },
+    });
+    etags.add(listing?.etag);
+    return [JSON.parse(String(listing?.body)).length, listing?.next];
+  };
+  expect(await pick({ orderSalt: '0x1f' })).toEqual([2, undefined]);
+  expect(await pick({ orderSalt: '0x1f', making: token('bb') })).toEqual([1, undefined]);
+  expect(await pick({ making: token('aa') })).toEqual([2, undefined]);
+  expect(await pick({ taking: token('aa') })).toEqual([0, undefined]);
+  expect(await pick({ status: ['ACTIVE', 'INACTIVE'] })).toEqual([2, undefined]);
+  expect(await pick({ making: token('aa') }, 1)).toEqual([1, 4n]);
+  expect(etags.size).toBe(6);
+});

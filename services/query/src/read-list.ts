@@ -4,7 +4,7 @@ import type { ListCache } from './cache-lists.js';
 import type { Found, ListFinder } from './find-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListState } from './store/read-lists.js';
-import { type Page, takePage } from './take-page.js';
+import { type ListFilter, type Page, pickRecords, takePage } from './take-page.js';
 
 /** Another one where a record says more than before: a client that has the list of an earlier build does not. */
 const FORMAT = 2;
@@ -48,7 +48,7 @@ export async function readList(
   if (found === undefined) return undefined;
   const list = hideExpired(found.list, nowSeconds);
   if (list !== found.list) cache.keep(maker, list);
-  const { records, next } = takePage(list.records, page);
+  const { records, next } = takePage(pickRecords(list.records, page.only), page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
   // After a crash of Postgres the rows can be older than they were when their state was read.
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
@@ -56,7 +56,7 @@ export async function readList(
   const cancelAt = state?.cancelAt ?? 0;
   return {
     body,
-    etag: etagOf(list, records),
+    etag: etagOf(list, records, page.only),
     version: list.version,
     next,
     source: found.source,
@@ -81,8 +81,9 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
 
 /**
  * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and a page of
- * it by where it begins and how many records it has. Weak: the packed forms of the body have the same.
+ * it by where it begins, how many records it has, and what picks them. Weak: the packed forms of the body have the same.
  */
-function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[]): string {
-  return `W/"${FORMAT}-${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}"`;
+function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[], only?: ListFilter): string {
+  const asked = only === undefined ? '' : `-${Object.values(only).join('-')}`;
+  return `W/"${FORMAT}-${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}${asked}"`;
 }

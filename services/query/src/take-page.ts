@@ -1,8 +1,38 @@
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+
+/** Orders that have all of this. */
+export interface ListFilter {
+  /** Minimal hex. */
+  readonly orderSalt: Hex | undefined;
+  readonly making: Hex | undefined;
+  readonly taking: Hex | undefined;
+  readonly status: readonly LimitOrderRecord['status'][] | undefined;
+}
+
+/** Picks records; the same array where nothing is asked for. */
+export function pickRecords<T extends { readonly json: Buffer }>(records: readonly T[], only: ListFilter | undefined) {
+  if (only === undefined) return records;
+  const { orderSalt, making, taking, status } = only;
+  return records.filter(({ json }) => {
+    const { order, status: own } = JSON.parse(String(json)) as LimitOrderRecord;
+    const isMeant = (wanted: Hex | undefined, is: Hex) => wanted === undefined || wanted === is;
+    return (
+      isMeant(orderSalt, order.salt) &&
+      isMeant(making, order.making.token) &&
+      isMeant(taking, order.taking.token) &&
+      (status === undefined || status.includes(own))
+    );
+  });
+}
+
 /** Which part of a list is asked for. */
 export interface Page {
   /** Orders that were accepted at this offset or later. */
   readonly from: bigint | undefined;
   readonly ordersMax: number | undefined;
+  /** Which orders; all where it is left out. */
+  readonly only?: ListFilter | undefined;
 }
 
 /**

@@ -83,11 +83,13 @@ class Calls(Case):
             LOST, Answer([], headers={"X-Read-Lag": "2"}), refuse("request_expired", 403), Answer([]),
             clock_ms=lambda: clock[0], now_ms=lambda: NOW_MS - 86_400_000,
         )  # fmt: skip
-        self.assertEqual(caller.call("list_orders"), ([], 2))
+        self.assertEqual(caller.call("list_orders", order_salt=31, making=TOKEN, status=["ACTIVE", "INACTIVE"]), ([], 2))
         clock[0] += 90_000
         caller.call("list_orders")
         queries = [asked.query for asked in service.asked]
         self.assertEqual(len({query["salt"] for query in queries}), 4)
+        asked = {name: queries[0].get(name) for name in ("orderSalt", "making", "taking", "status")}
+        self.assertEqual(asked, {"orderSalt": "0x1f", "making": TOKEN, "taking": None, "status": "ACTIVE,INACTIVE"})
         issued = [int(query["issuedAt"]) - NOW_MS // 1000 for query in queries]
         self.assertEqual(issued, [-1, -1, -1, 89])
 

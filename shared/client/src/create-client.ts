@@ -32,7 +32,7 @@ import { type CancelAllScope, createExits, type FillCap, type Readers } from './
 import { type AwaitedCancellations, createCancel, type WaitOptions } from './cancel-orders.js';
 import { followClock } from './follow-clock.js';
 import { createPlace, type PlaceOptions } from './place-orders.js';
-import { createReads, type FindOptions, type HistoryRequest, type OrderList } from './read-orders.js';
+import { createReads, type FindOptions, type HistoryRequest, type ListFilter, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, type DomainOptions, readDomain, type TypedData } from './sign-requests.js';
 import { createStream, type OrderEvent, type StreamOptions } from './stream-orders.js';
@@ -81,8 +81,8 @@ export interface MakerbookClient {
   signOrder(draft: OrderDraft): Promise<SignedOrder>;
   /** POST: all of them are stored, or none. */
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
-  /** GET: the maker's open orders, oldest first. */
-  listOrders(): Promise<OrderList>;
+  /** GET: the maker's open orders, oldest first: all, or those with a salt, of a token or a pair, or of a status. */
+  listOrders(only?: ListFilter): Promise<OrderList>;
   /** GET …/account: limits, what is left of budgets, and the keys, switch and caps that count, as of a position. */
   readAccount(): Promise<Account>;
   /** GET …/{orderHash}: what became of an order that was ever accepted, up to now or up to a moment. */

@@ -19,7 +19,7 @@ export type { AwaitedCancellations, WaitOptions } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
 export type { PlaceOptions } from './place-orders.js';
-export type { FindOptions, HistoryRequest, OrderList } from './read-orders.js';
+export type { FindOptions, HistoryRequest, ListFilter, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export {
   createRequestSigner,

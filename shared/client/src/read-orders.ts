@@ -1,6 +1,18 @@
 import type { Account, Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { type Hex, readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
+import {
+  type Hex,
+  quantity,
+  readAddress,
+  readArray,
+  readFields,
+  readHex,
+  readUint256,
+  readWhole,
+  type Uint256,
+  UNIX_MS,
+  type Whole,
+} from '@makerbook/contracts-primitives';
 import { hexlify } from 'ethers';
 import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
 import type { ServiceClock } from './follow-clock.js';
@@ -10,6 +22,17 @@ import type { RequestSigner } from './sign-requests.js';
 export interface OrderList {
   readonly records: LimitOrderRecord[];
   readonly readLag: number | 'unknown';
+}
+
+/** The orders that are listed: all, or those that have all of this. */
+export interface ListFilter {
+  /** The salt that the maker gave them. There may be several. */
+  readonly orderSalt?: Uint256;
+  /** The token that they sell. */
+  readonly making?: string;
+  /** The token that they want. */
+  readonly taking?: string;
+  readonly status?: readonly LimitOrderRecord['status'][];
 }
 
 /** The part of the history that is asked for: all that is kept, unless it says otherwise. */
@@ -63,8 +86,14 @@ export function createReads({ signing, calling, named, again, clock, randomSalt 
       }),
     );
   return {
-    async listOrders(): Promise<OrderList> {
-      const answer = await read(paths.limitOrders, signing.signList);
+    async listOrders(only: ListFilter = {}): Promise<OrderList> {
+      const { orderSalt, making, taking, status } = readFields('only', only);
+      const answer = await read(paths.limitOrders, signing.signList, {
+        ...(orderSalt !== undefined && { orderSalt: quantity(readUint256('orderSalt', orderSalt)) }),
+        ...(making !== undefined && { making: readAddress('making', making) }),
+        ...(taking !== undefined && { taking: readAddress('taking', taking) }),
+        ...(status !== undefined && { status: readArray('status', status).join(',') }),
+      });
       const lag = answer.headers.get('x-read-lag');
       return { records: readList(answer), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
     },

@@ -353,6 +353,9 @@ const listing = rowsOf('listOrders', readCases(2, ORDERS_PATH, reads.listOrders)
   invalid_request: [
     ['no parameters are given', () => ({ method: 'GET', target: ORDERS_PATH }), at('/issuedAt', '/salt', '/signature')],
     ['salt has 33 bytes', readWith(reads.listOrders, { salt: `0x${'0'.repeat(66)}` }), at('/salt')],
+    ['the salt of orders is no number', readWith(reads.listOrders, { orderSalt: '7' }), at('/orderSalt')],
+    ['a token is no address', readWith(reads.listOrders, { making: '0x12' }), at('/making')],
+    ['a status is unknown', readWith(reads.listOrders, { status: 'OPEN' }), { index: 0, pointers: ['/status/0'] }],
     ['salt is an array', readWith(reads.listOrders, { salt: undefined, 'salt[]': '0x1' }), at('/salt', '/salt[]')],
     ['the cursor is of an earlier version', readWith(reads.listOrders, { cursor: '7' }), at('/cursor')],
     ['the cursor is of another partition', ofNextPartition(reads.listOrders), at('/cursor')],

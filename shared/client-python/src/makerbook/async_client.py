@@ -122,9 +122,19 @@ class AsyncClient:
         )
         return await self._driver.run(flow)
 
-    async def list_orders(self) -> OrderList:
-        """GET: the maker's open orders, oldest first."""
-        return await self._driver.run(self._flows.list_orders())
+    async def list_orders(
+        self,
+        *,
+        order_salt: Uint256 | None = None,
+        making: str | None = None,
+        taking: str | None = None,
+        status: Sequence[Literal["VALIDATING", "ACTIVE", "INACTIVE"]] | None = None,
+    ) -> OrderList:
+        """GET: the maker's open orders, oldest first: all, or those that have all of this.
+
+        `order_salt`: the salt that you gave them. There may be several.
+        """
+        return await self._driver.run(self._flows.list_orders(order_salt, making, taking, status))
 
     async def read_account(self) -> Account:
         """GET …/account: what counts for the maker, as of a position.

@@ -183,8 +183,21 @@ class Flows(SigningFlows):
 
     # Reading
 
-    def list_orders(self) -> Flow[OrderList]:
-        response = yield from self.read(ORDERS, "GetLimitOrdersRequest", {}, {})
+    def list_orders(
+        self,
+        order_salt: Uint256 | None = None,
+        making: str | None = None,
+        taking: str | None = None,
+        status: Sequence[str] | None = None,
+    ) -> Flow[OrderList]:
+        given = {
+            "orderSalt": None if order_salt is None else hex(read_uint256("order_salt", order_salt)),
+            "making": None if making is None else read_address("making", making),
+            "taking": None if taking is None else read_address("taking", taking),
+            "status": None if status is None else ",".join(read_list("status", status)),
+        }
+        rest = {name: value for name, value in given.items() if value is not None}
+        response = yield from self.read(ORDERS, "GetLimitOrdersRequest", {}, rest)
         lag = response.headers.get("x-read-lag", "0")
         records = read_answer(Call("GET", ORDERS), response, list)
         return OrderList(records, int(lag) if lag.isdigit() else "unknown")

@@ -5,6 +5,7 @@ import { runNetwork } from '../bad-network/run-network.js';
 import type { FillCap } from '../cancel-all.js';
 import type { MakerbookClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
+import type { ListFilter } from '../read-orders.js';
 import type { OrderToCancel, SignedOrder } from '../take-orders.js';
 import {
   type NamedOrder,
@@ -78,11 +79,25 @@ export const commands: Readonly<Record<string, Command>> = {
       },
   },
   list: {
-    usage: ['list', 'prints the open orders'],
-    read: () =>
-      async function* ({ client }) {
-        yield* (await client.listOrders()).records;
-      },
+    usage: [
+      'list [--salt SALT] [--making TOKEN] [--taking TOKEN] [--status ACTIVE,INACTIVE]',
+      'prints the open orders, or those that have all of this',
+    ],
+    options: ['salt', 'making', 'taking', 'status'],
+    read({ values: { salt, making, taking, status } }) {
+      if (status !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(status)) {
+        throw new WrongWords(`--status must be some of VALIDATING,ACTIVE,INACTIVE, and not ${shown(status)}`);
+      }
+      const only = {
+        ...(salt !== undefined && { orderSalt: readUint256('--salt', salt) }),
+        ...(making !== undefined && { making: readAddress('--making', making) }),
+        ...(taking !== undefined && { taking: readAddress('--taking', taking) }),
+        ...(status !== undefined && { status: status.split(',') as NonNullable<ListFilter['status']> }),
+      };
+      return async function* ({ client }) {
+        yield* (await client.listOrders(only)).records;
+      };
+    },
   },
   account: {
     usage: ['account', 'prints limits, budgets, and the keys, switch and caps that count'],
@@ -136,9 +151,22 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
   cancel: {
-    usage: ['cancel HASH[:SALT]…', 'cancels orders; with their salts also by a cancel key'],
+    usage: [
+      'cancel HASH[:SALT]… | --salt SALT',
+      'cancels orders, or all open ones with a salt; with their salts also by a cancel key',
+    ],
+    options: ['salt'],
     takesMore: true,
     read(words) {
+      const { salt } = words.values;
+      if (salt !== undefined && words.rest.length > 0) throw new WrongWords('cancel takes hashes, or --salt alone');
+      if (salt !== undefined) {
+        const orderSalt = readUint256('--salt', salt);
+        return async function* ({ client }) {
+          const { records } = await client.listOrders({ orderSalt });
+          if (records.length > 0) yield* await client.cancelOrders(records);
+        };
+      }
       const orders = readOrders(words);
       return async function* ({ client }) {
         const { known } = await findSalts(client, orders);

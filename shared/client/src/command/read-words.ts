@@ -16,6 +16,8 @@ export const options = {
   nonce: { type: 'string' },
   remaining: { type: 'string' },
   window: { type: 'string' },
+  salt: { type: 'string' },
+  status: { type: 'string' },
   list: { type: 'string' },
   stream: { type: 'string' },
   history: { type: 'string' },

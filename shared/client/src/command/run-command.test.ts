@@ -43,6 +43,7 @@ describe('a command', () => {
   test.each([
     ['info', undefined],
     ['list', `GET ${paths.limitOrders}`],
+    [`list --salt 7 --making ${SELL} --status ACTIVE`, `GET ${paths.limitOrders}`],
     ['account', `GET ${paths.account}`],
     [`order ${HASH}`, `GET ${paths.limitOrders}/${HASH}`],
     [`order ${HASH} --at 3:17`, `GET ${paths.limitOrders}/${HASH}`],
@@ -52,6 +53,7 @@ describe('a command', () => {
     [`replace ${HASH} ${TERMS} --expires 5m`, `POST ${paths.replacements}`],
     [`replace ${HASH} ${TERMS} --remaining 7`, `POST ${paths.replacements}`],
     [`cancel ${HASH}`, `POST ${paths.cancellations}`],
+    ['cancel --salt 7', `POST ${paths.cancellations}`],
     [`cancel-all --making ${SELL}`, `POST ${paths.cancelAll}`],
     ['heartbeat 30s', `POST ${paths.heartbeat}`],
     ['heartbeat off', `POST ${paths.heartbeat}`],
