@@ -16,6 +16,7 @@ import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders
 import { isOwnStack, openWhole, type WholeStack } from './open-whole.js';
 import { programs, readDocumentPage } from './read-documents.js';
 import { testAcks } from './test-acks.js';
+import { testDoctor } from './test-doctor.js';
 import { testMoments } from './test-moments.js';
 import { testPages } from './test-pages.js';
 import { testQuotes } from './test-quotes.js';
@@ -55,6 +56,7 @@ const testOwnChain = isDevelopmentChain ? test : test.skip;
 
 // One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
 describeOwnChain('examples', () => testExamples(ofWhole));
+describeOwn('the doctor', () => testDoctor(ofWhole));
 describeOwn('routers that acknowledge', () => testAcks(ofWhole));
 describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
