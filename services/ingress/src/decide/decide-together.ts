@@ -189,28 +189,18 @@ function wantedOf(requests: readonly DecidedRequest[]): Wanted {
   const placements = requests.flatMap((request): Placement[] =>
     request.kind === 'placement' ? [request] : request.kind === 'replacement' ? [request.placement] : [],
   );
-  const counts = new Map<Address, { openOrdersMax: number; asked: number }>();
-  for (const maker of requests.flatMap(makersOf))
-    counts.set(maker, { openOrdersMax: Number.MAX_SAFE_INTEGER, asked: 0 });
-  for (const { makers, orders } of placements) {
-    for (const { maker, openOrdersMax } of makers) {
-      const count = counts.get(maker);
-      if (count !== undefined) count.openOrdersMax = Math.min(count.openOrdersMax, openOrdersMax);
-    }
-    for (const { order } of orders) {
-      const count = counts.get(order.maker);
-      if (count !== undefined) count.asked += 1;
-    }
-  }
   const cancels = requests.flatMap((request) => (request.kind === 'replacement' ? request.cancels : []));
   const unplaced = requests.flatMap((request) => (request.kind === 'cancellation' ? request.unplaced : []));
   const placed = placements.flatMap(({ orders }) =>
     orders.map(({ order, orderHash }): HashKey => ({ orderHash, maker: order.maker })),
   );
   return {
-    makers: [...counts]
-      .map(([maker, { openOrdersMax, asked }]) => ({ maker, countExpiredBeyond: openOrdersMax - asked }))
-      .sort((a, b) => (a.maker < b.maker ? -1 : 1)),
+    makers: [...new Set(requests.flatMap(makersOf))].sort().map((maker) => {
+      const limits = placements.flatMap(({ makers }) => makers.filter((one) => one.maker === maker));
+      const asked = placements.flatMap(({ orders }) => orders.filter(({ order }) => order.maker === maker));
+      const openOrdersMax = Math.min(Number.MAX_SAFE_INTEGER, ...limits.map((one) => one.openOrdersMax));
+      return { maker, countExpiredBeyond: openOrdersMax - asked.length };
+    }),
     isPlacing: placements.length > 0 || unplaced.length > 0,
     isInstructing: requests.some(({ kind }) => kind === 'instruction'),
     isCancellingAll: requests.some(({ kind }) => kind === 'cancel-all'),

@@ -10,7 +10,10 @@ export async function lookUp(
   { find, trust, notes }: LookUpParts,
   client: string,
   orderHashes: readonly Hex[],
-): Promise<LookedUp> {
+): Promise<{
+  readonly known: ReadonlyMap<Hex, FoundHash>;
+  readonly readBefore: ReadBefore | undefined;
+}> {
   const mayNote = notes.mayNote(client, orderHashes.length);
   const readBefore = await unlessAway(find(orderHashes, mayNote));
   const found = readBefore?.hashes ?? [];
@@ -20,9 +23,4 @@ export async function lookUp(
     orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' as const }]),
   );
   return { known, readBefore };
-}
-
-interface LookedUp {
-  readonly known: ReadonlyMap<Hex, FoundHash>;
-  readonly readBefore: ReadBefore | undefined;
 }

@@ -9,26 +9,16 @@ import {
   type Tokens,
 } from '@makerbook/domain';
 import { byteaOf, encodeArray, type Query } from '@makerbook/postgres';
+import { encodeHashes, encodeMakers } from './encode-columns.js';
 import { budgetKey, type FoundRows, type Reading, type Wanted } from './store.js';
 
 /** Reads what requests are decided by in one statement, and so at one moment. */
 export async function readStanding(query: Query, wanted: Wanted): Promise<Reading> {
-  const { makers } = wanted;
+  const { makers, isPlacing } = wanted;
   const { sql, name } = standingSql(wanted);
   const values = [
-    encodeArray(
-      'bytea',
-      makers.map(({ maker }) => maker),
-    ),
-    ...(wanted.isPlacing ? [makers.map(({ countExpiredBeyond }) => countExpiredBeyond)] : []),
-    ...(wanted.isPlacing
-      ? [
-          encodeArray(
-            'bytea',
-            wanted.hashes.map(({ orderHash }) => orderHash),
-          ),
-        ]
-      : []),
+    encodeMakers(makers),
+    ...(isPlacing ? [makers.map(({ countExpiredBeyond }) => countExpiredBeyond), encodeHashes(wanted.hashes)] : []),
     ...(wanted.replaced.length > 0 ? [encodeArray('bytea', wanted.replaced)] : []),
   ];
   const rows = await query<Row>(sql, values, name);

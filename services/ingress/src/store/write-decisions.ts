@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { Hex } from '@makerbook/contracts-primitives';
 import type { Decision } from '@makerbook/domain';
-import { encodeArray, type Query } from '@makerbook/postgres';
+import type { Query } from '@makerbook/postgres';
+import { encodeHashes, encodeMakers } from './encode-columns.js';
 import { budgetKey, type Group, type Reading } from './store.js';
 
 type Charge = Extract<Decision, { kind: 'charge' }>;
@@ -76,13 +76,7 @@ async function createRows(query: Query, charges: readonly Charge[]): Promise<voi
   if (charges.length === 0) return;
   const sql = `insert into budgets (maker, of_cancels) select * from unnest($1::bytea[], $2::boolean[]) on conflict do nothing`;
   const sorted = charges.toSorted((a, b) => (a.maker < b.maker ? -1 : 1));
-  const values = [
-    encodeArray(
-      'bytea',
-      sorted.map(({ maker }) => maker),
-    ),
-    sorted.map(({ of }) => of === 'cancels'),
-  ];
+  const values = [encodeMakers(sorted), sorted.map(({ of }) => of === 'cancels')];
   await query(sql, values, 'create budgets');
 }
 
@@ -104,10 +98,7 @@ function chargeStep(charges: readonly Of<Charge>[], versionOf: (charge: Charge) 
   return {
     name: 'c',
     given: [
-      encodeArray(
-        'bytea',
-        charges.map(({ maker }) => maker),
-      ),
+      encodeMakers(charges),
       charges.map(({ of }) => of === 'cancels'),
       charges.map(versionOf),
       charges.map(({ tokens }) => tokens.left),
@@ -151,7 +142,7 @@ function placeSteps(placed: readonly Of<Place>[], { standing }: Reading): Step[]
   });
   const dropping: Step = {
     name: 'n',
-    given: [hashesOf(notes), notes.map(({ untilMs }) => untilMs), notes.map(({ group }) => group)],
+    given: [encodeHashes(notes), notes.map(({ untilMs }) => untilMs), notes.map(({ group }) => group)],
     sql: (n) => `dropped as (
       delete from in_flight f using unnest($${n}::bytea[], $${n + 1}::bigint[], $${n + 2}::integer[]) as o (order_hash, until_ms, grp)
       where f.order_hash = o.order_hash and f.maker is null and f.until_ms = o.until_ms and o.${inGranted} returning 1)`,
@@ -192,7 +183,7 @@ function compareStep(replaced: readonly Of<Mark>[]): Step {
   return {
     name: 'r',
     given: [
-      hashesOf(replaced),
+      encodeHashes(replaced),
       replaced.map(({ onlyWith }) => (onlyWith === 'in flight' ? null : String(onlyWith))),
       replaced.map(({ group }) => group),
     ],
@@ -205,20 +196,10 @@ function compareStep(replaced: readonly Of<Mark>[]): Step {
   };
 }
 
-function hashesOf(all: readonly { readonly orderHash: Hex }[]): Buffer {
-  return encodeArray(
-    'bytea',
-    all.map(({ orderHash }) => orderHash),
-  );
-}
-
 function keysOf(all: readonly Of<Place | Mark>[]): unknown[] {
   return [
-    hashesOf(all),
-    encodeArray(
-      'bytea',
-      all.map(({ maker }) => maker),
-    ),
+    encodeHashes(all),
+    encodeMakers(all),
     all.map(({ partition }) => partition),
     all.map(({ untilMs }) => untilMs),
     all.map(({ requestId }) => requestId),
