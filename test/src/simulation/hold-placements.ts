@@ -10,8 +10,9 @@ import {
 } from '@makerbook/domain';
 import { newMaker } from '@makerbook/domain/testing';
 import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
-import { type OrderRow, PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
+import { amountsOf, findRows, listedOf, planted } from './find-placements.js';
 
 type Tokens = MakerStanding['orders'];
 type Ask = <T>(serve: () => T) => Promise<T>;
@@ -27,23 +28,6 @@ const LOCK_MS_MAX = 1_000;
  * nothing. Each call is one step.
  */
 export class PlacementsInMemory {
-  /** Planted defects. */
-  static ignoresNotes = false;
-  static ignoresTrust = false;
-  static forgetsPlacements = false;
-  static forgetsMarks = false;
-  static forgetsCharges = false;
-  static ignoresMarks = false;
-  static ignoresInstructions = false;
-  static hidesFills = false;
-  static ignoresVersions = false;
-  static ignoresInFlight = false;
-  static ignoresRaces = false;
-  static ignoresOpen = false;
-  static tellsInFlightAsStored = false;
-  static tellsOvertakenAsStored = false;
-  static splitsGroups = false;
-  static usesProcessClocks = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
@@ -63,7 +47,7 @@ export class PlacementsInMemory {
   }
 
   get isTrusted(): boolean {
-    return this.#trust?.isTrusted === true || PlacementsInMemory.ignoresTrust;
+    return this.#trust?.isTrusted === true || planted.ignoresTrust;
   }
 
   crash(): void {
@@ -111,7 +95,7 @@ export class PlacementsInMemory {
   }
 
   #clock(processMs: number): number {
-    return PlacementsInMemory.usesProcessClocks ? processMs : this.#nowMs();
+    return planted.usesProcessClocks ? processMs : this.#nowMs();
   }
 
   budgetOf(maker: Address, of: BudgetName): Tokens {
@@ -152,19 +136,19 @@ export class PlacementsInMemory {
     const inFlight = own((tables) => tables.inFlight.values());
     const hashes = own((tables) => tables.hashes.values());
     const known = new Set([...hashes, ...inFlight].map(({ orderHash }) => orderHash));
-    const flying = PlacementsInMemory.ignoresInFlight ? [] : left(inFlight).filter((each) => !isExpired(each));
+    const flying = planted.ignoresInFlight ? [] : left(inFlight).filter((each) => !isExpired(each));
     return {
       orders: this.budgetOf(maker, 'orders'),
       cancels: this.budgetOf(maker, 'cancels'),
       nonce: BigInt(row?.nonce ?? 0),
-      isQuarantined: (row?.quarantinedOffset ?? null) !== null,
-      open: PlacementsInMemory.ignoresOpen ? 0 : orders.length,
-      expired: PlacementsInMemory.ignoresOpen ? 0 : orders.filter(isExpired).length,
+      isQuarantined: (row?.quarantinedOffset ?? null) !== null && !planted.ignoresQuarantine,
+      open: planted.ignoresOpen ? 0 : orders.length,
+      expired: planted.ignoresOpen ? 0 : orders.filter(isExpired).length,
       inFlight: flying.length,
       remembered: hashes.length,
       onTheirWay: inFlight.length + [...marked].filter((orderHash) => !known.has(orderHash)).length,
       exits: { ...noExits, ...row?.exits },
-      instructions: PlacementsInMemory.ignoresInstructions ? [] : marks.flatMap(({ instruction }) => instruction ?? []),
+      instructions: planted.ignoresInstructions ? [] : marks.flatMap(({ instruction }) => instruction ?? []),
       listed: isCancellingAll ? orders.map(listedOf) : [],
     };
   }
@@ -177,13 +161,13 @@ export class PlacementsInMemory {
     const [order] = all.flatMap(({ orders }) => orders.get(key.orderHash) ?? []);
     const isCancelling = all.some(({ cancelling }) => cancelling.some((row) => hashKeyText(row) === text));
     const told = this.#notes.get(key.orderHash);
-    const state = PlacementsInMemory.tellsInFlightAsStored && flying ? 'ACCEPTED' : hash?.state;
+    const state = planted.tellsInFlightAsStored && flying ? 'ACCEPTED' : hash?.state;
     return {
-      ...(state && { remembered: state }),
+      ...(state && !planted.forgetsHashes && { remembered: state }),
       ...(flying && { inFlight: { expiresAtSeconds: flying.expiresAtSeconds } }),
       ...(order && { order: amountsOf(order) }),
-      ...(told !== undefined && !PlacementsInMemory.ignoresNotes && { notedUntilMs: told }),
-      ...(isCancelling && !PlacementsInMemory.ignoresMarks && { isCancelling }),
+      ...(told !== undefined && !planted.ignoresNotes && { notedUntilMs: told }),
+      ...(isCancelling && !planted.ignoresMarks && { isCancelling }),
     };
   }
 
@@ -198,22 +182,22 @@ export class PlacementsInMemory {
     });
     const isTrusted = placed.length === 0 || this.#trustedSinceMs() === standing.trustedSinceMs;
     const isOvertaken =
-      (!isSame && !PlacementsInMemory.ignoresVersions) ||
+      (!isSame && !planted.ignoresVersions) ||
       !isTrusted ||
-      (placed.some((one) => this.#isTaken(one, standing.hashes)) && !PlacementsInMemory.ignoresRaces) ||
+      (placed.some((one) => this.#isTaken(one, standing.hashes)) && !planted.ignoresRaces) ||
       marked.some((one) => this.#hasChanged(one));
     if (isOvertaken) {
-      if (PlacementsInMemory.splitsGroups && isTrusted) for (const one of placed) this.#place(one);
-      return PlacementsInMemory.tellsOvertakenAsStored || (PlacementsInMemory.splitsGroups && placed.length > 0);
+      if (planted.splitsGroups && isTrusted) for (const one of placed) this.#place(one);
+      return planted.tellsOvertakenAsStored || (planted.splitsGroups && placed.length > 0);
     }
     this.#lastVersion += 1;
     for (const requestId of new Set(marked.map((one) => one.requestId))) this.onMark(requestId);
     for (const { maker, of: which, tokens } of charges) {
       this.#versions.set(`${maker} ${which}`, this.#lastVersion);
-      if (!PlacementsInMemory.forgetsCharges) this.#budgets.set(`${maker} ${which}`, tokens);
+      if (!planted.forgetsCharges) this.#budgets.set(`${maker} ${which}`, tokens);
     }
-    if (!PlacementsInMemory.forgetsPlacements) for (const one of placed) this.#place(one);
-    if (!PlacementsInMemory.forgetsMarks) for (const one of marked) this.#mark(one);
+    if (!planted.forgetsPlacements) for (const one of placed) this.#place(one);
+    if (!planted.forgetsMarks) for (const one of marked) this.#mark(one);
     return true;
   }
 
@@ -273,33 +257,14 @@ export class PlacementsInMemory {
       const isInFlight = this.#rows.some(({ tables }) =>
         [...tables.inFlight.values()].some((row) => row.orderHash === orderHash),
       );
-      if (isInFlight && !PlacementsInMemory.ignoresRaces) continue;
+      if (isInFlight && !planted.ignoresRaces) continue;
       this.#notes.set(orderHash, Math.max(nowMs, this.#nowMs(), this.#notes.get(orderHash) ?? 0));
     }
   }
 
   #find(orderHashes: readonly Hex[], processMs: number): FoundRows {
     const all = this.#rows.map(({ tables }) => tables);
-    const rows = orderHashes.map((orderHash) => {
-      const told = this.#notes.get(orderHash);
-      const noted = told === undefined ? {} : { notedUntilMs: told };
-      const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
-      const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
-      const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
-      const hash = all
-        .flatMap(({ hashes }) => [...hashes.values()])
-        .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
-      const open = order && { ...keyOf(order), salt: JSON.parse(`${order.recordStart}}`).order.salt };
-      const inFlight = placed && { ...keyOf(placed), salt: placed.salt as Hex };
-      const unfolded = hash?.state === 'UNFOLDED' && { ...keyOf(hash), salt: hash.salt as Hex };
-      return {
-        ...(open && { open }),
-        ...(inFlight && { inFlight }),
-        ...(unfolded && { unfolded }),
-        isAccepted: hash !== undefined,
-        ...noted,
-      };
-    });
+    const rows = orderHashes.map((orderHash) => findRows(all, orderHash, this.#notes.get(orderHash)));
     const owners = rows.flatMap(({ open, inFlight, unfolded }) => open ?? inFlight ?? unfolded ?? []);
     const cancelsOf = (maker: Address) => ({ ...newMaker, cancels: this.budgetOf(maker, 'cancels') });
     return {
@@ -321,17 +286,4 @@ export class PlacementsInMemory {
     if (rows === undefined) throw new Error(`there is no partition ${partition}`);
     return rows;
   }
-}
-
-function keyOf({ maker, expiresAtSeconds }: { readonly maker: Hex; readonly expiresAtSeconds: number }) {
-  return { maker, expiresAtSeconds };
-}
-
-function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {
-  const making = BigInt(makingAmount);
-  return { making, remaining: PlacementsInMemory.hidesFills ? making : BigInt(remaining), expiresAtSeconds };
-}
-
-function listedOf({ orderHash, makingToken: making, acceptedAtMs, recordStart }: OrderRow) {
-  return { orderHash, making, taking: JSON.parse(`${recordStart}}`).order.taking.token, acceptedAtMs };
 }

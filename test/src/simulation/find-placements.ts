@@ -1,0 +1,62 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { HashRows } from '@makerbook/domain';
+import type { OrderRow } from '@makerbook/postgres';
+import type { Tables } from '@makerbook/projector/testing';
+
+/** Planted defects: each leaves out a rule. */
+export const planted = {
+  ignoresNotes: false,
+  ignoresTrust: false,
+  forgetsPlacements: false,
+  forgetsMarks: false,
+  forgetsCharges: false,
+  ignoresMarks: false,
+  ignoresInstructions: false,
+  hidesFills: false,
+  ignoresVersions: false,
+  ignoresInFlight: false,
+  ignoresRaces: false,
+  ignoresOpen: false,
+  tellsInFlightAsStored: false,
+  tellsOvertakenAsStored: false,
+  splitsGroups: false,
+  usesProcessClocks: false,
+  readsOnce: false,
+  forgetsHashes: false,
+  ignoresQuarantine: false,
+  tellsOthersOrders: false,
+};
+
+/** What the rows have of a hash, whosever it is. */
+export function findRows(all: readonly Tables[], orderHash: Hex, notedUntilMs: number | undefined): HashRows {
+  const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
+  const isHidden = planted.readsOnce && notedUntilMs !== undefined;
+  const [order] = all.flatMap(({ orders }) => (isHidden ? undefined : orders.get(orderHash)) ?? []);
+  const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
+  const hash = all
+    .flatMap(({ hashes }) => [...hashes.values()])
+    .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
+  const first = all.flatMap(({ orders }) => [...orders.values()]).find(({ maker }) => maker !== order?.maker);
+  const keyOf = ({ maker, expiresAtSeconds }: { readonly maker: Hex; readonly expiresAtSeconds: number }) => {
+    return { maker: planted.tellsOthersOrders ? (first?.maker ?? maker) : maker, expiresAtSeconds };
+  };
+  const open = order && { ...keyOf(order), salt: JSON.parse(`${order.recordStart}}`).order.salt };
+  const inFlight = placed && { ...keyOf(placed), salt: placed.salt as Hex };
+  const unfolded = hash?.state === 'UNFOLDED' && { ...keyOf(hash), salt: hash.salt as Hex };
+  return {
+    ...(open && { open }),
+    ...(inFlight && { inFlight }),
+    ...(unfolded && { unfolded }),
+    isAccepted: hash !== undefined,
+    ...(notedUntilMs !== undefined && { notedUntilMs }),
+  };
+}
+
+export function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {
+  const making = BigInt(makingAmount);
+  return { making, remaining: planted.hidesFills ? making : BigInt(remaining), expiresAtSeconds };
+}
+
+export function listedOf({ orderHash, makingToken: making, acceptedAtMs, recordStart }: OrderRow) {
+  return { orderHash, making, taking: JSON.parse(`${recordStart}}`).order.taking.token, acceptedAtMs };
+}
