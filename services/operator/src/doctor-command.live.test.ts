@@ -6,9 +6,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { encodeMakersRecord, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
 import {
   type AnvilPart,
@@ -28,7 +29,7 @@ import { runDoctor } from './doctor-command.js';
 import { doctorSettings } from './env.js';
 
 const PARTITIONS = 2;
-const CONTRACT = `0x${'11'.repeat(20)}`;
+const CONTRACT = `0x${'11'.repeat(20)}` as const;
 const prefix = `doctor-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-doctor-'));
@@ -115,6 +116,22 @@ interface Told {
   readonly findings: { readonly verdict: string; readonly what: string; readonly runbook?: string }[];
 }
 
+/** The chain, as a node of Kaia where each account has another key than its first. */
+const startKaia = () =>
+  listen(
+    createServer(async (request, answer) => {
+      const asked = JSON.parse(await text(request));
+      const answers = [asked].flat().map(async (call: { id: number; method: string }) => {
+        if (call.method === 'kaia_getAccountKey')
+          return { jsonrpc: '2.0', id: call.id, result: { keyType: 2, key: {} } };
+        const headers = { 'Content-Type': 'application/json' };
+        return (await fetch(chain.rpcUrl, { method: 'POST', headers, body: JSON.stringify(call) })).json();
+      });
+      answer.setHeader('Content-Type', 'application/json');
+      answer.end(JSON.stringify(Array.isArray(asked) ? await Promise.all(answers) : await answers[0]));
+    }),
+  );
+
 /** @returns the exit code, and by verdict what was found, with the runbook */
 async function examine(other: Record<string, string> = {}) {
   const settings = readSettings(doctorSettings, { ...environment, ...other });
@@ -178,11 +195,15 @@ test('the doctor finds each fault, with its runbook', async () => {
   const appender = log.createAppender();
   const record = { topic: names.makerEvents, key: 'k', value: Buffer.from('{}'), headers: {} };
   await appender.append(Array.from({ length: 100 }, () => ({ ...record, partition: 0 })));
+  const position = { partition: 0, offset: '0' };
+  const view: MakerView = { type: 'MakerView', maker: CONTRACT, admission: 'ADMITTED', nonce: null, position };
+  const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
+  await appender.append([{ topic: names.makers, partition: 0, key: key ?? '', ...message }]);
   const away = await findFreePort();
   const faulty = {
     DATABASE_TLS: 'on',
     DATABASE_TLS_CA_FILE: inFolder('ca.pem'),
-    RPC_URL: `${chain.rpcUrl},http://127.0.0.1:${away}`,
+    RPC_URL: `http://127.0.0.1:${await startKaia()},http://127.0.0.1:${away}`,
     NAVIGATOR_ADDRESS: `0x${'22'.repeat(20)}`,
     TLS_SERVERS: `127.0.0.1:${await startTls(3)},127.0.0.1:${away}`,
     PROCESSES: `${environment['PROCESSES']},query=http://127.0.0.1:${await startProcess('abd')},feed=http://127.0.0.1:${away}`,
@@ -204,6 +225,7 @@ test('the doctor finds each fault, with its runbook', async () => {
     new RegExp(`^certificate of 127.0.0.1:${new URL(part.url).port}: ends in 1 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:\\d+: ends in 2 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:${away}: connect ECONNREFUSED.* → ${certificates}$`),
+    new RegExp(`^keys of 1 makers: ${CONTRACT} has changed its key on the chain .* → SECURITY.md#`),
     new RegExp(`^feed: does not answer → ${alerts}feeddown$`),
     new RegExp(`^builds: .*\\(abc\\): ingress; .*\\(abd\\): query → ${operations}upgrade$`),
   ];

@@ -5,6 +5,7 @@ import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { examineCertificates } from './doctor/examine-certificates.js';
 import { examineChain } from './doctor/examine-chain.js';
+import { examineKeys } from './doctor/examine-keys.js';
 import { examineLog } from './doctor/examine-log.js';
 import { examineProcesses } from './doctor/examine-processes.js';
 import { examineRows } from './doctor/examine-rows.js';
@@ -39,6 +40,7 @@ export async function runDoctor(
       examineLog(log, settings, nowMs, readEnds),
       examineRows(postgres, nowMs, readEnds),
       examineChain(settings, nowMs),
+      examineKeys(log, settings),
       examineCertificates(settings, nowMs),
       examineProcesses(settings),
     ];

@@ -39,8 +39,8 @@ test('an account whose key was changed on the chain is warned of, and no other',
   const url = await openNode((address) => types[address] ?? {});
   const warnings = await warnOfChangedKeys(['0x00', '0x01', '0x02', '0x04'], url);
   expect(warnings).toEqual([
-    expect.stringMatching(/^warning: 0x02 .*account key type 2/),
-    expect.stringMatching(/^warning: 0x04 .*account key type 4/),
+    expect.stringMatching(/^0x02 .*account key type 2/),
+    expect.stringMatching(/^0x04 .*account key type 4/),
   ]);
 });
 

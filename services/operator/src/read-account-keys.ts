@@ -17,7 +17,7 @@ export async function warnOfChangedKeys(makers: readonly Hex[], url: string): Pr
     const asked = makers.map(async (maker) => {
       const key = (await within(node.send('kaia_getAccountKey', [maker, 'latest']))) as { keyType?: unknown } | null;
       return typeof key?.keyType === 'number' && key.keyType !== FIRST_KEY
-        ? `warning: ${maker} has changed its key on the chain (account key type ${key.keyType}). Orders are signed by the key of its address, and whoever has that key can still sign orders that fill`
+        ? `${maker} has changed its key on the chain (account key type ${key.keyType}). Orders are signed by the key of its address, and whoever has that key can still sign orders that fill`
         : [];
     });
     const answers = await Promise.allSettled(asked);

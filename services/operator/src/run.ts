@@ -74,7 +74,7 @@ export async function runCommand(
       const visibleWithinMs = settings.VISIBLE_WITHIN_MS;
       const warnings = command.do === 'add' ? await warnOfChangedKeys(command.makers, settings.RPC_URL[0] ?? '') : [];
       const outcome = await decide(log, command, { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs });
-      return { ...outcome, lines: [...warnings, ...outcome.lines] };
+      return { ...outcome, lines: [...warnings.map((warning) => `warning: ${warning}`), ...outcome.lines] };
     }
   }
 }
