@@ -24,7 +24,9 @@ export const account = z
     block: z
       .object({ number: count, timestamp: count })
       .nullable()
-      .describe('The newest block that counts here; null before the first'),
+      .describe(
+        'The newest block, by whose time the switch and the windows of caps are told, in quarantine too; null before the first',
+      ),
     admission: z
       .enum(['ADMITTED', 'SUSPENDED', 'REMOVED'])
       .describe('Whether the maker may place orders: only one that is `ADMITTED` may'),

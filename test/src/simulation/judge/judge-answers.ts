@@ -375,7 +375,9 @@ class AnswerJudge {
     if (position < from) return [`the account is of ${position}, before ${from}`];
     const rows = this.#parts.replays[Number(partition)]?.rows.get(position);
     const nowSeconds = Math.floor(atMs / 1000);
-    const are = accountsOf(rows?.makers.get(maker), rows?.clock.seconds ?? 0, nowSeconds);
+    // The clock goes on while the facts of a maker wait in quarantine.
+    const seconds = account.isQuarantined ? account.block?.timestamp : rows?.clock.seconds;
+    const are = accountsOf(rows?.makers.get(maker), seconds ?? 0, nowSeconds);
     const { admission, nonce, openOrders, cancelKeys, switch: armed, caps } = account;
     const is = JSON.stringify([admission, nonce, openOrders.count, cancelKeys, armed, caps]);
     return are.includes(is) ? [] : [`the account is ${is}, and at ${position} is ${are[0]}`];
