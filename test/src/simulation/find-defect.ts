@@ -30,8 +30,10 @@ export function replaceIn(
   method: string,
   by: (before: (...given: Any[]) => Any, self: Any, ...given: Any[]) => unknown,
 ): Defect['plant'] {
+  const prototype = type.prototype as Any;
+  if (typeof prototype[method] !== 'function') throw new Error(`there is no ${method} to plant a defect in`);
   return () =>
-    replaceMethod(type.prototype as Any, method, (before) => {
+    replaceMethod(prototype, method, (before) => {
       return function (this: unknown, ...given: unknown[]) {
         return by(before.bind(this), this, ...given);
       };

@@ -6,6 +6,7 @@ import {
   staysWatched,
   TakenBlocks,
   Touched,
+  WalletAnswers,
   WatchedSet,
   Work,
 } from '@makerbook/chain-watcher/testing';
@@ -99,7 +100,7 @@ export const watcherDefects: readonly Defect[] = [
   },
   {
     name: 'a contract that has a log is not asked about its signatures',
-    plant: replaceIn(WatchedSet, 'walletsIn', () => []),
+    plant: replaceIn(WalletAnswers, 'withLogsIn', () => []),
   },
   {
     name: 'contracts are not asked anew about their signatures',

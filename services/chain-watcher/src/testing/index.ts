@@ -7,6 +7,7 @@ export { type ProjectedPartition, readOpenOrders } from '../store/read-open-orde
 export { staysWatched } from '../watch/follow-book.js';
 export { FollowedLog } from '../watch/follow-log.js';
 export { Touched } from '../watch/match-logs.js';
+export { WalletAnswers } from '../watch/wallet-answers.js';
 export { WatchedSet } from '../watch/watched-set.js';
 export { Work } from '../work.js';
 export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';
