@@ -157,8 +157,10 @@ export function requestWith(field: Field, value: unknown) {
 }
 
 function replaceAt(whole: unknown, [name = '', ...rest]: readonly string[], value: unknown): unknown {
-  const inner = (whole as Record<string, unknown>)[name];
+  // An example leaves optional lists out.
+  const given = whole ?? (/^[0-9]+$/.test(name) ? [undefined] : {});
+  const inner = (given as Record<string, unknown>)[name];
   const next = rest.length === 0 ? value : replaceAt(inner, rest, value);
-  if (Array.isArray(whole)) return whole.map((item, index) => (String(index) === name ? next : item));
-  return { ...(whole as object), [name]: next };
+  if (Array.isArray(given)) return given.map((item, index) => (String(index) === name ? next : item));
+  return { ...(given as object), [name]: next };
 }
