@@ -241,6 +241,9 @@ test('orders that take a token are read again when it has code, and none that ha
   expect(unreadIn(set)).toEqual([hashOf(2)]);
   set.noteObserved(reading(1, { orders: [named(2)] }), 0);
   expect(unreadIn(set)).toEqual([]);
+  // Another watcher did not know yet that it has code.
+  set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true, noCode: true }] }), 0);
+  expect(unreadIn(set)).toEqual([hashOf(2)]);
   set.remove(hashOf(2));
   expect([...set.takingTokens()].map(({ address }) => address)).toEqual([accountOf(202)]);
 });

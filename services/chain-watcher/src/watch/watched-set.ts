@@ -118,7 +118,10 @@ export class WatchedSet {
       const order = this.findOrder(observed.orderHash);
       if (order < 0 || !this.wallets.noteObserved(maker, order, observed, block.number)) continue;
       const taking = this.takingOf(order);
-      if (observed.noCode && taking.hasCode) continue;
+      if (observed.noCode && taking.hasCode) {
+        if (!this.unread.has(order)) this.#markOrder(order, { sinceMs, trace: undefined });
+        continue;
+      }
       if (observed.noCode) taking.hasCode = false;
       this.unread.delete(order);
     }
