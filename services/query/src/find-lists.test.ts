@@ -1,20 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
 import { PostgresUnavailable } from '@makerbook/postgres';
-import { cacheLists } from './cache-lists.js';
-import { createListFinder } from './find-lists.js';
+import { cacheLists, createListFinder } from './find-lists.js';
 import { joinRecords } from './join-records.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
+
 const orderHash = `0x${'01'.repeat(32)}` as const;
+
 const recordOf = (version: bigint) => {
   const json = `{"version":${version},"status":"ACTIVE","routableUntil":40,"remainingMakingAmount":"0x5"}`;
   return { orderHash, acceptedOffset: 1, expiresAtSeconds: 50, json: Buffer.from(json) };
 };
+
 const listedOf = (version: bigint) => {
   const state = { status: 'ACTIVE' } as const;
   const recordStart = `{"version":${version}`;
   return { orderHash, acceptedOffset: 1n, expiresAtSeconds: 50, recordStart, state, remaining: 5n, cappedUntil: 0 };
 };
+
 const listOf = (version: bigint) => joinRecords(version, [recordOf(version)]);
 
 /** A finder on a Postgres that can be away or have a list of some version. */
@@ -91,5 +94,40 @@ describe('a list of a version is found', () => {
     cache.keep(maker, listOf(6n));
     has.postgres = 'away';
     expect(await finder.find(maker, 7n)).toBeUndefined();
+  });
+});
+
+const joinedOf = (bytes = 10, version = 1n) =>
+  joinRecords(version, [{ orderHash: '0x01', acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);
+
+describe('a list cached in memory', () => {
+  test('is found by its maker, and replaced by the next one, but by no older one', () => {
+    const cache = cacheLists(10_000);
+    expect(cache.find('a')).toBeUndefined();
+    cache.keep('a', joinedOf());
+    const newer = joinedOf(20, 2n);
+    cache.keep('a', newer);
+    cache.keep('a', joinedOf(10, 1n));
+    expect(cache.find('a')).toBe(newer);
+    expect(cache.find('b')).toBeUndefined();
+  });
+
+  test('makes room when it was not used for longest', () => {
+    const cache = cacheLists(3 * (1_503 + 750));
+    for (const maker of ['a', 'b', 'c']) cache.keep(maker, joinedOf(1000));
+    cache.find('a');
+    cache.keep('d', joinedOf(1000));
+    expect(['a', 'b', 'c', 'd'].filter((maker) => cache.find(maker) !== undefined)).toEqual(['a', 'c', 'd']);
+  });
+
+  test('never takes more than its room, and one that is larger is not cached at all', () => {
+    const cache = cacheLists(4_400);
+    cache.keep('a', joinedOf(1000));
+    cache.keep('b', joinedOf(1_000_000));
+    expect(cache.find('b')).toBeUndefined();
+    expect(cache.find('a')).toBeDefined();
+    // Room is given back whenever a list is replaced.
+    for (let round = 0; round < 100; round += 1) cache.keep('c', joinedOf(500 + round));
+    expect(cache.find('a')).toBeDefined();
   });
 });

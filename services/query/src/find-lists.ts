@@ -1,9 +1,13 @@
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Rules, recordEnd, routableUntilOf } from '@makerbook/domain';
-import type { ListCache } from './cache-lists.js';
+import { LRUCache } from 'lru-cache';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListChanges, ListedOrder } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
+
+/** The cost of a list besides its bytes. */
+const LIST_OVERHEAD_BYTES = 500;
+const RECORD_OVERHEAD_BYTES = 250;
 
 /** A list, and where it comes from. */
 export interface Found {
@@ -70,4 +74,25 @@ function encodeRecord(order: ListedOrder, routableUntil: number): ListRecord {
   const { orderHash, acceptedOffset, expiresAtSeconds, recordStart, state, remaining, cappedUntil } = order;
   const json = Buffer.from(recordStart + recordEnd(state, { routableUntil, remaining, cappedUntil }));
   return { orderHash, acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json };
+}
+
+/** The lists that this process has in memory, one of a maker. */
+export type ListCache = ReturnType<typeof cacheLists>;
+
+/** Keeps lists in memory up to `bytesMax`. A single list larger than that is not kept. */
+export function cacheLists(bytesMax = 128 * 1024 * 1024) {
+  const lists = new LRUCache<string, JoinedList>({ maxSize: bytesMax, sizeCalculation: bytesOf });
+  return {
+    find: (maker: string): JoinedList | undefined => lists.get(maker),
+    /** Keeps the list unless a newer one of the maker is there. Drops the least recently used ones where there is no room. */
+    keep(maker: string, list: JoinedList): void {
+      const known = lists.peek(maker);
+      if (known === undefined || known.version <= list.version) lists.set(maker, list);
+    },
+  };
+}
+
+function bytesOf({ body, records }: JoinedList): number {
+  // A server may keep packed forms of the body, which are half as large together.
+  return Math.ceil(1.5 * body.length) + RECORD_OVERHEAD_BYTES * records.length + LIST_OVERHEAD_BYTES;
 }

@@ -1,7 +1,12 @@
 export { querySettings } from './env.js';
 export { createMakerRoutes, type MakerRouteParts, openStreams } from './run.js';
 export { type Happening, type HistoryEntry, happenings } from './store/history-rows.js';
-export { type HistoryPlace, type HistoryQuery, placeOfEntry } from './store/read-histories.js';
+export {
+  type HistoryPlace,
+  type HistoryQuery,
+  type News,
+  type NewsQuery,
+  placeOfEntry,
+} from './store/read-histories.js';
 export type { ListedOrder } from './store/read-lists.js';
 export { openReadModel, type ReadModel } from './store/read-model.js';
-export type { News, NewsQuery } from './store/read-news.js';

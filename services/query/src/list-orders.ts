@@ -5,8 +5,7 @@ import { type Asker, answerSigned, lagHeader, listUnknown, type SignedParts } fr
 import type { Cursors } from './cursor.js';
 import { logIsAway } from './find-moment.js';
 import { parseListRequest } from './parse-requests.js';
-import type { Listing } from './read-list.js';
-import type { Page } from './take-page.js';
+import type { Listing, Page } from './read-list.js';
 
 export interface ListOrdersParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashGetRequest'>;

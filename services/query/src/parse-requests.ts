@@ -12,10 +12,10 @@ import {
 } from '@makerbook/contracts-http';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, parseAs, type Refusal, readQuery } from '@makerbook/http';
-import type { SignedRequest } from './admit-request.js';
+import type { SignedRequest } from './answer-signed.js';
 import { type Cursor, parseCursor } from './cursor.js';
 import { type Moment, momentOf } from './find-moment.js';
-import type { ListFilter } from './take-page.js';
+import type { ListFilter } from './read-list.js';
 
 /** What part of the history is asked for. */
 export interface HistoryPart {

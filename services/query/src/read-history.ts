@@ -11,8 +11,8 @@ import { type HistoryPart, parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
 import type { HistoryEntry } from './store/history-rows.js';
+import type { NewsQuery } from './store/read-histories.js';
 import { type HistoryPage, type HistoryQuery, placeOfEntry } from './store/read-histories.js';
-import type { NewsQuery } from './store/read-news.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;

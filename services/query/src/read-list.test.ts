@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { cacheLists } from './cache-lists.js';
-import type { Found } from './find-lists.js';
+import fc from 'fast-check';
+import { cacheLists, type Found } from './find-lists.js';
 import { joinRecords } from './join-records.js';
-import { readList } from './read-list.js';
+import { type Page, readList, takePage } from './read-list.js';
 import type { ListState } from './store/read-lists.js';
-import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
+
 const state = (over: Partial<ListState> = {}): ListState => {
   return { version: 7n, unsettled: [], isUnsure: false, cancelAt: 0, ...over };
 };
+
 const list = joinRecords(
   7n,
   [3, 5, 8].map((n) => ({
@@ -19,7 +20,9 @@ const list = joinRecords(
     json: Buffer.from(String(n)),
   })),
 );
+
 const current: Found = { list, source: 'memory' };
+
 const whole: Page = { from: undefined, ordersMax: undefined };
 
 interface Given {
@@ -145,4 +148,48 @@ test('a list shows the orders that are asked for, and its ETag names them', asyn
   expect(await pick({ status: ['ACTIVE', 'INACTIVE'] })).toEqual([2, undefined]);
   expect(await pick({ making: token('aa') }, 1)).toEqual([1, 4n]);
   expect(etags.size).toBe(6);
+});
+
+const listOf = (offsets: Iterable<number>) =>
+  [...offsets].sort((a, b) => a - b).map((acceptedOffset) => ({ acceptedOffset }));
+
+describe('pages', () => {
+  test('without bounds are the whole list, and the very same array', () => {
+    const list = listOf([1, 2, 3]);
+    expect(takePage(list, { from: undefined, ordersMax: undefined })).toEqual({
+      records: list,
+      next: undefined,
+    });
+    expect(takePage(list, { from: undefined, ordersMax: 3 }).records).toBe(list);
+  });
+
+  test('hold each order that stays exactly once, whatever comes and goes between them', () => {
+    const offsets = fc.uniqueArray(fc.nat(60), { maxLength: 40 });
+    fc.assert(
+      fc.property(
+        offsets,
+        fc.integer({ min: 1, max: 7 }),
+        fc.array(fc.record({ goes: fc.nat(60), comes: fc.nat(3) })),
+        (first, ordersMax, changes) => {
+          const list = new Set(first);
+          const stays = new Set(first);
+          const seen: number[] = [];
+          let from: bigint | undefined;
+          for (let page = 0; page === 0 || from !== undefined; page += 1) {
+            const taken = takePage(listOf(list), { from, ordersMax });
+            expect(taken.records.length).toBeLessThanOrEqual(ordersMax);
+            seen.push(...taken.records.map(({ acceptedOffset }) => acceptedOffset));
+            from = taken.next;
+            const change = changes[page];
+            if (change === undefined) continue;
+            list.delete(change.goes);
+            stays.delete(change.goes);
+            for (let n = 0; n < change.comes; n += 1) list.add(Math.max(60, ...list) + 1);
+          }
+          expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b));
+          expect(seen).toEqual(expect.arrayContaining([...stays]));
+        },
+      ),
+    );
+  });
 });

@@ -1,10 +1,10 @@
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
-import type { ListCache } from './cache-lists.js';
-import type { Found, ListFinder } from './find-lists.js';
+import type { Found, ListCache, ListFinder } from './find-lists.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListState } from './store/read-lists.js';
-import { type ListFilter, type Page, pickRecords, takePage } from './take-page.js';
 
 /** Another one where a record says more than before: a client that has the list of an earlier build does not. */
 const FORMAT = 2;
@@ -86,4 +86,54 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
 function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[], only?: ListFilter): string {
   const asked = only === undefined ? '' : `-${Object.values(only).join('-')}`;
   return `W/"${FORMAT}-${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}${asked}"`;
+}
+
+/** Orders that have all of this. */
+export interface ListFilter {
+  /** Minimal hex. */
+  readonly orderSalt: Hex | undefined;
+  readonly making: Hex | undefined;
+  readonly taking: Hex | undefined;
+  readonly status: readonly LimitOrderRecord['status'][] | undefined;
+}
+
+/** Picks records; the same array where nothing is asked for. */
+function pickRecords<T extends { readonly json: Buffer }>(records: readonly T[], only: ListFilter | undefined) {
+  if (only === undefined) return records;
+  const { orderSalt, making, taking, status } = only;
+  return records.filter(({ json }) => {
+    const { order, status: own } = JSON.parse(String(json)) as LimitOrderRecord;
+    const isMeant = (wanted: Hex | undefined, is: Hex) => wanted === undefined || wanted === is;
+    return (
+      isMeant(orderSalt, order.salt) &&
+      isMeant(making, order.making.token) &&
+      isMeant(taking, order.taking.token) &&
+      (status === undefined || status.includes(own))
+    );
+  });
+}
+
+/** Which part of a list is asked for. */
+export interface Page {
+  /** Orders that were accepted at this offset or later. */
+  readonly from: bigint | undefined;
+  readonly ordersMax: number | undefined;
+  /** Which orders; all where it is left out. */
+  readonly only?: ListFilter | undefined;
+}
+
+/**
+ * The page of a list, and where the next page begins if there is one. That is a place in the order of acceptance: new orders come
+ * behind it, and removed ones do not move it. So no order is skipped or listed twice.
+ */
+export function takePage<T extends { readonly acceptedOffset: number }>(
+  records: readonly T[],
+  { from = 0n, ordersMax = records.length }: Page,
+): { readonly records: readonly T[]; readonly next: bigint | undefined } {
+  const first = records.findIndex(({ acceptedOffset }) => acceptedOffset >= from);
+  if (first < 0) return { records: [], next: undefined };
+  const to = first + ordersMax;
+  const page = first === 0 && to >= records.length ? records : records.slice(first, to);
+  const last = page.at(-1);
+  return { records: page, next: to < records.length && last ? BigInt(last.acceptedOffset) + 1n : undefined };
 }

@@ -9,10 +9,9 @@ import type { QuerySettings } from './env.js';
 import { logIsAway } from './find-moment.js';
 import { describeOrder } from './find-order.js';
 import { type HistorySources, readFacts, readOrderFrom, rowsAreAway } from './read-order.js';
-import { readNewestFills } from './store/read-fills.js';
+import { findMaker, readNewestFills } from './store/read-fills.js';
 import type { ListState } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
-import { findMaker } from './store/tell-rows.js';
 
 /** So many fills are told, the newest ones. */
 const FILLS_MAX = 100;

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal } from '@makerbook/http';
-import { admitRequest, type SignedRequest } from './admit-request.js';
+import { admitRequest, type SignedRequest } from './answer-signed.js';
 import {
   parseAccountRequest,
   parseHistoryRequest,

@@ -15,8 +15,8 @@ import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { KnownFunds } from './maker.js';
 import type { OpenOrder } from './open-order.js';
+import { expirySeconds, isForgotten } from './open-order.js';
 import { orderFromBody } from './order.js';
-import { expirySeconds, isForgotten } from './order-times.js';
 import type { RememberedHash } from './remember-hashes.js';
 import type { WritableMaker } from './writable-maker.js';
 

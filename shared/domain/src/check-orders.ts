@@ -2,7 +2,7 @@ import type { Cause, OrderCancelled, OrderSubmitted } from '@makerbook/contracts
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import type { Admission } from './maker.js';
 import { type Order, orderToBody } from './order.js';
-import type { Refusal } from './refusal.js';
+import type { Refusal } from './verdict.js';
 
 /** An order of a request with what ingress has proved of it. */
 export interface ProvenOrder {

@@ -1,7 +1,7 @@
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
-import type { Budget } from './budget.js';
 import { decidePlacement, IN_FLIGHT_RETRY_MS, type Placement } from './decide-placement.js';
 import type { Cutoff } from './exits.js';
+import type { Budget } from './standing.js';
 import {
   applyDecisions,
   type Decision,

@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import type { Budget } from './budget.js';
 import { type Exits, noExits } from './exits.js';
 import { FILL_CAPS_MAX, isCapOn } from './fill-caps.js';
+import type { Budget } from './standing.js';
 import { type Instruction, isSpent, makerOf, retryAfterMsOf, type Standing, spend } from './standing.js';
 import { unavailable, type Verdict } from './verdict.js';
 

@@ -1,8 +1,7 @@
 import { type Address, quantity } from '@makerbook/contracts-primitives';
-import type { Budget } from './budget.js';
 import { checkRepeats, checkTimeliness, type ProvenOrder } from './check-orders.js';
 import { boundedSeconds } from './order.js';
-import type { Refusal } from './refusal.js';
+import type { Budget } from './standing.js';
 import {
   type Decision,
   type HashStanding,
@@ -15,6 +14,7 @@ import {
   type Standing,
   spend,
 } from './standing.js';
+import type { Refusal } from './verdict.js';
 import { refused, unavailable, type Verdict } from './verdict.js';
 
 /** A maker of a request with the limits that count for it. */

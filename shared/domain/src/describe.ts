@@ -2,8 +2,8 @@ import type { BookCause, BookEntry, FundingView, LogPosition, MakerView } from '
 import { quantity } from '@makerbook/contracts-primitives';
 import type { Funding, Maker } from './maker.js';
 import type { OpenOrder, OrderStatus } from './open-order.js';
+import { type RoutingRules, routableUntilSeconds } from './open-order.js';
 import { orderToBody } from './order.js';
-import { type RoutingRules, routableUntilSeconds } from './order-times.js';
 
 /**
  * The part of a listed record that never changes, serialised once:

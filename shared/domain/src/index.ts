@@ -1,4 +1,3 @@
-export * from './budget.js';
 export * from './check-orders.js';
 export * from './decide.js';
 export * from './decide-cancellation.js';
@@ -14,8 +13,6 @@ export * from './maker.js';
 export * from './maker-draft.js';
 export * from './open-order.js';
 export * from './order.js';
-export * from './order-times.js';
-export * from './refusal.js';
 export * from './remember-hashes.js';
 export * from './standing.js';
 export * from './verdict.js';

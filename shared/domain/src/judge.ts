@@ -1,7 +1,7 @@
 import type { LogClock } from './log-clock.js';
 import type { Admission, KnownFunds } from './maker.js';
 import type { OpenOrder, OrderStatus } from './open-order.js';
-import { type RoutingRules, routableUntilSeconds } from './order-times.js';
+import { type RoutingRules, routableUntilSeconds } from './open-order.js';
 
 /**
  * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have

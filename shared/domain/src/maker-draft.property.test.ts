@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { judge } from './judge.js';
 import { advanceLog, startOfLog } from './log-clock.js';
 import { snapshotOf, type Transition, unknownMaker } from './maker.js';
-import { expirySeconds, HASH_MEMORY_SECONDS } from './order-times.js';
+import { expirySeconds, HASH_MEMORY_SECONDS } from './open-order.js';
 import { type HashMemory, rememberHashes } from './remember-hashes.js';
 import { type Fold, foldFacts, startFold } from './testing/fold-facts.js';
 import { orderSubmitted } from './testing/order-submitted.js';

@@ -3,7 +3,7 @@ import { applyFact } from './apply-fact.js';
 import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { Transition } from './maker.js';
-import { expirySeconds, routableUntilSeconds } from './order-times.js';
+import { expirySeconds, routableUntilSeconds } from './open-order.js';
 import { type Accept, WritableMaker } from './writable-maker.js';
 
 /** The place of a fact in the log. */

@@ -1,6 +1,6 @@
 import type { Change } from './maker.js';
+import { expirySeconds, keptUntil } from './open-order.js';
 import type { HashKey } from './order.js';
-import { expirySeconds, keptUntil } from './order-times.js';
 
 /** A remembered hash: its order was accepted, open or not, or it was cancelled before that. */
 export interface RememberedHash {

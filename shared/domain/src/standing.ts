@@ -1,7 +1,12 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import type { Budget } from './budget.js';
 import type { Exits } from './exits.js';
 import type { RememberedHash } from './remember-hashes.js';
+
+/** A maker's budget: it fills at a steady rate up to its burst. */
+export interface Budget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
 
 /** A budget of a maker, as it was when it was charged last. */
 export interface Tokens {

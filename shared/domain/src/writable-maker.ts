@@ -5,8 +5,15 @@ import { cappedUntil } from './fill-caps.js';
 import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { Admission, Change, Funding, KnownFunds, Maker, ObservedNonce, Transition } from './maker.js';
-import { type OpenOrder, type RemovalReason, reasonOf, type WithholdingReason } from './open-order.js';
-import { expirySeconds, type RoutingRules, routableUntilSeconds } from './order-times.js';
+import {
+  expirySeconds,
+  type OpenOrder,
+  type RemovalReason,
+  type RoutingRules,
+  reasonOf,
+  routableUntilSeconds,
+  type WithholdingReason,
+} from './open-order.js';
 import type { HashRules } from './remember-hashes.js';
 
 /**

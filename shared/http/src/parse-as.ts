@@ -1,6 +1,11 @@
-import type { z } from 'zod';
-import { refuseFields } from './refuse-fields.js';
+import type { FieldProblem } from '@makerbook/contracts-http';
+import { z } from 'zod';
 import type { Refusal } from './reply.js';
+
+/** How many of the wrong places of a request are named. */
+export const FIELD_PROBLEMS_MAX = 20;
+/** Characters of a field's name that are named. */
+const NAME_CHARACTERS_MAX = 100;
 
 /**
  * Reads a part of a request by its schema.
@@ -29,4 +34,78 @@ export function describeMisfit(issue: RawIssue): string {
     default:
       return 'has a form that is not allowed here';
   }
+}
+
+/** An error at one place of a request: an issue as zod reports it. */
+export interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  /** Fields at the place that nobody knows. */
+  readonly keys?: readonly string[];
+}
+
+/**
+ * 400 `invalid_request` for a request of another shape: names the first wrong places, each with a JSON pointer (RFC 6901)
+ * and a sentence, and the item that the first is in.
+ * @param issues one or more
+ */
+export function refuseFields(issues: readonly Issue[]): Refusal {
+  const errors = issues.slice(0, FIELD_PROBLEMS_MAX).flatMap(describeIssue);
+  const [first = { pointer: '', detail: 'is not well-formed' }] = errors;
+  const others = errors.length > 1 ? '; `errors` names what else is wrong' : '';
+  const index = issues[0]?.path.find((part) => typeof part === 'number');
+  return {
+    code: 'invalid_request',
+    detail: `${first.pointer === '' ? 'the body' : first.pointer} ${first.detail}${others}`,
+    errors: errors.slice(0, FIELD_PROBLEMS_MAX),
+    ...(index === undefined ? {} : { index }),
+  };
+}
+
+function describeIssue({ path, message, keys }: Issue): FieldProblem[] {
+  if (keys === undefined) return [{ pointer: pointerTo(path), detail: message }];
+  const named = keys.slice(0, FIELD_PROBLEMS_MAX);
+  return named.map((name) => ({ pointer: pointerTo([...path, name]), detail: 'is not a field of the request' }));
+}
+
+function pointerTo(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => `/${String(part).slice(0, NAME_CHARACTERS_MAX).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+}
+
+/**
+ * Reads the parameters of a query by their schema: each is given once, those that are optional at most once, and no other
+ * one. A list is comma-separated.
+ * @param itemsMax of a list
+ * @returns their values; or 400 `invalid_request` with everything that is missing, wrong or unknown
+ */
+export function readQuery<S extends z.ZodObject>(
+  query: URLSearchParams,
+  schema: S,
+  itemsMax = 0,
+): z.output<S> | Refusal {
+  const values: Record<string, unknown> = {};
+  const issues: Issue[] = [];
+  for (const [name, field] of Object.entries<z.ZodType>(schema.shape)) {
+    const [text, ...more] = query.getAll(name);
+    if (text === undefined && field.isOptional()) continue;
+    if (text === undefined || more.length > 0) {
+      issues.push({ path: [name], message: text === undefined ? 'is missing' : 'is given more than once' });
+      continue;
+    }
+    const isList = field instanceof z.ZodArray;
+    const items = isList && text !== '' ? text.split(',', itemsMax + 1) : [];
+    if (items.length > itemsMax) {
+      issues.push({ path: [name], message: `holds more than ${itemsMax} items` });
+      continue;
+    }
+    const parsed = field.safeParse(isList ? items : text, { error: describeMisfit });
+    if (parsed.success) values[name] = parsed.data;
+    else issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: [name, ...path], message })));
+  }
+  for (const name of new Set(query.keys())) {
+    if (!Object.hasOwn(schema.shape, name)) issues.push({ path: [name], message: 'is not a parameter of the request' });
+  }
+  return issues.length > 0 ? refuseFields(issues) : (values as z.output<S>);
 }

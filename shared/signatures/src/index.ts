@@ -5,6 +5,5 @@ export {
   type Signature,
   type SignatureRefusal,
 } from './parse-signature.js';
-export { type RecoveryLibrary, recoverAddress, recoveryLibrary } from './recover-address.js';
-export { recoverSigner } from './recover-signer.js';
+export { type RecoveryLibrary, recoverAddress, recoverSigner, recoveryLibrary } from './recover-address.js';
 export { addressOfKey, signDigest } from './sign-digest.js';

@@ -1,9 +1,25 @@
 import secp256k1 from 'secp256k1/bindings.js';
-import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
+import type { Signature } from './parse-signature.js';
 
 /** `SECP256K1_CONTEXT_VERIFY`, which versions before 0.2 need, and `SECP256K1_EC_UNCOMPRESSED` of secp256k1.h. */
 const CONTEXT_VERIFY = 0x101;
 const UNCOMPRESSED = 2;
+
+/**
+ * Writes the uncompressed public key, 65 bytes, whose owner made the signature over the 32-byte digest. False, with the
+ * bytes undefined, when no key can have made it.
+ */
+export type RecoverKey = (digest: Uint8Array, signature: Signature, publicKey: Uint8Array) => boolean;
+
+/** Uses the npm package `secp256k1`, which compiles a libsecp256k1 of 2019 and runs wherever the services do. */
+export const recoverKeyByPackage: RecoverKey = (digest, { compact, recovery }, publicKey) => {
+  try {
+    secp256k1.ecdsaRecover(compact, recovery, digest, false, publicKey);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 /**
  * A shared libsecp256k1 of 2021 or later, called through koffi: such a one recovers in two thirds of the package's time.

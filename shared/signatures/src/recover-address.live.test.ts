@@ -4,9 +4,9 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { fetchLibsecp256k1 } from '@makerbook/parts';
 import { recoverAddress as ethersRecover, SigningKey } from 'ethers';
 import fc from 'fast-check';
+import { type RecoverKey, recoverKeyByPackage } from './load-library.js';
 import type { Signature } from './parse-signature.js';
 import { addressOfPoint, chooseRecovery } from './recover-address.js';
-import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 /** The x of the curve's generator: with s equal to the digest it leads to the point at infinity, which is no key. */

@@ -5,8 +5,8 @@ import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { Signature as EthersSignature, recoverAddress as ethersRecover, SigningKey, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from './index.js';
+import { recoverKeyByPackage } from './load-library.js';
 import { chooseRecovery } from './recover-address.js';
-import { recoverKeyByPackage } from './recover-key.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const digests = fc.uint8Array({ minLength: 32, maxLength: 32 });

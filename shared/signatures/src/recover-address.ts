@@ -2,9 +2,8 @@ import assert from 'node:assert';
 import { join } from 'node:path';
 import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { loadLibrary } from './load-library.js';
-import type { Signature } from './parse-signature.js';
-import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
+import { loadLibrary, type RecoverKey, recoverKeyByPackage } from './load-library.js';
+import { describeSignatureRefusal, isSignatureRefusal, parseSignature, type Signature } from './parse-signature.js';
 
 /** The library that recovers addresses in this process: a current libsecp256k1, or the slower npm package and why. */
 export type RecoveryLibrary =
@@ -16,6 +15,7 @@ const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so'
 
 // One buffer for the process: it is filled and read within one call.
 const publicKey = new Uint8Array(65);
+
 const point = publicKey.subarray(1);
 
 const { recoverKey, library } = await chooseRecovery(LIBRARY_FILE);
@@ -47,4 +47,17 @@ export function recoverAddress(digest: Uint8Array, signature: Signature): Addres
 /** The address of an uncompressed public key without its leading 4: 64 bytes. */
 export function addressOfPoint(xy: Uint8Array): Address {
   return bytesToHex(keccak256(xy).subarray(12));
+}
+
+/** The signer of a digest, or a sentence about "it": the signature. */
+type Recovered =
+  | { readonly signer: Address; readonly fault?: undefined }
+  | { readonly signer?: undefined; readonly fault: string };
+
+/** Recovers who has signed a digest. @param hex the signature as `parseSignature` takes it */
+export function recoverSigner(digest: Uint8Array, hex: string): Recovered {
+  const signature = parseSignature(hex);
+  if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature) };
+  const signer = recoverAddress(digest, signature);
+  return signer === undefined ? { fault: 'no key can have made it' } : { signer };
 }

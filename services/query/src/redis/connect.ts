@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { RedisServers } from '@makerbook/settings';
 import { type Logger, timeOperations } from '@makerbook/telemetry';
 import { Cluster, Redis } from 'ioredis';
-import { type RedisKeys, redisKeys } from './keys.js';
 
 export interface ConnectRedisOptions extends RedisServers {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
@@ -186,4 +186,20 @@ async function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean
     await Promise.race([ready, pause(timeoutMs, undefined, { ref: false })]);
   }
   return client.status === 'ready';
+}
+
+type RedisKeys = ReturnType<typeof redisKeys>;
+
+/**
+ * Every key in Redis. A cluster places a key by what is in braces.
+ * @param prefix put before every key, so that several deployments can share a Redis.
+ */
+export function redisKeys(prefix: string) {
+  return {
+    prefix,
+    /** HASH: what is left of the signer's budget of lists. */
+    listBudget: (signer: Hex) => `${prefix}q:{${signer}}`,
+    /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */
+    replay: (signer: Hex, salt: Hex) => `${prefix}g:{${signer}}:${salt}`,
+  };
 }

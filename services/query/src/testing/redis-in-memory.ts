@@ -1,6 +1,6 @@
 import { type Send, sendAtOnce } from '@makerbook/parts';
 import type { RedisConnection } from '../redis/connect.js';
-import { redisKeys } from '../redis/keys.js';
+import { redisKeys } from '../redis/connect.js';
 
 interface Kept {
   readonly tokens: number;

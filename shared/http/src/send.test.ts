@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from '@jest/globals';
-import { encodingFor } from './pack-body.js';
+import { encodingFor } from './send.js';
 
 const encodingOf = (accepted?: string) =>
   encodingFor({ headers: { ...(accepted !== undefined && { 'accept-encoding': accepted }) } } as IncomingMessage);
