@@ -37,7 +37,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
-  const { known, readBefore } = await lookUp(parts, request.client, [...new Set(orderHashes)]);
+  const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = metrics.took('look_up', startedAt);
   const proven = await proveCancellations(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
@@ -46,7 +46,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const facts = [...toCancel.values(), ...unplaced.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
-  const decided = await decideCancels(parts, request, proven, readBefore);
+  const decided = await decideCancels(parts, request, proven);
   if (decided !== undefined && isRefusal(decided)) return decided;
   const headers = describeBudget(decided?.left);
   const origin = { requestId: request.requestId, timeMs: parts.now(), decisions: decided?.decisions ?? [] };

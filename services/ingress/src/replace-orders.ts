@@ -99,7 +99,7 @@ async function proveOpen(
   proven: readonly ProvenOrder[],
 ): Promise<ToCancel | Refusal> {
   const hashes = [...new Set(cancel.cancellations.map(({ orderHash }) => orderHash))];
-  const { known } = await lookUp(parts, request.client, hashes);
+  const known = await lookUp(parts, request.client, hashes);
   if ([...known.values()].some(({ state }) => state === 'UNSURE')) {
     return unavailable('nothing was stored: it is not known now whether the orders to be cancelled are open');
   }
@@ -126,12 +126,12 @@ async function refuseRepeat({ find }: LookUpParts, proven: readonly ProvenOrder[
       false,
     ),
   );
-  if (found === undefined || found.hashes.some((one) => one.state === 'FOUND' && one.isInFlight)) {
+  if (found === undefined || found.some((one) => one.state === 'FOUND' && one.isInFlight)) {
     return unavailable(
       'the outcome of an earlier request is not known yet: send this one again',
       IN_FLIGHT_RETRY_MS / 1000,
     );
   }
-  const refusal = refuseAccepted(found.hashes.map(wasAccepted));
+  const refusal = refuseAccepted(found.map(wasAccepted));
   return refusal && inList('place', refuse(refusal));
 }

@@ -129,7 +129,7 @@ export function createRoutes(outside: Outside): Route[] {
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs, isCompressed: true }),
     decide: decideTogether(store, monotonicMs),
-    find: findTogether(store, monotonicMs),
+    find: findTogether(store),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),

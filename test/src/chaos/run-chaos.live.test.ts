@@ -147,14 +147,14 @@ const outages: readonly Outage[] = [
     },
   },
   {
-    what: 'nothing can be written to a table of Postgres',
+    what: 'a table of Postgres is locked',
     works: [...unstored, ...cancellations],
     fails: posts,
     async begin() {
       const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
       const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
       const holding = postgres.transaction(async (query) => {
-        await query('lock table budgets in exclusive mode');
+        await query('lock table budgets in access exclusive mode');
         locked();
         await isOver;
       });

@@ -8,7 +8,6 @@ import {
   type MakerStanding,
   noExits,
 } from '@makerbook/domain';
-import { newMaker } from '@makerbook/domain/testing';
 import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
@@ -74,7 +73,7 @@ export class PlacementsInMemory {
         await ask(() => this.#unlock(by));
         return done;
       },
-      findHashes: (hashes) => ask(() => this.#find(hashes, processMs())),
+      findHashes: (hashes) => ask(() => this.#find(hashes)),
       note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
       release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),
       forgetNotes: (olderThanMs) =>
@@ -94,10 +93,6 @@ export class PlacementsInMemory {
     };
   }
 
-  #clock(processMs: number): number {
-    return planted.usesProcessClocks ? processMs : this.#nowMs();
-  }
-
   budgetOf(maker: Address, of: BudgetName): Tokens {
     return this.#budgets.get(`${maker} ${of}`) ?? { left: undefined, atMs: 0 };
   }
@@ -107,7 +102,7 @@ export class PlacementsInMemory {
   }
 
   #read({ makers, hashes, isPlacing, isCancellingAll }: Wanted, processMs: number): Reading {
-    const nowMs = this.#clock(processMs);
+    const nowMs = planted.usesProcessClocks ? processMs : this.#nowMs();
     const standings = makers.map(({ maker }) => [maker, this.#standingOf(maker, nowMs, isCancellingAll)] as const);
     const known = isPlacing ? hashes : [];
     return {
@@ -262,22 +257,12 @@ export class PlacementsInMemory {
     }
   }
 
-  #find(orderHashes: readonly Hex[], processMs: number): FoundRows {
+  #find(orderHashes: readonly Hex[]): FoundRows {
     const all = this.#rows.map(({ tables }) => tables);
-    const rows = orderHashes.map((orderHash) => findRows(all, orderHash, this.#notes.get(orderHash)));
-    const owners = rows.flatMap(({ open, inFlight, unfolded }) => open ?? inFlight ?? unfolded ?? []);
-    const cancelsOf = (maker: Address) => ({ ...newMaker, cancels: this.budgetOf(maker, 'cancels') });
     return {
-      rows,
-      reading: {
-        standing: {
-          trustedSinceMs: this.#trustedSinceMs(),
-          makers: new Map(owners.map(({ maker }) => [maker, cancelsOf(maker)])),
-          hashes: new Map(),
-        },
-        versions: new Map(this.#versions),
-        nowMs: this.#clock(processMs),
-      },
+      nowMs: this.#nowMs(),
+      trustedSinceMs: this.#trustedSinceMs(),
+      rows: orderHashes.map((orderHash) => findRows(all, orderHash, this.#notes.get(orderHash))),
     };
   }
 

@@ -156,11 +156,9 @@ async function decideInto(store: Store) {
   await store.endTrust(sinceMs);
   const hashes = makers.flatMap((each) => [...numbers, ORDERS].map((number) => orderOf(each, number).orderHash));
   const find = async () => {
-    const { rows, reading } = await store.findHashes(hashes);
-    const { trustedSinceMs, makers: owners } = reading.standing;
+    const { trustedSinceMs, rows } = await store.findHashes(hashes);
     outcomes.push(
       trustedSinceMs,
-      [...owners].map(([maker, { cancels }]) => [maker, Math.round(cancels.left ?? -1)]).sort(),
       rows.map(({ notedUntilMs, ...row }) => ({ ...row, isNoted: notedUntilMs !== undefined })),
     );
   };

@@ -7,7 +7,6 @@ import type { Parts } from '../parts.js';
 import { refuse } from '../refuse-placements.js';
 import type { Proven, ToCancel } from '../verify/prove-cancellations.js';
 import type { Decided } from './decide-together.js';
-import type { ReadBefore } from './find-hashes.js';
 
 export type CancelDecidingParts = Pick<Parts, 'settings' | 'makers' | 'decide' | 'unplaced'>;
 
@@ -19,7 +18,6 @@ export async function decideCancels(
   parts: CancelDecidingParts,
   { requestId, receivedAtMs }: ApiRequest,
   { toCancel, unplaced }: Proven,
-  readBefore: ReadBefore | undefined,
 ): Promise<Decided | undefined | Refusal> {
   const { settings, makers } = parts;
   if (toCancel.size === 0 && unplaced.size === 0) return undefined;
@@ -32,7 +30,7 @@ export async function decideCancels(
     unplaced: cancelledHashes(parts, unplaced).map((hash) => ({ ...hash, ordersBudget: budgetOf(hash.maker) })),
     rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
-  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request, readBefore }));
+  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request }));
   for (const [maker, own] of Map.groupBy(request.unplaced, (hash) => hash.maker)) {
     if (decided !== undefined) parts.unplaced.forget(maker);
     else {

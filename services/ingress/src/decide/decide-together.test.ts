@@ -4,7 +4,7 @@ import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { Group, Wanted } from '../store/store.js';
 import { holdTestStore } from '../testing/hold-test-store.js';
-import { type Asked, type Decided, decideTogether } from './decide-together.js';
+import { type Decided, decideTogether } from './decide-together.js';
 
 const NOW_MS = 1_000_000;
 const budget = { ratePerSecond: 1, burst: 3 };
@@ -25,8 +25,7 @@ function cancelling(number: number, maker: number): DecidedRequest {
 
 /** A store whose first read waits until it is let go, and that notes down what is read and written. */
 function open() {
-  const clock = { nowMs: NOW_MS };
-  const { held, store } = holdTestStore(() => clock.nowMs);
+  const { held, store } = holdTestStore(() => NOW_MS);
   const reads: Wanted[] = [];
   const writes: (readonly Group[])[] = [];
   const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
@@ -40,15 +39,10 @@ function open() {
     writes.push(groups);
     return refuses.write(groups) ?? store.write(reading, groups);
   };
-  const decide = decideTogether(
-    { ...store, read, write, alone: (_, work) => work({ read, write }) },
-    () => clock.nowMs,
-  );
-  const ask = (request: DecidedRequest, readBefore?: Asked['readBefore']) => {
-    const asked = { requestId: request.kind, request, receivedAtMs: clock.nowMs, readBefore };
-    return decide(asked).then(told, (error: Error) => error.name);
-  };
-  return { clock, held, store, reads, writes, refuses, letGo, ask };
+  const decide = decideTogether({ ...store, read, write, alone: (_, work) => work({ read, write }) }, () => NOW_MS);
+  const ask = (request: DecidedRequest) =>
+    decide({ requestId: request.kind, request, receivedAtMs: NOW_MS }).then(told, (error: Error) => error.name);
+  return { held, reads, writes, refuses, letGo, ask };
 }
 
 const told = ({ refusal }: Decided) => refusal?.code ?? 'stored';
@@ -66,7 +60,7 @@ test('requests that wait share one read and one write, each over what the one be
 test('a small request waits for the oldest one, and not for all large ones', async () => {
   const { reads, letGo, ask } = open();
   const large = (n: number) => placing(1_000 * n, ...Array<number>(100).fill(8));
-  const answers = [placing(1, 9), ...[1, 2, 3, 4, 5, 6].map(large), placing(2, 7)].map((request) => ask(request));
+  const answers = [placing(1, 9), ...[1, 2, 3, 4, 5, 6].map(large), placing(2, 7)].map(ask);
   letGo();
   await Promise.all(answers);
   const [, second] = reads.map(({ hashes }) => hashes.map(({ orderHash }) => orderHash));
@@ -76,9 +70,7 @@ test('a small request waits for the oldest one, and not for all large ones', asy
 
 test('makers that share a request are one group, also by others, and those that share none are not', async () => {
   const { writes, letGo, ask } = open();
-  const answers = [placing(1, 9), placing(2, 1, 2), placing(4, 3), placing(5, 2, 4), placing(7, 4)].map((request) =>
-    ask(request),
-  );
+  const answers = [placing(1, 9), placing(2, 1, 2), placing(4, 3), placing(5, 2, 4), placing(7, 4)].map(ask);
   letGo();
   await Promise.all(answers);
   expect(sizes(writes)[1]?.sort()).toEqual([1, 3]);
@@ -87,7 +79,7 @@ test('makers that share a request are one group, also by others, and those that 
 test('what was decided over a standing that was not written is decided again, refusals too; others are not', async () => {
   const { held, writes, refuses, letGo, ask } = open();
   held.set(addressOf(1), { orders: { left: 1, atMs: NOW_MS } });
-  const answers = [placing(1, 9), placing(2, 1), placing(3, 1), placing(4, 2)].map((request) => ask(request));
+  const answers = [placing(1, 9), placing(2, 1), placing(3, 1), placing(4, 2)].map(ask);
   refuses.write = (groups) => {
     if (groups.length !== 2) return undefined;
     // Another process has filled the budget meanwhile.
@@ -114,30 +106,6 @@ test('a cancellation does not wait for orders', async () => {
   expect(await ask(cancelling(2, 1))).toBe('stored');
   letGo();
   expect(await placed).toBe('stored');
-});
-
-test('a cancellation that waits alone is decided by what its look-up has read, unless that is old', async () => {
-  const { clock, held, store, reads, writes, refuses, letGo, ask } = open();
-  letGo();
-  held.set(addressOf(1), {});
-  const lookUp = async () => ({ reading: (await store.findHashes([])).reading, begunAtMs: clock.nowMs });
-  const asked = async (request: DecidedRequest, ageMs = 0) => {
-    const readBefore = await lookUp();
-    clock.nowMs += ageMs;
-    const answer = await ask(request, readBefore);
-    clock.nowMs += 1;
-    return [answer, reads.splice(0).length, writes.splice(0).length];
-  };
-  expect(await asked(cancelling(1, 1))).toEqual(['stored', 0, 1]);
-  expect(await asked(cancelling(2, 1), 501)).toEqual(['stored', 1, 1]);
-  expect(await asked(cancelling(3, 2))).toEqual(['stored', 1, 1]);
-  refuses.write = () => {
-    refuses.write = () => undefined;
-    return [false];
-  };
-  expect(await asked(cancelling(4, 1))).toEqual(['stored', 1, 2]);
-  const together = await Promise.all([1, 2, 3].map(async (n) => ask(cancelling(n, 3), await lookUp())));
-  expect([together, reads.length]).toEqual([['stored', 'stored', 'stored'], 2]);
 });
 
 test('a write of unknown outcome is neither stored nor decided again', async () => {

@@ -10,7 +10,6 @@ import {
 } from '@makerbook/domain';
 import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
 import type { Group, ReadAndWrite, Reading, Store, Wanted } from '../store/store.js';
-import type { ReadBefore } from './find-hashes.js';
 
 /** A request as it waits for its decision. Its age at the decision says when it was received by the clock of the store. */
 export interface Asked {
@@ -18,8 +17,6 @@ export interface Asked {
   readonly request: DecidedRequest;
   /** By the monotonic clock of this process. */
   readonly receivedAtMs: number;
-  /** Of a cancellation: what its look-up has read. It needs no other reading where nothing was written since. */
-  readonly readBefore?: ReadBefore | undefined;
 }
 
 /** A verdict whose decisions are stored. */
@@ -39,29 +36,20 @@ const ORDERS_MAX = 400;
 /** As often a request is decided anew before it locks its makers' rows. */
 const TRIES_MAX = 3;
 const LOCKED_AT_ONCE_MAX = 4;
-/** What was read earlier is not decided by: an append has to end within a time limit that counts from the reading. */
-const READ_BEFORE_MS_MAX = 500;
 
 /**
  * Requests that wait share one read and one write. What was decided over a standing that was not written is decided again. Those that
  * cancel have statements of their own: they never wait for those that place.
  */
 export function decideTogether(store: Store, monotonicMs: () => number): Decide {
-  const share = () => {
-    let writtenAtMs = -1;
-    return gatherCalls<Asked, Decided | undefined>({
+  const share = () =>
+    gatherCalls<Asked, Decided | undefined>({
       atOnceMax: 1,
       itemsMax: REQUESTS_MAX,
       sizeOf: ({ request }) => sizeOf(request),
       sizeMax: ORDERS_MAX,
-      async decide(asked) {
-        const sinceMs = Math.max(writtenAtMs, monotonicMs() - READ_BEFORE_MS_MAX);
-        const decided = await decideAll(store, asked, monotonicMs, readBeforeOf(asked, sinceMs));
-        writtenAtMs = monotonicMs();
-        return decided;
-      },
+      decide: (asked) => decideAll(store, asked, monotonicMs),
     });
-  };
   const [placing, cancelling] = [share(), share()];
   const namesOf = ({ request }: Asked) => makersOf(request).toSorted().join();
   const locking = gatherCalls<Asked, Decided | undefined>({
@@ -83,15 +71,6 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
     if (decided === undefined) throw new PostgresUnavailable('other requests came first, again and again');
     return decided;
   };
-}
-
-/** @returns what was read of the makers of a request that waits alone, if it was read since this time */
-function readBeforeOf([asked, ...others]: readonly Asked[], sinceMs: number): ReadBefore | undefined {
-  const { request, readBefore } = asked ?? {};
-  if (request === undefined || readBefore === undefined || others.length > 0) return undefined;
-  const { begunAtMs, reading } = readBefore;
-  const { makers } = reading.standing;
-  return begunAtMs > sinceMs && makersOf(request).every((maker) => makers.has(maker)) ? readBefore : undefined;
 }
 
 function chargesOrders(request: DecidedRequest): boolean {
@@ -117,10 +96,9 @@ async function decideAll(
   store: ReadAndWrite,
   all: readonly Asked[],
   monotonicMs: () => number,
-  readBefore?: ReadBefore,
 ): Promise<(Decided | undefined)[]> {
-  const begunAtMs = readBefore?.begunAtMs ?? monotonicMs();
-  const reading = readBefore?.reading ?? (await store.read(wantedOf(all.map(({ request }) => request))));
+  const begunAtMs = monotonicMs();
+  const reading = await store.read(wantedOf(all.map(({ request }) => request)));
   const { nowMs } = reading;
   const readAtMs = monotonicMs();
   const draft = draftOf(reading.standing);

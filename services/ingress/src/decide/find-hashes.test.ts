@@ -5,24 +5,19 @@ import { findTogether } from './find-hashes.js';
 const hash = `0x${'01'.repeat(32)}` as const;
 const order = { maker: `0x${'02'.repeat(20)}`, salt: '0x3', expiresAtSeconds: 4 } as const;
 const NOW_MS = 5;
-const standing = { trustedSinceMs: 1, makers: new Map(), hashes: new Map() };
-const reading = { standing, versions: new Map(), nowMs: NOW_MS };
 
 /** A store that has these rows of the hash, and those once it is noted. */
 function findIn(before: HashRows, after: HashRows) {
   let rows = before;
   const noted: number[] = [];
-  const find = findTogether(
-    {
-      findHashes: async (hashes) => ({ rows: hashes.map(() => rows), reading }),
-      note: async (hashes) => {
-        noted.push(hashes.length);
-        rows = after;
-      },
+  const find = findTogether({
+    findHashes: async (hashes) => ({ rows: hashes.map(() => rows), trustedSinceMs: 1, nowMs: NOW_MS }),
+    note: async (hashes) => {
+      noted.push(hashes.length);
+      rows = after;
     },
-    () => NOW_MS,
-  );
-  return { find: async (mayNote: boolean) => (await find([hash], mayNote)).hashes[0], noted };
+  });
+  return { find: async (mayNote: boolean) => (await find([hash], mayNote))[0], noted };
 }
 
 const unknown: HashRows = { isAccepted: false };

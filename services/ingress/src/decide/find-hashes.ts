@@ -1,26 +1,15 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type FoundHash, judgeHash } from '@makerbook/domain';
 import { gatherCalls } from '@makerbook/postgres';
-import type { Reading, Store } from '../store/store.js';
+import type { Store } from '../store/store.js';
 
 interface Lookup {
   readonly orderHashes: readonly Hex[];
   readonly mayNote: boolean;
 }
 
-/** What was read, and when that began, by the monotonic clock of this process. */
-export interface ReadBefore {
-  readonly reading: Reading;
-  readonly begunAtMs: number;
-}
-
-/** Hashes in the order in which they were asked for, and the budgets by which their cancellations can be decided. */
-export interface Found extends ReadBefore {
-  readonly hashes: readonly FoundHash[];
-}
-
-/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
-export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<Found>;
+/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in the order of the hashes */
+export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<readonly FoundHash[]>;
 
 /** Hashes in a statement that several look-ups share. */
 const FOUND_TOGETHER_MAX = 64;
@@ -29,25 +18,19 @@ const FOUND_TOGETHER_MAX = 64;
  * Finds hashes that are to be cancelled. Look-ups that arrive while one runs share the next statement. A hash without a row is
  * noted, and read once more: its order may have come meanwhile.
  */
-export function findTogether(store: Pick<Store, 'findHashes' | 'note'>, monotonicMs: () => number): FindHashes {
-  const find = gatherCalls<Lookup, Found>({
+export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHashes {
+  const find = gatherCalls<Lookup, readonly FoundHash[]>({
     atOnceMax: 1,
     sizeOf: ({ orderHashes }) => orderHashes.length,
     sizeMax: FOUND_TOGETHER_MAX,
-    decide: (lookups) => findAll(store, lookups, monotonicMs()),
+    decide: (lookups) => findAll(store, lookups),
   });
   return (orderHashes, mayNote) => find({ orderHashes, mayNote });
 }
 
-async function findAll(
-  store: Pick<Store, 'findHashes' | 'note'>,
-  lookups: readonly Lookup[],
-  begunAtMs: number,
-): Promise<Found[]> {
+async function findAll(store: Pick<Store, 'findHashes' | 'note'>, lookups: readonly Lookup[]) {
   const hashes = [...new Set(lookups.flatMap(({ orderHashes }) => orderHashes))];
-  const { rows: found, reading } = await store.findHashes(hashes);
-  const { trustedSinceMs } = reading.standing;
-  const { nowMs } = reading;
+  const { rows: found, trustedSinceMs, nowMs } = await store.findHashes(hashes);
   const known = new Map(hashes.map((hash, at) => [hash, judgeHash(found[at] ?? { isAccepted: false }, undefined)]));
   const unknown = lookups.flatMap(({ orderHashes, mayNote }) =>
     mayNote ? orderHashes.filter((hash) => known.get(hash)?.state === 'UNSURE') : [],
@@ -58,12 +41,10 @@ async function findAll(
     const { rows } = await store.findHashes(noted);
     for (const [at, hash] of noted.entries()) known.set(hash, judgeHash(rows[at] ?? { isAccepted: false }, nowMs));
   }
-  return lookups.map(({ orderHashes, mayNote }) => ({
-    reading,
-    begunAtMs,
-    hashes: orderHashes.map((hash): FoundHash => {
+  return lookups.map(({ orderHashes, mayNote }) =>
+    orderHashes.map((hash): FoundHash => {
       const one = known.get(hash) ?? { state: 'UNSURE' };
       return one.state === 'UNKNOWN' && !mayNote ? { state: 'UNSURE' } : one;
     }),
-  }));
+  );
 }

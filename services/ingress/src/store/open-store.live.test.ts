@@ -24,8 +24,7 @@ const { owner, postgres, close } = await openTestDatabase('ingress', { looksUpOn
 const store = openStore(postgres);
 const newProcess = () => decideTogether(openStore(postgres), () => performance.now());
 const decide = newProcess();
-const findHashes = findTogether(store, () => performance.now());
-const find = async (...asked: Parameters<typeof findHashes>) => (await findHashes(...asked)).hashes;
+const find = findTogether(store);
 afterAll(close);
 beforeEach(async () => {
   for (const table of ['budgets', 'in_flight', 'cancelling', 'trust', 'hashes', 'orders', 'makers', 'projections'])
@@ -381,7 +380,7 @@ test('every look-up is by an index, whatever the size of the tables', async () =
     },
   ];
   for (const request of all) expect(await askOf(request, by)).toBe('stored');
-  await findTogether(noted, () => performance.now())([hashOf(1), hashOf(20)], true);
+  await findTogether(noted)([hashOf(1), hashOf(20)], true);
   await owner.query('update in_flight set until_ms = 1 where maker is null');
   expect(await askOf(placing([20]), by)).toBe('stored');
   await noted.alone([maker], async () => undefined);

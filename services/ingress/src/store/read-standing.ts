@@ -22,8 +22,7 @@ export async function readStanding(query: Query, wanted: Wanted): Promise<Readin
     ...(wanted.replaced.length > 0 ? [encodeArray('bytea', wanted.replaced)] : []),
   ];
   const rows = await query<Row>(sql, values, name);
-  const addresses = makers.map(({ maker }) => maker);
-  return readingOf(addresses, rows, hashesOf(wanted, rows));
+  return readingOf(makers, rows, hashesOf(wanted, rows));
 }
 
 function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashStanding> {
@@ -54,24 +53,17 @@ function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashSt
   return hashes;
 }
 
-/** @param makers of each row; undefined where it is of none */
-function readingOf(
-  makers: readonly (Address | undefined)[],
-  rows: readonly BudgetRow[],
-  hashes: ReadonlyMap<Hex, HashStanding> = new Map(),
-): Reading {
+function readingOf(makers: Wanted['makers'], rows: readonly Row[], hashes: ReadonlyMap<Hex, HashStanding>): Reading {
   const versions = new Map<string, number>();
   const standings = new Map<Address, MakerStanding>();
   let nowMs = 0;
   for (const [index, row] of rows.entries()) {
+    const maker = makers[index]?.maker ?? '0x';
+    if (row.orders_version !== null) versions.set(budgetKey(maker, 'orders'), Number(row.orders_version));
+    if (row.cancels_version !== null) versions.set(budgetKey(maker, 'cancels'), Number(row.cancels_version));
+    standings.set(maker, standingOf(row));
     const times = [row.now_ms, row.since_ms, row.orders_at_ms, row.cancels_at_ms, row.clock_ms];
     nowMs = Math.max(nowMs, ...times.map((time) => Number(time ?? 0)));
-    const maker = makers[index];
-    if (maker === undefined) continue;
-    const { orders_version: ofOrders, cancels_version: ofCancels } = row;
-    if (ofOrders != null) versions.set(budgetKey(maker, 'orders'), Number(ofOrders));
-    if (ofCancels !== null) versions.set(budgetKey(maker, 'cancels'), Number(ofCancels));
-    standings.set(maker, standingOf(row));
   }
   const trustedSinceMs = rows[0]?.since_ms ?? undefined;
   return {
@@ -86,7 +78,7 @@ function readingOf(
 }
 
 function standingOf(row: Row): MakerStanding {
-  const tokens = (left: number | null | undefined, atMs: bigint | null | undefined): Tokens => {
+  const tokens = (left: number | null, atMs: bigint | null): Tokens => {
     return { left: left ?? undefined, atMs: Number(atMs ?? 0) };
   };
   return {
@@ -114,19 +106,16 @@ function standingOf(row: Row): MakerStanding {
 }
 
 /** What is not asked for is undefined. */
-interface BudgetRow {
+interface Row {
   readonly now_ms: bigint;
   readonly since_ms: bigint | null;
   readonly clock_ms: bigint | null;
-  readonly orders_version?: bigint | null;
-  readonly orders_left?: number | null;
-  readonly orders_at_ms?: bigint | null;
+  readonly orders_version: bigint | null;
+  readonly orders_left: number | null;
+  readonly orders_at_ms: bigint | null;
   readonly cancels_version: bigint | null;
   readonly cancels_left: number | null;
   readonly cancels_at_ms: bigint | null;
-}
-
-interface Row extends BudgetRow {
   readonly nonce?: string | null;
   readonly is_quarantined?: boolean;
   readonly open?: bigint;
@@ -245,11 +234,17 @@ export async function readHashes(query: Query, orderHashes: readonly Hex[]): Pro
       ...(row.told_until_ms !== null && { notedUntilMs: Number(row.told_until_ms) }),
     };
   });
-  const owners = found.map(({ open, inFlight, unfolded }) => (open ?? inFlight ?? unfolded)?.maker);
-  return { rows: found, reading: readingOf(owners, rows) };
+  const sinceMs = rows[0]?.since_ms ?? null;
+  return {
+    nowMs: Math.max(Number(rows[0]?.now_ms ?? 0), Number(sinceMs ?? 0)),
+    trustedSinceMs: sinceMs === null ? undefined : Number(sinceMs),
+    rows: found,
+  };
 }
 
-interface HashRow extends BudgetRow {
+interface HashRow {
+  readonly now_ms: bigint;
+  readonly since_ms: bigint | null;
   readonly open_maker: Hex | null;
   readonly open_salt: string | null;
   readonly open_expiry: bigint | null;
@@ -268,14 +263,11 @@ const hashesSql = `
     o.maker as open_maker, (o.record_start || '}')::json -> 'order' ->> 'salt' as open_salt, o.expires_at_seconds as open_expiry,
     f.maker as flying_maker, f.salt as flying_salt, f.expires_at_seconds as flying_expiry,
     case when f.maker is null then f.until_ms end as told_until_ms,
-    h.maker as known_maker, h.salt as known_salt, h.expires_at_seconds as known_expiry,
-    bc.version as cancels_version, bc.tokens as cancels_left, bc.at_ms as cancels_at_ms, p.clock_ms
+    h.maker as known_maker, h.salt as known_salt, h.expires_at_seconds as known_expiry
   from unnest($1::bytea[]) with ordinality as u (order_hash, at)
     left join orders o on o.order_hash = u.order_hash
     left join in_flight f on f.order_hash = u.order_hash
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
-    left join budgets bc on bc.maker = coalesce(o.maker, f.maker, h.maker) and bc.of_cancels
-    left join projections p on p.partition = coalesce(o.partition, f.partition, h.partition)
   order by u.at`;
 
 /** The makers' rows, in the order of their addresses, until the transaction ends. */

@@ -52,7 +52,7 @@ export interface Trust {
 export interface Store extends ReadAndWrite {
   /** The same while nobody else can charge these makers. It waits for that a second at most. */
   alone<T>(makers: readonly Address[], work: (locked: ReadAndWrite) => Promise<T>): Promise<T>;
-  /** The rows of hashes, in their order, and the budgets of cancellations of those who have placed them. */
+  /** The rows of hashes, in their order. */
   findHashes(orderHashes: readonly Hex[]): Promise<FoundRows>;
   /** Notes that hashes were told unknown, where nothing was lost since and no request has placed them. */
   note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): Promise<void>;
@@ -66,7 +66,6 @@ export interface Store extends ReadAndWrite {
   endTrust(sinceMs: number): Promise<void>;
 }
 
-export interface FoundRows {
+export interface FoundRows extends Pick<Reading, 'nowMs'>, Pick<Standing, 'trustedSinceMs'> {
   readonly rows: readonly HashRows[];
-  readonly reading: Reading;
 }

@@ -59,7 +59,7 @@ export function holdTestStore(nowMs: () => number) {
     async findHashes(orderHashes) {
       reach();
       const rows = orderHashes.map((orderHash) => ({ isAccepted: false, ...held.rows.get(orderHash) }));
-      return { rows, reading: { standing: draftOf(held), versions: new Map(), nowMs: nowMs() } };
+      return { nowMs: nowMs(), trustedSinceMs: held.trustedSinceMs, rows };
     },
     async note(orderHashes) {
       for (const hash of orderHashes) held.rows.set(hash, { ...held.rows.get(hash), notedUntilMs: nowMs() });

@@ -56,5 +56,5 @@ async function refuseUnseen(
 /** Refuses orders whose `Valid-Until` has passed by the clock here. */
 async function refuseLateBy({ find }: Pick<Parts, 'find'>, hashes: readonly Hex[]): Promise<Refusal> {
   const found = await unlessAway(find(hashes, false));
-  return refuse(refuseLate((found?.hashes ?? []).map(wasAccepted)));
+  return refuse(refuseLate((found ?? []).map(wasAccepted)));
 }
