@@ -76,14 +76,16 @@ const RESULTS = 'test/src/bench/RESULTS.md';
 /** The root of this checkout. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
+/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores: those with a goal, if any has one. */
 export function recordFigures(bench: string, figures: readonly Figure[]): void {
   const file = join(ROOT, RESULTS);
   const heading = `## ${bench}, ${availableParallelism()} cores`;
   const [head = '', ...sections] = readFileSync(file, 'utf8')
     .trimEnd()
     .split(/\n\n(?=## )/);
-  const section = `${heading}\n\n${new Date().toISOString().slice(0, 10)}, commit ${readCommit()}.\n\n${formatFigures(figures)}`;
+  const judged = figures.filter(({ goal }) => goal !== undefined);
+  const table = formatFigures(judged.length > 0 ? judged : figures);
+  const section = `${heading}\n\n${new Date().toISOString().slice(0, 10)}, commit ${readCommit()}.\n\n${table}`;
   const others = sections.filter((one) => !one.startsWith(`${heading}\n`));
   writeFileSync(file, `${[head, section, ...others].join('\n\n')}\n`);
 }
