@@ -1,19 +1,20 @@
-import type { OrderInHex } from '@makerbook/contracts-evm/typed-data';
 import type { Info, OrderHistory } from '@makerbook/contracts-http';
-import { readAddress, readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
+import { readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
 import { runNetwork } from '../bad-network/run-network.js';
-import type { FillCap } from '../cancel-all.js';
 import type { MakerbookClient } from '../create-client.js';
-import { MakerbookError } from '../errors.js';
 import type { ListFilter } from '../read-orders.js';
-import type { OrderToCancel, SignedOrder } from '../take-orders.js';
+import type { SignedOrder } from '../take-orders.js';
+import { findSalts, notFound } from './find-orders.js';
 import {
-  type NamedOrder,
   type OptionName,
   readAmount,
+  readCap,
+  readKeys,
+  readLeft,
   readMoment,
   readOrders,
   readSeconds,
+  readTokens,
   shown,
   type Words,
   WrongWords,
@@ -29,9 +30,10 @@ export interface Service {
   readonly hasKey: boolean;
 }
 
-type Run = (service: Service) => AsyncGenerator<unknown, void, void>;
+/** What is printed: the lines one after the other, or one. */
+type Run = (service: Service) => AsyncIterable<unknown> | Promise<unknown>;
 
-/** One command: it reads its words before anything is sent, and then yields what is printed. */
+/** One command: it reads its words before anything is sent. */
 export interface Command {
   /** What it takes, and what it does. */
   readonly usage: readonly [words: string, does: string];
@@ -50,33 +52,17 @@ const PORT = { unit: 'a port', min: 1, max: 65_535 };
 const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce'];
 const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0]';
 
-const place: Command = {
-  usage: [`place ${TERMS}`, 'signs an order, and places it; `post` is the same'],
-  options: terms,
-  read(words) {
-    const sign = readTerms(words);
-    return async function* ({ client }) {
-      yield* await client.placeOrders([await sign(client)], { duplicateCountsAsStored: true });
-    };
-  },
-};
-
-const stream: Command = {
-  usage: ['stream [--cursor ID]', 'prints the open orders, then each change, until Ctrl-C; `watch` is the same'],
-  options: ['cursor'],
-  read({ values: { cursor } }) {
-    return ({ client }) => client.streamOrders(cursor === undefined ? {} : { lastEventId: cursor });
-  },
-};
+/** Other names of commands. */
+export const aliases: ReadonlyMap<string, string> = new Map([
+  ['post', 'place'],
+  ['watch', 'stream'],
+]);
 
 export const commands: Readonly<Record<string, Command>> = {
   info: {
     usage: ['info', 'prints contracts, signing domains and limits of the service'],
     key: 'unused',
-    read: () =>
-      async function* ({ info }) {
-        yield info;
-      },
+    read: () => async (service) => service.info,
   },
   list: {
     usage: [
@@ -84,14 +70,14 @@ export const commands: Readonly<Record<string, Command>> = {
       'prints the open orders, or those that have all of this',
     ],
     options: ['salt', 'making', 'taking', 'status'],
-    read({ values: { salt, making, taking, status } }) {
+    read({ values }) {
+      const { salt, status } = values;
       if (status !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(status)) {
         throw new WrongWords(`--status must be some of VALIDATING,ACTIVE,INACTIVE, and not ${shown(status)}`);
       }
       const only = {
         ...(salt !== undefined && { orderSalt: readUint256('--salt', salt) }),
-        ...(making !== undefined && { making: readAddress('--making', making) }),
-        ...(taking !== undefined && { taking: readAddress('--taking', taking) }),
+        ...readTokens(values),
         ...(status !== undefined && { status: status.split(',') as NonNullable<ListFilter['status']> }),
       };
       return async function* ({ client }) {
@@ -101,10 +87,9 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   account: {
     usage: ['account', 'prints limits, budgets, and the keys, switch and caps that count'],
-    read: () =>
-      async function* ({ client }) {
-        yield client.readAccount();
-      },
+    read() {
+      return ({ client }) => client.readAccount();
+    },
   },
   order: {
     usage: ['order HASH [--at BLOCK|POSITION]', 'prints what became of an order'],
@@ -116,9 +101,7 @@ export const commands: Readonly<Record<string, Command>> = {
       if (at !== undefined && !/^[0-9]{1,15}(:[0-9]{1,18})?$/.test(at)) {
         throw new WrongWords('--at must be a block, or <partition>:<offset>');
       }
-      return async function* ({ client }) {
-        yield client.findOrder(orderHash, at === undefined ? {} : { at });
-      };
+      return ({ client }) => client.findOrder(orderHash, at === undefined ? {} : { at });
     },
   },
   sign: {
@@ -126,13 +109,19 @@ export const commands: Readonly<Record<string, Command>> = {
     options: terms,
     read(words) {
       const sign = readTerms(words);
+      return ({ client }) => sign(client);
+    },
+  },
+  place: {
+    usage: [`place ${TERMS}`, 'signs an order, and places it; `post` is the same'],
+    options: terms,
+    read(words) {
+      const sign = readTerms(words);
       return async function* ({ client }) {
-        yield sign(client);
+        yield* await client.placeOrders([await sign(client)], { duplicateCountsAsStored: true });
       };
     },
   },
-  place,
-  post: { ...place, usage: ['', ''] },
   replace: {
     usage: [
       `replace HASH… ${TERMS} [--remaining AMOUNT]`,
@@ -142,11 +131,11 @@ export const commands: Readonly<Record<string, Command>> = {
     takesMore: true,
     read(words) {
       const [gone, sign, left] = [readOrders(words), readTerms(words), readLeft(words)];
-      return async function* ({ client }) {
+      return async ({ client }) => {
         const { known, unknown } = await findSalts(client, gone);
         if (unknown.length > 0) throw notFound(unknown);
         const named = known.map((order) => ({ ...order, ...left }));
-        yield client.replaceOrders(named, [await sign(client)], { duplicateCountsAsStored: true });
+        return client.replaceOrders(named, [await sign(client)], { duplicateCountsAsStored: true });
       };
     },
   },
@@ -179,14 +168,9 @@ export const commands: Readonly<Record<string, Command>> = {
   'cancel-all': {
     usage: ['cancel-all [--making TOKEN] [--taking TOKEN]', 'cancels all orders, or those of a token or a pair'],
     options: ['making', 'taking'],
-    read({ values: { making, taking } }) {
-      const scope = {
-        ...(making !== undefined && { making: readAddress('--making', making) }),
-        ...(taking !== undefined && { taking: readAddress('--taking', taking) }),
-      };
-      return async function* ({ client }) {
-        yield client.cancelAll(scope);
-      };
+    read({ values }) {
+      const scope = readTokens(values);
+      return ({ client }) => client.cancelAll(scope);
     },
   },
   heartbeat: {
@@ -195,9 +179,9 @@ export const commands: Readonly<Record<string, Command>> = {
     read({ rest: [time, ...more] }) {
       if (time === undefined || more.length > 0) throw new WrongWords('heartbeat takes one length of time, or `off`');
       const seconds = time === 'off' ? undefined : readSeconds('the length of time', time);
-      return async function* ({ client }) {
+      return async ({ client }) => {
         const nowSeconds = Math.floor((await client.serverTimeMs()) / 1000);
-        yield client.sendHeartbeat(seconds === undefined ? 0 : nowSeconds + seconds);
+        return client.sendHeartbeat(seconds === undefined ? 0 : nowSeconds + seconds);
       };
     },
   },
@@ -211,20 +195,14 @@ export const commands: Readonly<Record<string, Command>> = {
     read({ rest, values: { list, stream, history } }) {
       if (rest.length === 0) throw new WrongWords('which addresses? `none` revokes all');
       const isNone = rest.length === 1 && rest[0] === 'none';
-      const keys = isNone ? [] : rest.map((key, index) => readAddress(`address ${index + 1}`, key));
-      const readEach = (name: string, text: string | undefined) =>
-        text === undefined
-          ? []
-          : text.split(',').map((key, index) => readAddress(`${name}, address ${index + 1}`, key));
+      const keys = isNone ? [] : readKeys('address', rest);
       const named = {
-        listKeys: readEach('--list', list),
-        streamKeys: readEach('--stream', stream),
-        historyKeys: readEach('--history', history),
+        listKeys: readKeys('--list, address', list?.split(',')),
+        streamKeys: readKeys('--stream, address', stream?.split(',')),
+        historyKeys: readKeys('--history, address', history?.split(',')),
       };
       const readers = [list, stream, history].every((text) => text === undefined) ? undefined : named;
-      return async function* ({ client }) {
-        yield client.nameCancelKeys(keys, readers);
-      };
+      return ({ client }) => client.nameCancelKeys(keys, readers);
     },
   },
   cap: {
@@ -235,9 +213,7 @@ export const commands: Readonly<Record<string, Command>> = {
     options: ['making', 'window'],
     read(words) {
       const cap = readCap(words);
-      return async function* ({ client }) {
-        yield client.setFillCap(cap);
-      };
+      return ({ client }) => client.setFillCap(cap);
     },
   },
   history: {
@@ -248,8 +224,13 @@ export const commands: Readonly<Record<string, Command>> = {
     options: ['happened', 'from', 'to', 'cursor'],
     read: readHistory,
   },
-  stream,
-  watch: { ...stream, usage: ['', ''] },
+  stream: {
+    usage: ['stream [--cursor ID]', 'prints the open orders, then each change, until Ctrl-C; `watch` is the same'],
+    options: ['cursor'],
+    read({ values: { cursor } }) {
+      return ({ client }) => client.streamOrders(cursor === undefined ? {} : { lastEventId: cursor });
+    },
+  },
   'patch-quote': {
     usage: ['patch-quote --data HEX --min-output AMOUNT', 'prints the data of a quote with another minimum output'],
     options: ['data', 'min-output'],
@@ -257,9 +238,7 @@ export const commands: Readonly<Record<string, Command>> = {
     read({ values }) {
       const data = readBytes('--data', values.data);
       const minOutput = readUint256('--min-output', values['min-output']);
-      return async function* ({ client }) {
-        yield client.patchQuote({ data, minOutput });
-      };
+      return ({ client }) => client.patchQuote({ data, minOutput });
     },
   },
   'bad-network': {
@@ -294,20 +273,6 @@ function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrd
   };
 }
 
-/** What is left of the one order that is replaced. */
-function readLeft({ values: { remaining }, rest }: Words) {
-  if (remaining === undefined) return {};
-  if (rest.length > 1) throw new WrongWords('--remaining is of one order');
-  return { remainingMakingAmount: readUint256('--remaining', remaining) };
-}
-
-function readCap(words: Words): FillCap {
-  const { window } = words.values;
-  const { token, amount } = readAmount('making', words);
-  if (window === undefined && amount > 0n) throw new WrongWords('--window is missing: a length of time, such as 60s');
-  return { token, amount, windowSeconds: window === undefined || window === '0' ? 0 : readSeconds('--window', window) };
-}
-
 function readHistory({ values: { happened, from, to, cursor: begin } }: Words): Run {
   if (happened !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(happened)) {
     throw new WrongWords(`--happened must be kinds such as FILLED,REMOVED, and not ${shown(happened)}`);
@@ -328,34 +293,4 @@ function readHistory({ values: { happened, from, to, cursor: begin } }: Words): 
     }
     yield { nextCursor: page.nextCursor };
   };
-}
-
-/** Orders with the terms by which their cancellations are signed: from the list, unless it lacks an order for now. */
-async function findSalts(client: MakerbookClient, orders: readonly NamedOrder[]) {
-  const known: OrderToCancel[] = [];
-  const unknown: string[] = [];
-  const isListNeeded = orders.some(({ salt }) => salt === undefined);
-  const { records } = isListNeeded ? await client.listOrders() : { records: [] };
-  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order]));
-  for (const { orderHash, salt } of orders) {
-    const order = salt === undefined ? (open.get(orderHash) ?? (await findTerms(client, orderHash))) : { salt };
-    if (order === undefined) unknown.push(orderHash);
-    else known.push({ orderHash, order });
-  }
-  return { known, unknown };
-}
-
-/** Undefined where the service knows no such order of the maker. */
-async function findTerms(client: MakerbookClient, orderHash: string): Promise<OrderInHex | undefined> {
-  try {
-    return (await client.findOrder(orderHash)).order;
-  } catch (error) {
-    if (error instanceof MakerbookError && ['not_found', 'gone'].includes(error.code)) return undefined;
-    throw error;
-  }
-}
-
-function notFound(hashes: readonly string[]): MakerbookError {
-  const detail = `the maker has no order ${hashes.join(', ')}`;
-  return new MakerbookError({ code: 'not_found', status: 404, detail, retryable: false });
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { readHex, readToken, readUint256, UNIX_SECONDS } from '@makerbook/contracts-primitives';
+import { readAddress, readHex, readToken, readUint256, UNIX_SECONDS } from '@makerbook/contracts-primitives';
+import type { FillCap } from '../cancel-all.js';
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
@@ -107,4 +108,30 @@ export function readOrders({ rest }: Words): readonly NamedOrder[] {
     const orderHash = readHex(`hash ${index + 1}`, hash, 32);
     return { orderHash, ...(salt !== undefined && { salt: readUint256(`salt ${index + 1}`, salt) }) };
   });
+}
+
+/** The tokens that are named, of those that an order sells and wants. */
+export function readTokens({ making, taking }: Words['values']) {
+  return {
+    ...(making !== undefined && { making: readAddress('--making', making) }),
+    ...(taking !== undefined && { taking: readAddress('--taking', taking) }),
+  };
+}
+
+export function readKeys(name: string, keys: readonly string[] = []) {
+  return keys.map((key, index) => readAddress(`${name} ${index + 1}`, key));
+}
+
+/** What is left of the one order that is replaced. */
+export function readLeft({ values: { remaining }, rest }: Words) {
+  if (remaining === undefined) return {};
+  if (rest.length > 1) throw new WrongWords('--remaining is of one order');
+  return { remainingMakingAmount: readUint256('--remaining', remaining) };
+}
+
+export function readCap(words: Words): FillCap {
+  const { window } = words.values;
+  const { token, amount } = readAmount('making', words);
+  if (window === undefined && amount > 0n) throw new WrongWords('--window is missing: a length of time, such as 60s');
+  return { token, amount, windowSeconds: window === undefined || window === '0' ? 0 : readSeconds('--window', window) };
 }

@@ -7,12 +7,13 @@ import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import { retry } from '../retry-calls.js';
-import { type Command, commands, type Service } from './commands.js';
+import { aliases, type Command, commands, type Service } from './commands.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
 
-const shownCommands = Object.values(commands).filter(({ usage: [words] }) => words !== '');
 const USAGE = `makerbook <command>
-${shownCommands.map(({ usage: [words, does] }) => `  ${words}\n      ${does}`).join('\n')}
+${Object.values(commands)
+  .map(({ usage: [words, does] }) => `  ${words}\n      ${does}`)
+  .join('\n')}
   --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
   --version
 
@@ -45,7 +46,9 @@ export async function runCommand(words: readonly string[], terminal: Terminal): 
     const command = readCommand(name, rest);
     const run = command.read(rest);
     const connect = readConnection(environment, rest.values.maker, command);
-    for await (const value of run(await connect(terminal.fetch ?? fetch))) print(JSON.stringify(value, inDigits));
+    const result = run(await connect(terminal.fetch ?? fetch));
+    const values = result instanceof Promise ? [result] : result;
+    for await (const value of values) print(JSON.stringify(value, inDigits));
     return 0;
   } catch (error) {
     complain(JSON.stringify(describeFault(error)));
@@ -56,7 +59,8 @@ export async function runCommand(words: readonly string[], terminal: Terminal): 
 const inDigits = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
 
 function readCommand(name: string, { values, rest }: Words): Command {
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const known = aliases.get(name) ?? name;
+  const command = Object.hasOwn(commands, known) ? commands[known] : undefined;
   const hint = '`makerbook --help` has all commands';
   if (command === undefined)
     throw new WrongWords(`${name === '' ? 'no command' : `unknown command ${shown(name)}`}: ${hint}`);

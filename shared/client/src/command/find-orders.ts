@@ -1,0 +1,35 @@
+import type { OrderInHex } from '@makerbook/contracts-evm/typed-data';
+import type { MakerbookClient } from '../create-client.js';
+import { MakerbookError } from '../errors.js';
+import type { OrderToCancel } from '../take-orders.js';
+import type { NamedOrder } from './read-words.js';
+
+/** Orders with the terms by which their cancellations are signed: from the list, unless it lacks an order for now. */
+export async function findSalts(client: MakerbookClient, orders: readonly NamedOrder[]) {
+  const known: OrderToCancel[] = [];
+  const unknown: string[] = [];
+  const isListNeeded = orders.some(({ salt }) => salt === undefined);
+  const { records } = isListNeeded ? await client.listOrders() : { records: [] };
+  const open = new Map(records.map(({ orderHash, order }) => [orderHash as string, order]));
+  for (const { orderHash, salt } of orders) {
+    const order = salt === undefined ? (open.get(orderHash) ?? (await findTerms(client, orderHash))) : { salt };
+    if (order === undefined) unknown.push(orderHash);
+    else known.push({ orderHash, order });
+  }
+  return { known, unknown };
+}
+
+/** Undefined where the service knows no such order of the maker. */
+async function findTerms(client: MakerbookClient, orderHash: string): Promise<OrderInHex | undefined> {
+  try {
+    return (await client.findOrder(orderHash)).order;
+  } catch (error) {
+    if (error instanceof MakerbookError && ['not_found', 'gone'].includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+export function notFound(hashes: readonly string[]): MakerbookError {
+  const detail = `the maker has no order ${hashes.join(', ')}`;
+  return new MakerbookError({ code: 'not_found', status: 404, detail, retryable: false });
+}
