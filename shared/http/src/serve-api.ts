@@ -8,8 +8,7 @@ import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
 import { type AnswerLog, logAnswers } from './log-answers.js';
 import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-requests.js';
 import { type OpenServer, openServer } from './open-server.js';
-import { Refused } from './read-body.js';
-import { readJson } from './read-json.js';
+import { Refused, readJson } from './read-body.js';
 import { type ApiRequest, internal, isRefusal, okText, type Refusal, type Reply, requestIdOf } from './reply.js';
 import { send } from './send.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findExcess, type JsonBounds } from './read-json.js';
+import { findExcess, type JsonBounds } from './read-body.js';
 
 const bounds: JsonBounds = { depthMax: 4, membersMax: 3, valuesMax: 20 };
 const excessOf = (text: string, given = bounds) => findExcess(Buffer.from(text), given);
