@@ -26,10 +26,10 @@ export const fundingView = z
   .describe('the funds of the maker in the making token, as they were judged, and the block at which they were read');
 
 /**
- * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
- * time, or its wallet refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`,
- * `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED` (its maker was suspended or removed, and is on the whitelist
- * again), `CAP_CHANGED` (its maker's cap no longer withholds it).
+ * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the
+ * first time, or its wallet refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`,
+ * `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED` (its maker was suspended or
+ * removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no longer withholds it).
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -44,8 +44,9 @@ export const bookCause = z.enum([
 ]);
 
 /**
- * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After the three last ones it may come back:
- * `SUSPENDED` stands for a maker who was suspended or removed from the whitelist, `CAPPED` for one whose cap on fills was exceeded.
+ * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After the three last ones it
+ * may come back: `SUSPENDED` stands for a maker who was suspended or removed from the whitelist, `CAPPED` for one whose
+ * cap on fills was exceeded.
  */
 export const bookRemovalReason = z.enum([
   'CANCELLED',
@@ -76,8 +77,9 @@ const bookEntryBase = {
 };
 
 /**
- * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. Only `ACTIVE` entries can be
- * filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly once.
+ * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. Only `ACTIVE` entries
+ * can be filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly
+ * once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.object({
@@ -98,9 +100,9 @@ export const bookEntry = z.discriminatedUnion('status', [
 ]);
 
 /**
- * A record of `limit-orders.makers.v1`, keyed by maker: what ingress and query must know of a maker.
- * `nonce` is the highest nonce that the chain was seen to hold, null until it was read once. `limits` is there where the maker
- * has some of its own.
+ * A record of `limit-orders.makers.v1`, keyed by maker: what ingress and query must know of a maker. `nonce` is the
+ * highest nonce that the chain was seen to hold, null until it was read once. `limits` is there where the maker has
+ * some of its own.
  */
 export const makerView = z.object({
   type: z.literal('MakerView'),
@@ -122,9 +124,9 @@ export const serviceView = z.object({ type: z.literal('ServiceView'), mode: serv
 export const makersRecord = z.discriminatedUnion('type', [makerView, serviceView]);
 
 /**
- * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is complete
- * up to this block, and up to the facts before `position` in the log. A partition whose clock
- * stops is behind, and not quiet.
+ * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is
+ * complete up to this block, and up to the facts before `position` in the log. A partition whose clock stops is behind,
+ * and not quiet.
  */
 export const bookClock = z.object({
   type: z.literal('BookClock'),
@@ -153,8 +155,8 @@ export const routerName = z
   .describe('the name by which the operator knows the router');
 
 /**
- * A record of `limit-orders.acks.v1`, keyed `<router>:<partition>`: a router has applied its book up to the clock of a partition
- * that has this `position`.
+ * A record of `limit-orders.acks.v1`, keyed `<router>:<partition>`: a router has applied its book up to the clock of a
+ * partition that has this `position`.
  */
 export const bookAcknowledged = z.object({
   type: z.literal('BookAcknowledged'),

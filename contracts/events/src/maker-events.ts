@@ -46,8 +46,8 @@ export const orderCancelled = z.object({
 });
 
 /**
- * `OrdersCancelled`: the maker cancelled all its orders of some tokens that were accepted by a time. Such an order that comes later
- * in the log is never open.
+ * `OrdersCancelled`: the maker cancelled all its orders of some tokens that were accepted by a time. Such an order that
+ * comes later in the log is never open.
  */
 export const ordersCancelled = z.object({
   type: z.literal('OrdersCancelled'),
@@ -59,9 +59,9 @@ export const ordersCancelled = z.object({
 });
 
 /**
- * `SwitchSet`: once the partition's clock reaches `cancelAt`, the orders of the maker that were accepted by then are cancelled,
- * unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes nothing, and so does
- * one by a key that may not cancel for the maker.
+ * `SwitchSet`: once the partition's clock reaches `cancelAt`, the orders of the maker that were accepted by then are
+ * cancelled, unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes
+ * nothing, and so does one by a key that may not cancel for the maker.
  */
 export const switchSet = z.object({
   type: z.literal('SwitchSet'),
@@ -73,8 +73,9 @@ export const switchSet = z.object({
 });
 
 /**
- * `CancelKeysSet`: these addresses may cancel for the maker or read for it, and no others. One that was not issued after the newest changes
- * nothing. Where the newest switch is by a key that is gone, it stays, and its time counts no more.
+ * `CancelKeysSet`: these addresses may cancel for the maker or read for it, and no others. One that was not issued
+ * after the newest changes nothing. Where the newest switch is by a key that is gone, it stays, and its time counts no
+ * more.
  */
 export const cancelKeysSet = z.object({
   type: z.literal('CancelKeysSet'),
@@ -86,9 +87,9 @@ export const cancelKeysSet = z.object({
 });
 
 /**
- * `FillCapSet`: where more than `amount` of the token is filled within a window, the maker's orders that sell it leave the book
- * until the window has passed. It replaces the maker's cap of the token and what was counted for it; an amount or a window of zero
- * removes it. One that was not issued after the newest of its token changes nothing.
+ * `FillCapSet`: where more than `amount` of the token is filled within a window, the maker's orders that sell it leave
+ * the book until the window has passed. It replaces the maker's cap of the token and what was counted for it; an amount
+ * or a window of zero removes it. One that was not issued after the newest of its token changes nothing.
  */
 export const fillCapSet = z.object({
   type: z.literal('FillCapSet'),
@@ -100,7 +101,7 @@ export const fillCapSet = z.object({
   cause,
 });
 
-/** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
+/** What the maker holds of a token, and what of it the protocol may transfer. An unreadable token counts as zero. */
 export const observedFunds = z.object({
   token: address,
   balance: quantity,
@@ -114,8 +115,9 @@ export const observedFunds = z.object({
 });
 
 /**
- * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
- * by an amount that can never be filled again. A `refused` order is VALIDATING until a later record names it without that.
+ * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by
+ * `cancelOrder`, or by an amount that can never be filled again. A `refused` order is VALIDATING until a later record
+ * names it without that.
  */
 export const observedOrder = z.object({
   orderHash: bytes32,
@@ -131,8 +133,9 @@ export const observedOrder = z.object({
 });
 
 /**
- * One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it.
- * The fills of a maker come in the order of the chain. What is optional is missing in facts of earlier releases.
+ * One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is
+ * known by it. The fills of a maker come in the order of the chain. What is optional is missing in facts of earlier
+ * releases.
  */
 export const orderFill = z.object({
   orderHash: bytes32,
@@ -151,10 +154,10 @@ export const orderFill = z.object({
 });
 
 /**
- * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as one, for
- * what is read at one block belongs together.
- * An order is VALIDATING until a record names it; such a record always has the nonce and the funds that the order sells too.
- * `cause` is what led to the reading: the first log that touched the maker, or the occasion.
+ * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as
+ * one, for what is read at one block belongs together. An order is VALIDATING until a record names it; such a record
+ * always has the nonce and the funds that the order sells too. `cause` is what led to the reading: the first log that
+ * touched the maker, or the occasion.
  */
 export const makerObserved = z.object({
   type: z.literal('MakerObserved'),
@@ -180,10 +183,10 @@ export const makerObserved = z.object({
     ),
 });
 
-/** `MakerAdmitted`: an operator put the maker on the whitelist. Open orders that are still valid come back into the book. */
+/** `MakerAdmitted`: an operator put the maker on the whitelist. Open orders that are still valid return to the book. */
 export const makerAdmitted = z.object({ type: z.literal('MakerAdmitted'), maker: address, cause });
 
-/** `MakerSuspended`: an operator took the maker's access away for a time. Open orders leave the book and stay listed. */
+/** `MakerSuspended`: an operator took the maker's access for a time. Open orders leave the book and stay listed. */
 export const makerSuspended = z.object({ type: z.literal('MakerSuspended'), maker: address, cause });
 
 /** `MakerRemoved`: an operator took the maker off the whitelist. The same becomes of its open orders. */
@@ -200,18 +203,18 @@ export const makerLimitsSet = z.object({
 /** `QuarantineLifted`: an operator has the maker folded again, beginning with the fact that could not be folded. */
 export const quarantineLifted = z.object({ type: z.literal('QuarantineLifted'), maker: address, cause });
 
-/** `ServiceModeSet`: an operator decided what the whole service does from here on. It is in partition 0, and has no key. */
+/** `ServiceModeSet`: what the whole service does from here on. The message is in partition 0, and has no key. */
 export const serviceModeSet = z.object({ type: z.literal('ServiceModeSet'), mode: serviceMode, cause });
 
 /**
- * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It is in
- * every partition, and has no key.
+ * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It is
+ * in every partition, and has no key.
  */
 export const blockProcessed = z.object({ type: z.literal('BlockProcessed'), block: blockRef });
 
 /**
- * `WatcherResigned`: the chain-watcher that published has stopped; another one may take over at once. It is in partition 0,
- * and has no key.
+ * `WatcherResigned`: the chain-watcher that published has stopped; another one may take over at once. It is in
+ * partition 0, and has no key.
  */
 export const watcherResigned = z.object({ type: z.literal('WatcherResigned') });
 

@@ -31,14 +31,14 @@ export type TraceHeaders = Readonly<Record<string, string>>;
 
 const traceHeaders = ['traceparent', 'tracestate', 'baggage'] as const;
 
-/** A message in the binary mode of the CloudEvents 1.0 Kafka binding: attributes in headers, data alone in the value. */
+/** A message in the binary mode of the CloudEvents 1.0 Kafka binding: attributes in headers, data in the value. */
 export interface Message {
   key: string | null;
   value: Buffer;
   headers: Record<string, string>;
 }
 
-/** A message that cannot be read. `unreadable` is the place and the reason, for the person who looks at the parked message. */
+/** A message that cannot be read. `unreadable`: place and reason, for whoever looks at the parked message. */
 export interface Unreadable {
   unreadable: string;
 }
@@ -91,7 +91,7 @@ export function bookClockKey(partition: number): string {
   return `clock:${partition}`;
 }
 
-/** The headers of a tombstone of `limit-orders.book.v1`: why the order left, whose it was, and the fact that led to it. */
+/** The headers of a tombstone of the book: why the order left, its maker, and the fact that led to the tombstone. */
 export function bookRemovalHeaders(
   removal: BookRemovalReason,
   maker: Address,
@@ -126,9 +126,9 @@ export const serviceKey = 'service';
 export const servicePartition = 0;
 
 /**
- * Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. Fields that are not known here are
- * left out, for a newer version may add some. A type that is not known here cannot be read: what a fact does to an order
- * cannot be guessed.
+ * Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. Fields that are not known here
+ * are left out, for a newer version may add some. A type that is not known here cannot be read: what a fact does to an
+ * order cannot be guessed.
  */
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
@@ -137,8 +137,8 @@ export function decodeMakerEvent(
 }
 
 /**
- * Why a fact is in the wrong place, for the person who looks at the parked message; undefined where it is not. A maker's
- * facts belong to the maker's partition, or their order means nothing, and concern no other maker's order.
+ * Why a fact is in the wrong place, for the person who looks at the parked message; undefined where it is not. A
+ * maker's facts belong to the maker's partition, or their order means nothing, and concern no other maker's order.
  * @param homeOf the partition of a maker
  */
 export function misplacement(

@@ -24,7 +24,7 @@ export const bytes32 = hex(patterns.bytes32, '32 bytes in lowercase hex');
 /** A uint256 in minimal lowercase hex: `0x0`, `0x1f`. */
 export const quantity = hex(patterns.quantity, 'a uint256 in minimal lowercase hex');
 
-/** A signature as it was accepted. A key's has 65 bytes r‖s‖v, or 64 in the compact form of EIP-2098; a contract's any bytes. */
+/** An accepted signature: of a key 65 bytes r‖s‖v, or the 64 of EIP-2098; of a contract any bytes. */
 export const signature = hex(
   patterns.signature,
   "a signature in lowercase hex: a key's has 64 or 65 bytes, a contract's up to 1024",
@@ -91,8 +91,8 @@ export const cause = z
   .describe('what led to the fact');
 
 /**
- * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders, and the
- * budget of POST: orders per second by which it fills, and orders that it holds when full.
+ * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders,
+ * and the budget of POST: orders per second by which it fills, and orders that it holds when full.
  */
 /** Addresses that may read for a maker, by what they may; none where it is left out. */
 export const readKeys = {

@@ -7,8 +7,8 @@ import { type Cause, type OrderBody, patterns } from './primitives.js';
 export type Data = Readonly<Record<string, unknown>>;
 
 /**
- * Reads one of the facts that come most often without its schema, in two thirds of the time. Undefined where it is not as most
- * are: then the schema reads it, or says what is wrong.
+ * Reads one of the facts that come most often without its schema, in two thirds of the time. Undefined where it is not
+ * as most are: then the schema reads it, or says what is wrong.
  * @param data of the fact, without its type
  */
 export function readFactStraight(type: string, data: Data): OrderSubmitted | OrderCancelled | undefined {

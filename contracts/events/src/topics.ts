@@ -29,10 +29,11 @@ const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 
 /**
- * Every topic with its settings. Facts are kept for ever: they are the only truth. Their time is that of the broker, and so one
- * clock for all who write: what was appended before a time is in the log before the first record of a later one. Feeds are compacted to the newest
- * record of each key; a tombstone stays a day, so that a reader that was away for less sees every removal. The last hour of a feed
- * is whole, so that a reader that is less behind can hold each clock against what it has read.
+ * Every topic with its settings. Facts are kept for ever: they are the only truth. Their time is that of the broker,
+ * and so one clock for all who write: what was appended before a time is in the log before the first record of a later
+ * one. Feeds are compacted to the newest record of each key; a tombstone stays a day, so that a reader that was away
+ * for less sees every removal. The last hour of a feed is whole, so that a reader that is less behind can hold each
+ * clock against what it has read.
  * @param partitions fixed for life: a maker must never move to another partition.
  */
 export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {

@@ -108,7 +108,7 @@ export function putQuote(words: WordBuffer, from: number, call: UnsignedSwapCall
   putUint256(words, from + 5, call.deadline);
 }
 
-/** Writes the pools of a route, packed. Throws a RangeError for none or too many, a TypeError for what is no address. */
+/** Writes the pools of a route, packed. Throws a RangeError for none or too many, a TypeError for no address. */
 export function putRoute(bytes: Uint8Array, at: number, pools: readonly Address[]): void {
   if (pools.length < 1 || pools.length > ROUTE_POOLS_MAX) throw new RangeError(`1 to ${ROUTE_POOLS_MAX} pools`);
   for (const [index, pool] of pools.entries()) {

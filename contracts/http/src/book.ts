@@ -177,7 +177,7 @@ export const bookQuote = z
   })
   .meta({ id: 'BookQuote' });
 
-/** A line of the snapshot, and the data of the events `entry`, `removed` and `clock`: a record of `limit-orders.book.v1`. */
+/** A line of the snapshot, and the data of `entry`, `removed` and `clock`: a record of `limit-orders.book.v1`. */
 export const bookLine = z.object({
   partition: count,
   key: z.string().describe('The order hash, or `clock:<partition>`'),

@@ -1,8 +1,8 @@
 import type { Info } from './info.js';
 
 /**
- * What the documents show: requests and answers with signatures that hold, of the domain and the keys below. They are no
- * secret: nobody may put anything of worth behind them.
+ * What the documents show: requests and answers with signatures that hold, of the domain and the keys below. They are
+ * no secret: nobody may put anything of worth behind them.
  */
 export const exampleDomain = {
   serviceName: 'Makerbook',

@@ -5,7 +5,7 @@ const UINT256_LIMIT = 1n << 256n;
 const amountError =
   'must be a string: hex of at most 32 bytes such as "0x1f", or a whole number such as "31", below 2^256';
 
-/** An amount as hex of at most 32 bytes, or as decimal digits; below 2^256. Never a JSON number: it could not hold it. */
+/** An amount below 2^256, as hex or as decimal digits. Never a JSON number, which could not hold the amount. */
 export const amountInput = z
   .string({ error: amountError })
   .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/, { error: amountError, abort: true })

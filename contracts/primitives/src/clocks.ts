@@ -3,7 +3,7 @@ declare const clock: unique symbol;
 /** Milliseconds since 1970, by a clock that may be set. A number may be one; a time of the other clock may not. */
 export type UnixMs = number & { readonly [clock]?: 'unix' };
 
-/** Milliseconds since some moment of this process, by a clock that never goes back: how long something takes is measured by it. */
+/** Milliseconds since some moment of this process, by a clock that never goes back: it measures durations. */
 export type MonotonicMs = number & { readonly [clock]?: 'monotonic' };
 
 export const unixMs = (): UnixMs => Date.now();

@@ -7,7 +7,7 @@ export type Address = Hex;
 /** The address that nobody can sign for. */
 export const ZERO_ADDRESS: Address = '0x0000000000000000000000000000000000000000';
 
-/** Minimal lowercase hex of an unsigned integer: `0x0`, `0x1f`. Throws a RangeError below zero, a TypeError for no bigint. */
+/** Minimal lowercase hex of an unsigned integer (`0x0`). Throws a RangeError below zero, a TypeError for no bigint. */
 export function quantity(value: bigint): Hex {
   // A decimal string would become hex as it stands.
   if (typeof value !== 'bigint') throw new TypeError('a quantity is a bigint');

@@ -1,6 +1,6 @@
 import type { Address, Hex } from './hex.js';
 
-/** A value that cannot be meant. The message names the field and what it must be. It never shows a text, which may be a key. */
+/** A value that cannot be meant. The message names the field and what it must be, and no text, which may be a key. */
 export class WrongValue extends TypeError {
   override readonly name = 'WrongValue';
   /** As the caller knows it: `making.amount`, `orders[2].salt`, `MAKER_KEY`. */
@@ -48,11 +48,11 @@ export interface Bounds {
   readonly orZero?: boolean;
 }
 
-/** Times that requests name are from 2020 to 2100: no number is one in seconds and in milliseconds, and no length of time is one. */
+/** Requests name times from 2020 to 2100: no number is one in seconds and in milliseconds, or a length of time too. */
 export const UNIX_MS = { unit: 'milliseconds since 1970', min: Date.UTC(2020, 0), max: Date.UTC(2100, 0) } as const;
 export const UNIX_SECONDS = { unit: 'Unix seconds', min: UNIX_MS.min / 1000, max: UNIX_MS.max / 1000 } as const;
 
-/** @throws WrongValue for anything but a whole number within the bounds; it may be a bigint or a string of digits too */
+/** @throws WrongValue for all but a whole number within the bounds; a bigint or a string of digits is one too */
 export function readWhole(field: string, value: unknown, { unit, min, max, orZero = false }: Bounds): number {
   const read = typeof value === 'number' ? value : Number(digitsOf(value));
   if (Number.isSafeInteger(read) && ((read >= min && read <= max) || (orZero && read === 0))) return read;
@@ -70,7 +70,8 @@ export function readTime(field: string, value: unknown): bigint {
 }
 
 /**
- * When an order expires: any uint256, but what would be Unix seconds if it were not in milliseconds, or not a length of time.
+ * When an order expires: any uint256, but what would be Unix seconds if it were not in milliseconds, or not a length of
+ * time.
  * @throws WrongValue
  */
 export function readExpiry(field: string, value: unknown): bigint {
@@ -121,7 +122,7 @@ export function readBearerKey(field: string, value: unknown): string {
   throw new WrongValue(field, 'is no key of a reader: ASCII, without line breaks and spaces around it');
 }
 
-/** @returns the URL without slashes at its end. @throws WrongValue, also for user and password, a query or a fragment in it */
+/** @returns the URL without slashes at its end. @throws WrongValue, also for a user, password, query or fragment */
 export function readServiceUrl(field: string, value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   const isPlain = url !== undefined && [url.username, url.password, url.search, url.hash].every((part) => part === '');

@@ -27,8 +27,8 @@ export function readAsyncApi(): Document {
 
 /**
  * Holds messages to the published AsyncAPI document: headers, key and data.
- * @param unknownFields whether data may have fields that the document does not know. Readers allow them; what this version
- * sends has none.
+ * @param unknownFields whether data may have fields that the document does not know. Readers allow them; what this
+ * version sends has none.
  */
 export function openMessageCheck(unknownFields: 'allowed' | 'refused', document = readAsyncApi()): MessageCheck {
   const { channels, components } = document;

@@ -61,8 +61,8 @@ export const schemaRef = (name: keyof typeof parts | DataType | 'CloudEvent' | '
 });
 
 /**
- * The schema of each message's data, and of the parts they share, by name. `type` is not among the data: the header `ce_type`
- * carries it. Objects are open, for a newer version may add fields.
+ * The schema of each message's data, and of the parts they share, by name. `type` is not among the data: the header
+ * `ce_type` carries it. Objects are open, for a newer version may add fields.
  */
 export function describeData(): Record<string, Schema> {
   const registry = z.registry<{ id: string }>();
