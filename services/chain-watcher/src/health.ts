@@ -26,7 +26,7 @@ export class Vitals {
   readonly monotonicMs: () => MonotonicMs;
   readonly unixMs: () => UnixMs;
   readonly startedAtMs: MonotonicMs;
-  /** When the block loop last went on: what it asked for was answered, or failed. What goes on beside it does not count. */
+  /** When the block loop last went on: its request was answered, or failed. What goes on beside it does not count. */
   lastTurnAtMs: MonotonicMs;
   /** Why it has halted, and a restart would not help. */
   halt: Error | undefined;
@@ -79,7 +79,7 @@ export class Vitals {
   }
 }
 
-/** Whether a restart would not help: it is a standby, or its block loop goes on, or waits for a dependency, or has halted. */
+/** Whether a restart would not help: a standby, a loop that goes on or waits for a dependency, or a halted watcher. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { vitals, work } = signs;
   // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.
@@ -92,8 +92,8 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
 }
 
 /**
- * Whether the watcher does its part: the one that publishes has caught up with the chain, and nothing is being tried again;
- * a standby has read the log.
+ * Whether the watcher does its part: the one that publishes has caught up with the chain, and nothing is being tried
+ * again; a standby has read the log.
  * @param lagSecondsMax how old the newest published block may be by its timestamp; 0: as old as it is
  */
 export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {

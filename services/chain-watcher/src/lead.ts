@@ -29,8 +29,8 @@ interface Tried {
 }
 
 /**
- * Stands by and publishes in turn, until the signal is aborted. Who may publish is decided by the fence of the log alone: the
- * one that took over last.
+ * Stands by and publishes in turn, until the signal is aborted. Who may publish is decided by the fence of the log
+ * alone: the one that took over last.
  */
 export async function lead(options: LeadOptions): Promise<void> {
   const { signal, publish } = options;
@@ -45,10 +45,10 @@ export async function lead(options: LeadOptions): Promise<void> {
 }
 
 /**
- * Resolves when this process is to take over: at once where no block was ever processed, or the holder has resigned; else
- * when the log has had no new block for some time, and the own node has had a newer one for half of it. That time doubles
- * with each own take-over that led to no block, so that a long catch-up is not started over and over, and has a random part
- * then, so that two standbys do not take it from each other in turn.
+ * Resolves when this process is to take over: at once where no block was ever processed, or the holder has resigned;
+ * else when the log has had no new block for some time, and the own node has had a newer one for half of it. That time
+ * doubles with each own take-over that led to no block, so that a long catch-up is not started over and over, and has a
+ * random part then, so that two standbys do not take it from each other in turn.
  */
 async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
   const { followed, source, settings, signal, monotonicMs, wait } = options;

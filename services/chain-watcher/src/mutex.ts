@@ -1,4 +1,4 @@
-/** Runs works one after the other, in the order in which they were asked for. One that fails does not stop the others. */
+/** Runs works one after the other, in the order in which they were asked for, also behind one that fails. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -37,9 +37,9 @@ export interface Watcher extends Running {
 type ServiceTelemetry = Pick<Telemetry, 'logger' | 'serveMetrics'>;
 
 /**
- * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is
- * ready once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of
- * the Kaia node may be away, now and later. `failed` settles when the watcher can do no more and is to be stopped: at once
+ * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is ready
+ * once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of the
+ * Kaia node may be away, now and later. `failed` settles when the watcher can do no more and is to be stopped: at once
  * where an invariant is broken, and where it has halted some time later, so that its metrics can be scraped.
  * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */

@@ -45,7 +45,7 @@ export interface WorkParts extends Holder<ProcessParts> {
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
   /** Opens the publisher that all watchers share, for all partitions of the log. */
   readonly openPublisher: () => FencedPublisher;
-  /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
+  /** Reads the open orders of the rows. @returns where reading is to begin on each partition of the log */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
@@ -76,7 +76,7 @@ export class Work {
     this.followed = new FollowedLog({ ...parts, partitions: parts.settings.PARTITIONS, watched: this.watched });
   }
 
-  /** Reads what is open, follows the log, and publishes whenever it is this watcher's turn, until the signal is aborted. */
+  /** Reads what is open, follows the log, and publishes at each turn of this watcher, until the signal is aborted. */
   async run(): Promise<void> {
     const { signal, retryFor, verifyChain } = this.#parts;
     await Promise.race([this.#start(), once(signal, 'abort')]);
@@ -169,7 +169,8 @@ export class Work {
     const { followed, state } = this;
     const over = new AbortController();
     const { signal } = over;
-    // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that is dead.
+    // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that
+    // is dead.
     const stop = () => over.abort();
     this.#parts.signal.addEventListener('abort', stop, { once: true });
     if (this.#parts.signal.aborted) stop();
@@ -177,7 +178,8 @@ export class Work {
     const { reader, position } = work;
     state.position = position;
     const newestBefore = followed.newestNumber();
-    // Own blocks are matched before they are in the log. One that is cut off from its nodes learns of a successor by this.
+    // Own blocks are matched before they are in the log. One that is cut off from its nodes learns of a successor by
+    // this.
     const isSucceeded = () =>
       followed.newestNumber() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
     const watching = followed.until(isSucceeded, signal).then(() => over.abort());

@@ -63,8 +63,8 @@ const anyone: Reader = { name: 'anyone', keys: [], requestsPerSecond: Infinity, 
 export type Readers = ReturnType<typeof admitReaders>;
 
 /**
- * Who may read the book, by the operator's file. A change of it counts for the next request a second later, and for open streams
- * with the next `renew`.
+ * Who may read the book, by the operator's file. A change of it counts for the next request a second later, and for
+ * open streams with the next `renew`.
  * @throws where the file cannot be used at the start
  */
 export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersOptions) {

@@ -11,12 +11,12 @@ export interface NamedCursor {
 
 const NONE = '-';
 
-/** As clients have it: `<offset>:<index>` of each partition, in their order, and the name of the log; `-` where there is none. */
+/** As clients have it: `<offset>:<index>` of each partition, in order, and the log's name; `-` where there is none. */
 export function formatCursor({ log = NONE, cursor }: NamedCursor): string {
   return `${cursor.map((id) => (id === undefined ? NONE : `${id.offset}:${id.index}`)).join(',')}:${log}`;
 }
 
-/** @param text of the form that the interface demands. @returns undefined where it is of another number of partitions */
+/** @param text of the interface's form. @returns undefined where it is of another number of partitions */
 export function parseCursor(text: string, partitions: number): NamedCursor | undefined {
   const nameAt = text.lastIndexOf(':');
   const items = text.slice(0, nameAt).split(',');

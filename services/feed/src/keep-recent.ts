@@ -30,8 +30,8 @@ export interface Place {
 const CHUNK_BYTES_MAX = 262_144;
 
 /**
- * The newest records, in the order in which they came here: what all streams are sent from, each at its own pace. The buffers are
- * shared, so a slow client costs its place alone.
+ * The newest records, in the order in which they came here: what all streams are sent from, each at its own pace. The
+ * buffers are shared, so a slow client costs its place alone.
  */
 export class RecentNews {
   readonly #bytesMax: number;
@@ -97,8 +97,8 @@ export class RecentNews {
   }
 
   /**
-   * The events that come next at a place, without those that the client has read elsewhere, and the place behind them. Undefined
-   * where there are none yet. The place must be kept.
+   * The events that come next at a place, without those that the client has read elsewhere, and the place behind them.
+   * Undefined where there are none yet. The place must be kept.
    */
   eventsAt({ next, cursor }: Place): { readonly events: Buffer | string; readonly place: Place } | undefined {
     const chunk = this.#chunks.get(next);

@@ -42,8 +42,8 @@ type Parts = Pick<Telemetry, 'logger'> & {
 const PAIRS_AGE_MS_MAX = 1_000;
 
 /**
- * Starts the service that serves the router's feed over HTTP. Resolves when it listens; it is ready once it has read the book. A
- * book that breaks the promises of the feed ends it: a new process reads it anew.
+ * Starts the service that serves the router's feed over HTTP. Resolves when it listens; it is ready once it has read
+ * the book. A book that breaks the promises of the feed ends it: a new process reads it anew.
  * @throws TopicMismatch when the topic is missing or has another number of partitions
  */
 export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>) {

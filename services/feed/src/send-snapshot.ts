@@ -35,7 +35,7 @@ const BYTES_MIN = 262_144 * 5;
 const RETRY_SECONDS = 2;
 const PAGE_LINES = 64;
 
-/** GET …/book/snapshot, of all who ask this process. If all places are taken, a slow client loses its place to the next one. */
+/** GET …/book/snapshot, of all who ask this process. If all places are taken, a slow client loses its place. */
 export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: SnapshotParts) {
   const underWay = new Set<Sending>();
 

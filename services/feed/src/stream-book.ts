@@ -18,7 +18,7 @@ import { type Cursor, covers, type NamedCursor, parseCursor } from './cursor.js'
 import type { Place, RecentNews } from './keep-recent.js';
 import type { LiveBook } from './live-book.js';
 
-/** Why the service ends a stream. `slow`: what the client lacks is not kept any more. `unauthorized`: its reader's key was removed. */
+/** Why the service ends a stream. `slow`: what the client lacks is gone. `unauthorized`: its key was removed. */
 export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {

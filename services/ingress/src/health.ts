@@ -4,8 +4,8 @@ import type { Makers } from '@makerbook/whitelist';
 import type { Parts } from './parts.js';
 
 /**
- * The brokers answer a fetch twice a second, also without new records. An append waits for them this long (the default of
- * APPEND_TIMEOUT_MS). After that requests are answered with 503, which a load balancer has to see.
+ * The brokers answer a fetch twice a second, also without new records. An append waits for them this long (the default
+ * of APPEND_TIMEOUT_MS). After that requests are answered with 503, which a load balancer has to see.
  */
 const KAFKA_SILENCE_MS_MAX = 5_000;
 
@@ -19,8 +19,8 @@ export interface HealthParts {
 }
 
 /**
- * Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and the decision to take no
- * orders are shown and do not decide: cancelling goes on without them, and no other instance would do better.
+ * Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and the decision to take
+ * no orders are shown and do not decide: cancelling goes on without them, and no other instance would do better.
  */
 export async function judgeReadiness({ makers, postgres, trust, rows, lagSecondsMax }: HealthParts): Promise<Health> {
   const isStoreThere = await postgres.isThere();

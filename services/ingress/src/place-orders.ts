@@ -27,9 +27,9 @@ import { describeBudget } from './refuse-placements.js';
 import { proveOrders } from './verify/prove-orders.js';
 
 /**
- * POST /v0alpha/limit-orders: all orders of the request are stored, or none. Check by check over the whole request, and in
- * each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open and
- * remembered orders. 200 means that the log has acknowledged every order.
+ * POST /v0alpha/limit-orders: all orders of the request are stored, or none. Check by check over the whole request, and
+ * in each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open
+ * and remembered orders. 200 means that the log has acknowledged every order.
  */
 export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();

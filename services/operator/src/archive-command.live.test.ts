@@ -51,7 +51,7 @@ function recordsOf(partitions: readonly number[], count: number, prefix = from) 
   );
 }
 
-/** Records of every way in which the log gets them, with one control record, and several, between them and at both ends. */
+/** Records of every way into the log, with one control record, and several, between them and at both ends. */
 async function fill(): Promise<void> {
   const ownPartitions = [0, 1].map((partition) => ({ topic: topicOf(from), partition }));
   const takeOver = () => {

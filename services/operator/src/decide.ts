@@ -27,8 +27,8 @@ export interface DecisionOptions {
 
 /**
  * Writes the decision about each maker to the maker's own partition of the log, or the one about the service to its
- * partition, and waits until the projector has put it into `limit-orders.makers.v1`, where ingress and query see it. What
- * they cannot see in time is in the log all the same, and the exit code is 1.
+ * partition, and waits until the projector has put it into `limit-orders.makers.v1`, where ingress and query see it.
+ * What they cannot see in time is in the log all the same, and the exit code is 1.
  * @throws LogUnavailable
  */
 export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Outcome> {

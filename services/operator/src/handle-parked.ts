@@ -7,7 +7,7 @@ export type Resolution = 'replayed' | 'discarded';
 
 /** A message that was set aside, as `limit-orders.parked.v1` shows it. */
 export interface ParkedMessage {
-  /** `partition:offset` of the message in the log; behind it the maker, where the message is parked for that maker alone. */
+  /** `partition:offset` of the message in the log, and the maker where it is parked for that maker alone. */
   readonly id: string;
   readonly topic: string;
   readonly partition: number;

@@ -3,7 +3,8 @@ import type { ServerConnection } from '@makerbook/settings';
 import type { Outcome } from './outcome.js';
 
 /**
- * Brings the schema of the read model up to this build, and the rights of the services' roles; repeated, it changes nothing.
+ * Brings the schema of the read model up to this build, and the rights of the services' roles; repeated, it changes
+ * nothing.
  * @param connection of a Postgres role that may change the schema
  * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable
  */

@@ -6,8 +6,9 @@ const ANSWER_MS_MAX = 5_000;
 const FIRST_KEY = 1;
 
 /**
- * Warns of accounts whose key was changed on Kaia: the chain takes no transaction by the key of their address any more, and
- * orders that this key signs still fill. A node that does not know the method, as other chains' nodes, gives no warning.
+ * Warns of accounts whose key was changed on Kaia: the chain takes no transaction by the key of their address any more,
+ * and orders that this key signs still fill. A node that does not know the method, as other chains' nodes, gives no
+ * warning.
  * @param url of a node; empty: nobody is asked
  */
 export async function warnOfChangedKeys(makers: readonly Hex[], url: string): Promise<string[]> {

@@ -38,8 +38,8 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
 }
 
 /**
- * Whether facts are being projected: the loop runs, Postgres answers, and no batch and no commit of a partition waits to be
- * retried. A process that owns nothing because others own all is ready.
+ * Whether facts are being projected: the loop runs, Postgres answers, and no batch and no commit of a partition waits
+ * to be retried. A process that owns nothing because others own all is ready.
  * @param postgres `ok`, or why it does not answer
  */
 export function judgeReadiness(signs: Signs, postgres: string): Health {

@@ -28,8 +28,8 @@ export interface RunningProjector extends Running {
 }
 
 /**
- * Starts the projector: the schema and the topics are checked, and the partitions that this process gets are projected until
- * `stop`.
+ * Starts the projector: the schema and the topics are checked, and the partitions that this process gets are projected
+ * until `stop`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export function runProjector(settings: ProjectorSettings, telemetry: Telemetry): Promise<RunningProjector> {

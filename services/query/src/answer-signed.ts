@@ -41,8 +41,8 @@ export interface Asker extends Admitted {
 }
 
 /**
- * Answers a signed request of a maker. Checks in order: time window, signature, whitelist, replay, the maker's budget. A
- * request that was refused for its budget, or is answered `unavailable`, may be sent again unchanged.
+ * Answers a signed request of a maker. Checks in order: time window, signature, whitelist, replay, the maker's budget.
+ * A request that was refused for its budget, or is answered `unavailable`, may be sent again unchanged.
  */
 export async function answerSigned(
   { describe, client, charge }: Pick<ApiRequest, 'describe' | 'client' | 'charge'>,
@@ -130,9 +130,9 @@ interface Admitted {
 }
 
 /**
- * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker is the signer, unless the request
- * names another one: then it may be a key that reads for that one, else that one's contract is asked, if it is on the whitelist. The check for a replay comes afterwards, because
- * it stores the salt.
+ * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker is the signer, unless
+ * the request names another one: then it may be a key that reads for that one, else that one's contract is asked, if it
+ * is on the whitelist. The check for a replay comes afterwards, because it stores the salt.
  */
 export async function admitRequest(
   request: SignedRequest,

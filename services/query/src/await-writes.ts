@@ -4,8 +4,9 @@ import type { ListState } from './store/read-lists.js';
 
 export interface WriteWatch {
   /**
-   * Waits until none of the writes that `begun` names is unsettled any more. Returns the newest state, with those of them that
-   * are left after the longest wait; undefined where Postgres went away. What the maker writes meanwhile is not waited for.
+   * Waits until none of the writes that `begun` names is unsettled any more. Returns the newest state, with those of
+   * them that are left after the longest wait; undefined where Postgres went away. What the maker writes meanwhile is
+   * not waited for.
    */
   awaitSettled(maker: Hex, begun: ListState): Promise<ListState | undefined>;
 }

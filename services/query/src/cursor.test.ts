@@ -11,7 +11,7 @@ const maker: Hex = `0x${'a1'.repeat(20)}`;
 const own = partitionOf(maker, partitions);
 const inside = { orderHash: `0x${'01'.repeat(32)}` as Hex, place: 3, blockNumber: -1, logIndex: -1 };
 
-/** A deployment whose maker's partition has facts from `first` on; the rows have all of them, unless it is said how far. */
+/** A deployment whose maker's partition has facts from `first` on; the rows have all, or as far as is said. */
 function deploy({ first = 1n, facts = 5, seed = 1 } = {}) {
   const log = new LogInMemory({ partitions });
   for (let n = 0; n < facts; n += 1) {

@@ -84,7 +84,7 @@ export function cacheLists(bytesMax = 128 * 1024 * 1024) {
   const lists = new LRUCache<string, JoinedList>({ maxSize: bytesMax, sizeCalculation: bytesOf });
   return {
     find: (maker: string): JoinedList | undefined => lists.get(maker),
-    /** Keeps the list unless a newer one of the maker is there. Drops the least recently used ones where there is no room. */
+    /** Keeps the list unless a newer one of the maker is there. Drops those that were not used for longest. */
     keep(maker: string, list: JoinedList): void {
       const known = lists.peek(maker);
       if (known === undefined || known.version <= list.version) lists.set(maker, list);

@@ -19,7 +19,8 @@ type MomentLog = Pick<Log, 'readRange'>;
 const isAhead = unavailable('`at` is ahead of what is known here; try again');
 
 /**
- * The offset before which the facts are that count at the moment. Refuses one of another partition, and one that is ahead.
+ * The offset before which the facts are that count at the moment. Refuses one of another partition, and one that is
+ * ahead.
  * @param end how far the rows have come in the partition
  */
 export async function findMoment(

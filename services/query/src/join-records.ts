@@ -10,7 +10,7 @@ export interface ListRecord {
   readonly json: Buffer;
 }
 
-/** A maker's list as it is served. The version is the offset of the fact that changed it last, so it names one list for ever. */
+/** A maker's list as it is served. Its version is the offset of the fact that changed it last: it names one list. */
 export interface JoinedList {
   readonly version: bigint;
   /** A JSON array of the records. */

@@ -49,8 +49,9 @@ export type News = ReadonlyMap<Hex, readonly ReadEntry[]>;
 export type NewsReader = ReturnType<typeof readNewsFrom>;
 
 /**
- * Reads what facts of some offsets did to the orders of some makers. A maker in quarantine is not there, and nobody is if there
- * are too many entries. Undefined while the log does not answer, and if a crash has taken the rows of these facts back.
+ * Reads what facts of some offsets did to the orders of some makers. A maker in quarantine is not there, and nobody is
+ * if there are too many entries. Undefined while the log does not answer, and if a crash has taken the rows of these
+ * facts back.
  * @throws PostgresUnavailable
  */
 export function readNewsFrom(sources: EntrySources) {

@@ -33,9 +33,9 @@ export interface ReadListParts {
 }
 
 /**
- * The maker's list with everything in it that was answered to the maker before its state was read: it waits until the read model
- * has that, and counts what is missing after the longest wait. While Postgres is away it is the list that this process holds.
- * Undefined when it holds none.
+ * The maker's list with everything in it that was answered to the maker before its state was read: it waits until the
+ * read model has that, and counts what is missing after the longest wait. While Postgres is away it is the list that
+ * this process holds. Undefined when it holds none.
  */
 export async function readList(
   { maker, state: begun, nowSeconds }: Asker,
@@ -80,8 +80,9 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
 }
 
 /**
- * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and a page of
- * it by where it begins, how many records it has, and what picks them. Weak: the packed forms of the body have the same.
+ * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and
+ * a page of it by where it begins, how many records it has, and what picks them. Weak: the packed forms of the body
+ * have the same.
  */
 function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[], only?: ListFilter): string {
   const asked = only === undefined ? '' : `-${Object.values(only).join('-')}`;
@@ -123,8 +124,8 @@ export interface Page {
 }
 
 /**
- * The page of a list, and where the next page begins if there is one. That is a place in the order of acceptance: new orders come
- * behind it, and removed ones do not move it. So no order is skipped or listed twice.
+ * The page of a list, and where the next page begins if there is one. That is a place in the order of acceptance: new
+ * orders come behind it, and removed ones do not move it. So no order is skipped or listed twice.
  */
 export function takePage<T extends { readonly acceptedOffset: number }>(
   records: readonly T[],

@@ -29,7 +29,7 @@ export interface HistorySources {
   readonly topic: string;
 }
 
-/** Reads an order with everything in it that was answered to its maker before: what happened from the rows, and why from the log. */
+/** Reads an order with all that its maker was answered before: what happened from the rows, and why from the log. */
 export function readOrderFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
   async function readMoment(at: Moment, partition: number): Promise<bigint | Refusal> {
     const clocks = await unlessAway(rows.readPartitionClocks());

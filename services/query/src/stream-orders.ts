@@ -44,9 +44,9 @@ const READ_AGAIN_MS = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * GET …/stream: server-sent events of a maker. First the list, or what has happened since the event that the request names; then
- * each change, and the clock of the maker's partition every second. What is streamed is the history, so a place in the one is a
- * place in the other: nothing is left out, and nothing comes twice, whatever restarts.
+ * GET …/stream: server-sent events of a maker. First the list, or what has happened since the event that the request
+ * names; then each change, and the clock of the maker's partition every second. What is streamed is the history, so a
+ * place in the one is a place in the other: nothing is left out, and nothing comes twice, whatever restarts.
  */
 export async function streamOrders(request: ApiRequest, parts: StreamParts): Promise<Reply> {
   const asked = parseStreamRequest(request, parts.hashers);

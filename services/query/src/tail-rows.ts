@@ -40,8 +40,8 @@ interface TailParts {
 }
 
 /**
- * Reads what is committed to the rows, for all streams of the process together: one look at the positions, and one at the history
- * of each partition that has moved on. Nothing is read while nobody listens.
+ * Reads what is committed to the rows, for all streams of the process together: one look at the positions, and one at
+ * the history of each partition that has moved on. Nothing is read while nobody listens.
  */
 export function tailRows({ rows, readNews, after = startTimer, onError }: TailParts) {
   const listeners = new Map<number, Set<QueuedListener>>();

@@ -23,9 +23,9 @@ export interface ToldParts extends Pick<HistorySources, 'log'> {
 }
 
 /**
- * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for the
- * signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; the newest fills, `/fills`
- * of all and `/fills/{maker}`.
+ * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for
+ * the signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; the newest
+ * fills, `/fills` of all and `/fills/{maker}`.
  */
 export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;

@@ -12,8 +12,8 @@ export interface CompareOptions {
 }
 
 /**
- * Finds out which node lags. One that answers but has no new blocks fails no call, so no call would ever go to the next one:
- * it is passed over for some seconds where another one is further.
+ * Finds out which node lags. One that answers but has no new blocks fails no call, so no call would ever go to the next
+ * one: it is passed over for some seconds where another one is further.
  * @returns compares a node that lacks the block with the others, once a second at most: true if it lags
  */
 export function compareNodes({ node, monotonicMs, onLag }: CompareOptions) {

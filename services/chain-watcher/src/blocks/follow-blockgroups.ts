@@ -12,8 +12,8 @@ export interface BlockgroupOptions {
 }
 
 /**
- * Reads blocks out of the Kafka topic of a Kaia node's chaindatafetcher, from its end: it may hold days. Delivery there is at
- * least once and unordered, with repeats and gaps.
+ * Reads blocks out of the Kafka topic of a Kaia node's chaindatafetcher, from its end: it may hold days. Delivery there
+ * is at least once and unordered, with repeats and gaps.
  */
 export function followBlockgroups({ log, topic, logger, pending }: BlockgroupOptions): void {
   const joiner = new SegmentJoiner();

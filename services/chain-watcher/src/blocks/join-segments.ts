@@ -14,8 +14,8 @@ interface Parts {
 
 /**
  * Joins the messages that Kaia's chaindatafetcher cuts into segments (headers `totalSegments` and `segmentIdx`, 8-byte
- * big-endian; `producerId` where the form is not the legacy one). Segments come in any order and repeatedly. They belong
- * together by partition, key and producer.
+ * big-endian; `producerId` where the form is not the legacy one). Segments come in any order and repeatedly. They
+ * belong together by partition, key and producer.
  */
 export class SegmentJoiner {
   readonly #messages = new Map<string, Parts>();

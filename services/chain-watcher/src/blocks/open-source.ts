@@ -9,7 +9,7 @@ import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.
 
 /** How long the topic's brokers may take to answer at the start, when JSON-RPC has the blocks. */
 const KAIA_ANSWER_MS_MAX = 3000;
-/** Blocks of the topic that are kept while earlier ones are missing; those beyond are read by JSON-RPC when they are due. */
+/** Blocks of the topic that are kept while earlier ones are missing. JSON-RPC gives those beyond when they are due. */
 const KAIA_BLOCKS_MAX = 500;
 
 export interface SourceOptions

@@ -6,8 +6,8 @@ const triggers: ReadonlySet<string> = new Set(triggerTopics);
 
 /**
  * Reads a blockgroup message of Kaia's chaindatafetcher: `{"blockNumber", "result": {…header…, "transactions": [{…,
- * "logs": […]}]}}`. Gives what JSON-RPC would give of the same block: the header, and the logs that can touch anybody, in
- * their order. Or returns why it cannot be read.
+ * "logs": […]}]}}`. Gives what JSON-RPC would give of the same block: the header, and the logs that can touch anybody,
+ * in their order. Or returns why it cannot be read.
  */
 export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unreadable: string } {
   try {

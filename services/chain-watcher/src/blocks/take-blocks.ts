@@ -61,9 +61,9 @@ interface Due {
 }
 
 /**
- * Takes each block from the source that has it first: the topic by itself, the node when it is asked. `turnMs` says when.
- * A node is asked at once for a block that is announced, at the poll interval while it gives the blocks, and from time to time
- * while the topic does. An announcement is a hint alone.
+ * Takes each block from the source that has it first: the topic by itself, the node when it is asked. `turnMs` says
+ * when. A node is asked at once for a block that is announced, at the poll interval while it gives the blocks, and from
+ * time to time while the topic does. An announcement is a hint alone.
  */
 export class TakenBlocks implements BlockSource {
   readonly #options: TakeOptions;
@@ -138,7 +138,7 @@ export class TakenBlocks implements BlockSource {
     this.#wake();
   }
 
-  /** The due block from the topic, else as the node gave it. Throws what the node failed with where nothing else gives blocks. */
+  /** The due block from the topic, else from the node. Throws the node's failure where nothing else gives blocks. */
   async #take(): Promise<SourceBlock | undefined> {
     const { topic, monotonicMs } = this.#options;
     const due = this.#due;

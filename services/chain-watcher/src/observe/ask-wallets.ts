@@ -11,9 +11,10 @@ const IDLE_MS = 500;
 type AskingWork = Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>;
 
 /**
- * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one wallet
- * after the other, some orders of each; and all others over and over, so many in a second, for wallets that change their mind
- * without a log. What is answered is read as a new order is. After each request the node has as long for other work.
+ * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one
+ * wallet after the other, some orders of each; and all others over and over, so many in a second, for wallets that
+ * change their mind without a log. What is answered is read as a new order is. After each request the node has as long
+ * for other work.
  */
 export async function askWallets(
   work: AskingWork & Holder<'followed' | 'settings' | 'signal' | 'wait' | 'retryFor'>,

@@ -46,8 +46,8 @@ export type CatchUpWork = Holder<
 >;
 
 /**
- * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows the
- * number of pairs, not of blocks. Then the head is published as processed.
+ * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows
+ * the number of pairs, not of blocks. Then the head is published as processed.
  * @param before the last block that was processed
  * @returns the head; undefined where another watcher took over meanwhile
  */
@@ -73,11 +73,12 @@ export async function catchUpAtHead(work: CatchUpWork, before: BlockHeader): Pro
 }
 
 /**
- * Publishes the fills of blocks that were matched before these makers were known, and of some blocks before: an order may be filled
- * before its maker is admitted. Fills that the log has already count once: their place on the chain is the key of their rows.
+ * Publishes the fills of blocks that were matched before these makers were known, and of some blocks before: an order
+ * may be filled before its maker is admitted. Fills that the log has already count once: their place on the chain is
+ * the key of their rows.
  *
- * After a crash a partition may be ahead. It takes no readings of an earlier block, and is not sent the blocks that it has: the fills
- * are those up to the newest block of the log, and are published with it.
+ * After a crash a partition may be ahead. It takes no readings of an earlier block, and is not sent the blocks that it
+ * has: the fills are those up to the newest block of the log, and are published with it.
  * @param before the last block that all partitions have
  */
 export async function publishMissedFills(
@@ -165,7 +166,7 @@ async function publishFills(
   await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 
-/** What the protocol's logs of the missed blocks touch, of these makers or of all. A range that fails is halved before it is tried again. */
+/** What the protocol's logs of the missed blocks touch, of some makers or all. A range that fails is halved. */
 async function matchMissedLogs(
   from: number,
   head: BlockHeader,
@@ -218,7 +219,7 @@ async function readFillBlocks(
   return { moves, times };
 }
 
-/** Throws RpcUnavailable, then with a smaller span for the next try, or RpcRefused where a single block is refused too. */
+/** Throws RpcUnavailable, and the next try has a smaller span; or RpcRefused where a single block is refused too. */
 async function readRange(
   start: number,
   last: number,

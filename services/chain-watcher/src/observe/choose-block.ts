@@ -11,8 +11,8 @@ interface ReadingParts {
 
 /**
  * Chooses the block to read at: the matched one, or the head where that is too old for the nodes, or where the log has
- * newer readings already. So readings never go back. At a newer block than the matched one all of a maker is read: no order
- * is judged by values of different blocks.
+ * newer readings already. So readings never go back. At a newer block than the matched one all of a maker is read: no
+ * order is judged by values of different blocks.
  */
 export class ReadingBlocks {
   readonly #parts: ReadingParts;
@@ -44,8 +44,8 @@ export class ReadingBlocks {
 /**
  * A block that was matched or published, as a node has it, and the node's newest one.
  * @param floor the node must have this block too
- * @throws RpcUnavailable where the node is behind: another one is asked then. ChainContradiction where it has another block
- * of the number
+ * @throws RpcUnavailable where the node is behind: another one is asked then. ChainContradiction where it has another
+ * block of the number
  */
 export async function readKnown(
   node: Node,

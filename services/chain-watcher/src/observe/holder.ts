@@ -24,8 +24,8 @@ export interface Position {
 }
 
 /**
- * How far a step of catching up has come: missed blocks whose logs are read, and then the watched makers; or, where that
- * would cost more, missed blocks that are followed one by one.
+ * How far a step of catching up has come: missed blocks whose logs are read, and then the watched makers; or, where
+ * that would cost more, missed blocks that are followed one by one.
  */
 export interface CatchUpProgress {
   readonly step: 'blocks' | 'makers' | 'followed';
@@ -80,7 +80,7 @@ interface HolderParts {
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */
   readonly wait: (ms: number) => Promise<void>;
   readonly retryFor: (worker: Worker) => <T>(work: () => Promise<T>) => Promise<T>;
-  /** @param tookMs from the moment the block was seen to the acknowledgement of its facts; undefined after a catch-up */
+  /** @param tookMs from seeing the block to the acknowledgement of its facts; undefined after a catch-up */
   readonly onBlock: (block: BlockRef, facts: number, tookMs: number | undefined) => void;
   /** Called before each request for missed logs, and after each page of makers. */
   readonly onCatchUp: (progress: CatchUpProgress) => void;

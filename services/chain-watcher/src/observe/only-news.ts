@@ -6,8 +6,9 @@ import type { Holder } from './holder.js';
 const READ_BACK_MS = 1_000;
 
 /**
- * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value that
- * has changed twice would pass for an old one; where that takes too long nothing is left out. To be called with the mutex.
+ * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value
+ * that has changed twice would pass for an old one; where that takes too long nothing is left out. To be called with
+ * the mutex.
  */
 export async function onlyNews(
   observed: readonly Observed[],
@@ -27,8 +28,8 @@ export async function onlyNews(
 }
 
 /**
- * Leaves out funds of which the log holds already that they were put off: of a maker with many tokens that burn gas a record
- * would be large. Where it is not known whether that is the newest, nothing is left out.
+ * Leaves out funds of which the log holds already that they were put off: of a maker with many tokens that burn gas a
+ * record would be large. Where it is not known whether that is the newest, nothing is left out.
  */
 export function withoutPutOff(
   observed: readonly Observed[],

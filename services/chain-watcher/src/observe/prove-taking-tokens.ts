@@ -4,8 +4,8 @@ import { type MakerReader, readCodes } from './read-makers.js';
 const TOKENS_MAX = 40;
 
 /**
- * Asks taking tokens for their code that have none yet, those first that were asked longest ago. Where one has code now, or has
- * none though orders that take it may be ACTIVE by an older log, its orders are read anew.
+ * Asks taking tokens for their code that have none yet, those first that were asked longest ago. Where one has code
+ * now, or has none though orders that take it may be ACTIVE by an older log, its orders are read anew.
  */
 export async function proveTakingTokens(
   {

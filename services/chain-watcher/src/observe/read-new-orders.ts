@@ -26,17 +26,17 @@ type OrderWork = Holder<
 >;
 
 /**
- * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have been
- * filled or cancelled before it was posted), its pair's funds and its maker's nonce, at the block that was matched last.
- * Every later block is matched with the order in the watched set, so together they leave no gap. An order whose record does
- * not count in the log is still unread, and is read anew.
+ * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have
+ * been filled or cancelled before it was posted), its pair's funds and its maker's nonce, at the block that was matched
+ * last. Every later block is matched with the order in the watched set, so together they leave no gap. An order whose
+ * record does not count in the log is still unread, and is read anew.
  */
 export async function readNewOrders(
   work: OrderWork & Holder<'wait' | 'settings' | 'retryFor' | 'mutex'>,
 ): Promise<void> {
   const { signal, wait, settings, retryFor, followed, monotonicMs } = work;
   const retry = retryFor('orders');
-  /** The place of each order's reading in the log. By slot: the order is not read again until the log is read up to there. */
+  /** Where in the log each order's reading is, by slot: none is read again before the log is read up to there. */
   const appended: Appended = new Map();
   let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
@@ -94,7 +94,7 @@ function describeReading(
   };
 }
 
-/** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */
+/** Unread orders, the oldest first, without those whose reading is appended and not read back yet. */
 function waitingOrders({ watched, followed }: Holder<'watched' | 'followed'>, appended: Appended): number[] {
   for (const [order, { partition, offset }] of appended) {
     if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);

@@ -11,8 +11,8 @@ export interface AheadOptions {
 }
 
 /**
- * Refuses a block whose timestamp is too far ahead of the watcher's clock: orders would expire by it, and no later block
- * could bring them back.
+ * Refuses a block whose timestamp is too far ahead of the watcher's clock: orders would expire by it, and no later
+ * block could bring them back.
  * @throws ChainContradiction, with what each node says of the block
  */
 export async function refuseAhead(block: BlockRef, { node, unixMs, settings }: AheadOptions): Promise<void> {

@@ -24,10 +24,10 @@ type PairWork = Holder<
 >;
 
 /**
- * Reads pairs anew that no log touches, with their makers' nonces: all of them over and over, so many in a second, for tokens that
- * change balances or allowances without a log (rebasing, fees); pairs whose reading was put off, in turn; and pairs that could
- * not be read, some blocks later. They are read at the block that was processed last. Only what the log does not hold
- * already is published.
+ * Reads pairs anew that no log touches, with their makers' nonces: all of them over and over, so many in a second, for
+ * tokens that change balances or allowances without a log (rebasing, fees); pairs whose reading was put off, in turn;
+ * and pairs that could not be read, some blocks later. They are read at the block that was processed last. Only what
+ * the log does not hold already is published.
  */
 export async function sweepPairs(
   work: PairWork & Holder<'settings' | 'signal' | 'monotonicMs' | 'retryFor' | 'mutex'>,

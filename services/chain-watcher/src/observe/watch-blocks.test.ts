@@ -25,7 +25,7 @@ function fillOf(maker: Address, blockNumber: number, logIndex: number): ChainLog
   return { address: protocol, topics, data, blockNumber, blockHash, transactionHash: word('bb'), logIndex };
 }
 
-/** Watches block 6, of which the partitions have these blocks. @returns what was published, fills by the numbers of their blocks */
+/** Watches block 6, with these blocks in the partitions. @returns what was published, fills by their blocks */
 async function watch(
   blocks: readonly (Partial<BlockHeader> | undefined)[],
   watched = new WatchedSet(),

@@ -87,8 +87,8 @@ async function resume(work: Holder<'followed' | 'node' | 'position'>): Promise<B
 }
 
 /**
- * The very first block of the log. No order was read before it: all of them are read as new orders. A retry publishes the same
- * block: the log may have it already.
+ * The very first block of the log. No order was read before it: all of them are read as new orders. A retry publishes
+ * the same block: the log may have it already.
  */
 async function startAtHead(
   work: Holder<'node' | 'retryFor' | 'publisher' | 'partitions' | 'position' | 'onBlock'>,
@@ -138,8 +138,9 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
 }
 
 /**
- * A wallet with a log in the block may judge its signatures differently now: by other owners, for one. The block does not wait for
- * its answers. Where the node refuses the logs, for they are too many, each of the wallets counts as having one.
+ * A wallet with a log in the block may judge its signatures differently now: by other owners, for one. The block does
+ * not wait for its answers. Where the node refuses the logs, for they are too many, each of the wallets counts as
+ * having one.
  */
 async function touchWallets(
   touched: Touched,
@@ -195,8 +196,8 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: Holder<'
 }
 
 /**
- * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read with
- * its first block.
+ * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read
+ * with its first block.
  */
 function touchUnprocessed(
   touched: Touched,

@@ -33,12 +33,12 @@ export interface PublisherOptions {
 const SOURCE = '/makerbook/chain-watcher';
 
 /**
- * Appends the facts of one holder to the log. Every method throws PublisherFenced once another watcher has taken over, and
- * LogUnavailable, after which a repeat is harmless.
+ * Appends the facts of one holder to the log. Every method throws PublisherFenced once another watcher has taken over,
+ * and LogUnavailable, after which a repeat is harmless.
  */
 export class FactPublisher {
   readonly #options: PublisherOptions;
-  /** The last record of each partition, -1 before the first; undefined while an append is under way, and after one that failed. */
+  /** The last record of each partition, -1 before the first; undefined during an append, and after a failed one. */
   readonly #appendedTo: (bigint | undefined)[];
 
   constructor(options: PublisherOptions) {

@@ -36,8 +36,8 @@ export interface ProjectedPartition extends PartitionClockRow {
 }
 
 /**
- * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of the
- * projection. After an error the caller starts anew, and gets the same pages again.
+ * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of
+ * the projection. After an error the caller starts anew, and gets the same pages again.
  * @throws PostgresUnavailable, PostgresRefused
  */
 export function readOpenOrders(

@@ -6,8 +6,8 @@ import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
 import { Stage } from './stage-chain.js';
 
 /**
- * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends with
- * it.
+ * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends
+ * with it.
  * @param begin is told of the stage of each test
  * @param prepare what all tests find on the chain
  */

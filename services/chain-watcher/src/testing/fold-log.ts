@@ -96,7 +96,8 @@ export class PartitionFold {
   }
 
   /**
-   * Folds the missed facts, of which readers of the book see only the removals. All open orders come back and are read again.
+   * Folds the missed facts, of which readers of the book see only the removals. All open orders come back and are read
+   * again.
    */
   #release(maker: Address, offset: bigint): readonly Transition[] {
     const draft = this.#makers.get(maker);

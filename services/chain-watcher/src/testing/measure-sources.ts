@@ -44,8 +44,8 @@ const SEGMENT_BYTES = 900_000;
 const SETTLED_BLOCKS = 3;
 
 /**
- * Runs two watchers on these sources, and measures for each phase how long after its source a block is in every partition of the
- * log.
+ * Runs two watchers on these sources, and measures for each phase how long after its source a block is in every
+ * partition of the log.
  */
 export async function measureSources(
   stage: Stage,

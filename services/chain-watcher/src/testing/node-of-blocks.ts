@@ -1,7 +1,7 @@
 import type { BlockHeader, ChainLog, Node, RpcRequest } from '@makerbook/chain';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** A node that answers with blocks up to `head`, and with these logs of one address. Its blocks have other hashes on another branch. */
+/** A node with blocks up to `head`, and with these logs of one address. Another branch has blocks of other hashes. */
 export function nodeOfBlocks(head: number, logs: readonly ChainLog[] = []) {
   const hashOf = (number: number, end: string): Hex => `0x${number.toString(16).padStart(63, '0')}${end}`;
   const hexOf = (number: number) => `0x${number.toString(16)}`;

@@ -25,8 +25,8 @@ const TAIL_RECORDS = 5000n;
 const PAUSE_MS = 100;
 
 /**
- * Follows the feed for the orders that are gone: they leave the watched set. A tombstone is applied after the fact that led to
- * it was read.
+ * Follows the feed for the orders that are gone: they leave the watched set. A tombstone is applied after the fact that
+ * led to it was read.
  */
 export function followBook({ log, topics, watched, followed, ends, signal, onFatal }: FollowBookOptions): Following {
   return log.followTopic({

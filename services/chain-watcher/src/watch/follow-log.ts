@@ -58,7 +58,7 @@ export class LogContradiction extends Error {
   override readonly name = 'LogContradiction';
 }
 
-/** The log of facts, read into the watched set and into a view of each partition: its newest block, and how far it was read. */
+/** The log of facts, read into the watched set and a view of each partition: its newest block, and its position. */
 export class FollowedLog {
   readonly partitions: readonly PartitionView[];
   /** The newest block at which anything that counts was read; -1 where nothing was. */
@@ -85,9 +85,9 @@ export class FollowedLog {
   }
 
   /**
-   * Reads the log from the snapshot on. A short tail before it is read for its blocks alone, as the snapshot does not have
-   * their hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in
-   * the watched set.
+   * Reads the log from the snapshot on. A short tail before it is read for its blocks alone, as the snapshot does not
+   * have their hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in the
+   * watched set.
    * @throws LogContradiction where the snapshot is of another log
    */
   async start(starts: readonly ProjectedPartition[]): Promise<void> {
@@ -134,8 +134,8 @@ export class FollowedLog {
   }
 
   /**
-   * From here on fills are told of the makers of whom the log has told since the last call; not before, so that the fills of a maker
-   * come in the order of the chain.
+   * From here on fills are told of the makers of whom the log has told since the last call; not before, so that the
+   * fills of a maker come in the order of the chain.
    * @returns what may have been matched without them
    */
   takeMissed(): MissedFills {
@@ -276,7 +276,8 @@ export class FollowedLog {
     };
     view.blockReadAtMs = monotonicMs();
     this.newestRead = Math.max(this.newestRead, block.number);
-    // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too early.
+    // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too
+    // early.
     if (this.partitions.every((each) => each.block !== undefined)) {
       watched.expire(Math.min(...this.partitions.map((each) => each.block?.timestamp ?? 0)) - EXPIRY_MARGIN_SECONDS);
     }

@@ -71,9 +71,9 @@ export class Touched {
   }
 
   /**
-   * Does nothing if the slot is -1. The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
-   * one. And a fill moves the making token, whether the token has a log of it or not. An order is not named before its wallet
-   * has answered.
+   * Does nothing if the slot is -1. The order with its pair and nonce: a record that names an order has all that it is
+   * judged by, for it may be the first one. And a fill moves the making token, whether the token has a log of it or
+   * not. An order is not named before its wallet has answered.
    */
   order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
@@ -131,8 +131,9 @@ export interface LogMatch {
 }
 
 /**
- * The makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the amounts in them are
- * ignored, but those of fills are passed on. Costs a few table look-ups for each log, and nothing for orders that no log names.
+ * The makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the amounts in them
+ * are ignored, but those of fills are passed on. Costs a few table look-ups for each log, and nothing for orders that
+ * no log names.
  */
 export function matchLogs(
   logs: readonly ChainLog[],
@@ -198,8 +199,8 @@ function readFill({ data, blockNumber, transactionHash, logIndex }: ChainLog, or
 }
 
 /**
- * The tokens of a fill, by the logs behind it: the protocol logs it, then has the taking token moved to the maker, and then the
- * making token to the taker. What other contracts log after that is not looked at.
+ * The tokens of a fill, by the logs behind it: the protocol logs it, then has the taking token moved to the maker, and
+ * then the making token to the taker. What other contracts log after that is not looked at.
  */
 function tokensOf(
   logs: readonly ChainLog[],

@@ -4,8 +4,9 @@ const HASH_BYTES = 32;
 const FIRST_SLOTS = 16;
 
 /**
- * Finds orders, as small integers (slots), by their hashes. A million hashes cost some 60 MB, and the garbage collector has
- * nothing to visit. Slots of orders that were deleted are given out again, so columns beside the index are arrays by slot.
+ * Finds orders, as small integers (slots), by their hashes. A million hashes cost some 60 MB, and the garbage collector
+ * has nothing to visit. Slots of orders that were deleted are given out again, so columns beside the index are arrays
+ * by slot.
  */
 export class OrderIndex {
   #hashes = Buffer.alloc(HASH_BYTES * FIRST_SLOTS);

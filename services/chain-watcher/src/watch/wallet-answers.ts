@@ -3,7 +3,7 @@ import type { ObservedOrder } from '@makerbook/contracts-events';
 import type { Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import type { AskedOrder, UnreadOrder, WatchedMaker } from './watched-maker.js';
 
-/** Which signatures the makers' contracts accept (EIP-1271), and which of them are to be asked for. Slots name the orders. */
+/** Which signatures the makers' contracts accept (EIP-1271), and which are to be asked for. Slots name the orders. */
 export class WalletAnswers {
   readonly #unread: Map<number, UnreadOrder>;
   /** Makers with an order that no key has signed. */
@@ -71,7 +71,7 @@ export class WalletAnswers {
     }
   }
 
-  /** What the wallet answered at a block, unless it has changed since, or the order is gone. An order of whom it is news is read. */
+  /** What the wallet answered at a block, unless it has changed since, or the order is gone. News has it read. */
   note({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.get(order) !== own || block < maker.walletChangedAt) return;
     const isNews = own.told === !isAccepted && !this.#unread.has(order);

@@ -19,9 +19,9 @@ const SHARING_MAKERS = 10;
 const EXPIRY_PAUSE_SECONDS = 60;
 
 /**
- * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with `OrderSubmitted`
- * and leaves with the feed's tombstone or its expiry. So it has too much for a while, and never too little. Slots, small
- * integers that are used again, name orders: a million of them cost some 150 MB.
+ * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with
+ * `OrderSubmitted` and leaves with the feed's tombstone or its expiry. So it has too much for a while, and never too
+ * little. Slots, small integers that are used again, name orders: a million of them cost some 150 MB.
  */
 export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
@@ -104,8 +104,8 @@ export class WatchedSet {
   }
 
   /**
-   * A reading that counts is in the log: its orders are read, its values are the newest that the log holds. What was read before a
-   * wallet has changed, or before a token had code, is to be read again.
+   * A reading that counts is in the log: its orders are read, its values are the newest that the log holds. What was
+   * read before a wallet has changed, or before a token had code, is to be read again.
    */
   noteObserved(
     { maker: address, block, nonce, funds, orders, signaturesUnread }: MakerObserved,
@@ -136,8 +136,8 @@ export class WatchedSet {
   }
 
   /**
-   * What this watcher knew of wallets and of code, and has not published, does not count: another one may have published since,
-   * and the block to go on from may be older.
+   * What this watcher knew of wallets and of code, and has not published, does not count: another one may have
+   * published since, and the block to go on from may be older.
    */
   takeAnswersFromLog(sinceMs: number): void {
     for (const token of this.takingTokens()) {

@@ -53,8 +53,9 @@ const noCache = { 'Cache-Control': 'no-cache' };
 const noStore = { 'Cache-Control': 'no-store' };
 
 /**
- * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every two seconds
- * at most, however many pages are open, and what query tells operators of an order, of a maker, and of the newest fills.
+ * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every
+ * two seconds at most, however many pages are open, and what query tells operators of an order, of a maker, and of the
+ * newest fills.
  * @param refuse refuses who may not read the book: the state and what query tells is for the others alone
  * @throws where a file is missing from the build
  */

@@ -88,7 +88,7 @@ function growthOf(now: Sums, before: Sums): Sums {
   return new Map([...now].map(([key, count]) => [key, growth(count, before.get(key))]));
 }
 
-/** A share of the durations lies below this, in seconds; undefined where there was none. @param buckets counts up to each bound */
+/** A share of the durations lies below this, in seconds, if there are any. @param buckets counts up to each bound */
 function quantileOf(share: number, buckets: Sums): number | undefined {
   const counts = [...buckets].map(([le, count]) => [Number(le.replace('+Inf', 'Infinity')), count] as const);
   counts.sort(([one], [other]) => one - other);

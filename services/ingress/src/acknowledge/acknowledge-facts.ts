@@ -8,8 +8,9 @@ import type { Acknowledged } from './sign-receipts.js';
 export type AcknowledgingParts = Pick<Parts, 'settings' | 'rows' | 'acks' | 'signReceipt'>;
 
 /**
- * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last one of each
- * partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed, or seen by routers.
+ * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last
+ * one of each partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed,
+ * or seen by routers.
  * @param mayWait whether the request may wait
  */
 export async function acknowledge(
@@ -41,7 +42,7 @@ interface Waited {
 
 const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
-/** Routers see the feed, and the rows are behind it, never ahead: where they have passed the cancellations, the tombstones are out. */
+/** Rows are never ahead of the feed: where the rows have passed the cancellations, routers have the tombstones. */
 async function awaitFeed(
   { settings, rows, acks }: AcknowledgingParts,
   prefer: string | string[] | undefined,

@@ -43,7 +43,8 @@ test('a fact is seen once every registered router has acknowledged a later posit
   acknowledge('slow', 1, 9);
   const acks = follow();
   await settled();
-  // What was acknowledged before does not count, and neither do other partitions, other routers and the position itself.
+  // What was acknowledged before does not count, and neither do other partitions, other routers and the position
+  // itself.
   acknowledge('swift', 0, 9);
   acknowledge('stranger', 1, 9);
   acknowledge('swift', 1, 7);

@@ -25,8 +25,8 @@ interface Acknowledged {
 }
 
 /**
- * How far each router has applied the book, in memory. It begins with what is acknowledged from now on: routers acknowledge with
- * each block, and a fact that is yet to come is in no earlier acknowledgement.
+ * How far each router has applied the book, in memory. It begins with what is acknowledged from now on: routers
+ * acknowledge with each block, and a fact that is yet to come is in no earlier acknowledgement.
  */
 export function followAcks(
   log: Pick<Log, 'followTopic'>,

@@ -50,7 +50,7 @@ export function followRows(
       const oldestMs = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
       return Math.max(0, (now() - oldestMs) / 1000);
     },
-    /** Waits until the rows have passed these facts, at most so long. False: they have not. Throws what Postgres throws. */
+    /** Waits until the rows have passed these facts, at most so long. @returns whether. Throws what Postgres throws. */
     async havePassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean> {
       const deadlineMs = now() + timeoutMs;
       for (;;) {

@@ -11,8 +11,8 @@ type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 export type AppendingParts = Pick<Parts, 'settings' | 'rows' | 'metrics' | 'logger' | 'appender' | 'store'>;
 
 /**
- * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is released. Where
- * the outcome is unknown it stays: the fold meets it, or its clock passes.
+ * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is
+ * released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
  * @param timeMs when the facts happened
  * @param decisions what was stored of the request
  * @returns where the last one of each partition is; the error where the log has not confirmed them

@@ -17,8 +17,8 @@ interface Taken {
 export type UnplacedBound = ReturnType<typeof boundUnplaced>;
 
 /**
- * Bounds the cancellations of hashes that nobody can look up while Postgres is away: each may be remembered for ever. It stands
- * in for the makers' budgets of orders and for what is remembered of them, in this process alone.
+ * Bounds the cancellations of hashes that nobody can look up while Postgres is away: each may be remembered for ever.
+ * It stands in for the makers' budgets of orders and for what is remembered of them, in this process alone.
  */
 export function boundUnplaced({ now }: { readonly now: () => number }) {
   const makers = new Map<Address, Taken>();

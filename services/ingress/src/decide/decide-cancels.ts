@@ -11,8 +11,8 @@ import type { Decided } from './decide-together.js';
 export type CancelDecidingParts = Pick<Parts, 'settings' | 'makers' | 'decide' | 'unplaced'>;
 
 /**
- * Charges the budgets and marks the orders. While Postgres is away a maker can always cancel; this process alone bounds how many
- * hashes that nobody has placed.
+ * Charges the budgets and marks the orders. While Postgres is away a maker can always cancel; this process alone bounds
+ * how many hashes that nobody has placed.
  */
 export async function decideCancels(
   parts: CancelDecidingParts,

@@ -47,8 +47,8 @@ export function placementOf(
 }
 
 /**
- * Decides, and once more as long as another request places the same hash. What is stored too late is released: by the time of its
- * append a note may be forgotten, or the rows.
+ * Decides, and once more as long as another request places the same hash. What is stored too late is released: by the
+ * time of its append a note may be forgotten, or the rows.
  */
 export async function decideInTime(
   parts: DecidingParts,

@@ -11,7 +11,7 @@ import {
 import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
 import type { Group, ReadAndWrite, Reading, Store, Wanted } from '../store/store.js';
 
-/** A request as it waits for its decision. Its age at the decision says when it was received by the clock of the store. */
+/** A waiting request. Its age at the decision says when it was received by the clock of the store. */
 export interface Asked {
   readonly requestId: string;
   readonly request: DecidedRequest;
@@ -38,8 +38,8 @@ const TRIES_MAX = 3;
 const LOCKED_AT_ONCE_MAX = 4;
 
 /**
- * Requests that wait share one read and one write. What was decided over a standing that was not written is decided again. Those that
- * cancel have statements of their own: they never wait for those that place.
+ * Requests that wait share one read and one write. What was decided over a standing that was not written is decided
+ * again. Those that cancel have statements of their own: they never wait for those that place.
  */
 export function decideTogether(store: Store, monotonicMs: () => number): Decide {
   const share = () =>

@@ -8,15 +8,15 @@ interface Lookup {
   readonly mayNote: boolean;
 }
 
-/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in the order of the hashes */
+/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in their order */
 export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<readonly FoundHash[]>;
 
 /** Hashes in a statement that several look-ups share. */
 const FOUND_TOGETHER_MAX = 64;
 
 /**
- * Finds hashes that are to be cancelled. Look-ups that arrive while one runs share the next statement. A hash without a row is
- * noted, and read once more: its order may have come meanwhile.
+ * Finds hashes that are to be cancelled. Look-ups that arrive while one runs share the next statement. A hash without a
+ * row is noted, and read once more: its order may have come meanwhile.
  */
 export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHashes {
   const find = gatherCalls<Lookup, readonly FoundHash[]>({

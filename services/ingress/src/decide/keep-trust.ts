@@ -21,9 +21,9 @@ const POLL_MS = 50;
 export type TrustKeeper = ReturnType<typeof keepTrust>;
 
 /**
- * A crash, a failover or a restore makes Postgres forget what was in flight and the last committed rows. It is trusted again
- * once every append that was in flight has ended and the rows have reached the end that the log had after that. By then
- * everything that was forgotten is in the rows, or was never stored. All processes share the result.
+ * A crash, a failover or a restore makes Postgres forget what was in flight and the last committed rows. It is trusted
+ * again once every append that was in flight has ended and the rows have reached the end that the log had after that.
+ * By then everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
 export function keepTrust({ settings, store, log, rows, logger, pause }: TrustParts) {
   let isTrusted = false;

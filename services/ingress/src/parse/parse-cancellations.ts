@@ -70,8 +70,8 @@ export function parseCancellationQuery(
 }
 
 /**
- * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt` and `expiresAt`. Those of
- * the query are for all items without them.
+ * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt` and
+ * `expiresAt`. Those of the query are for all items without them.
  * @param schema of the body: the list of a replacement has more
  */
 export function parseCancellationBody(

@@ -63,8 +63,8 @@ function lowercase(hex: Hex): Hex {
 }
 
 /**
- * Reads until when the orders of a POST may be stored: `Valid-Until` in Unix seconds, `Valid-Until-Ms` in milliseconds, the
- * sooner where both are given.
+ * Reads until when the orders of a POST may be stored: `Valid-Until` in Unix seconds, `Valid-Until-Ms` in milliseconds,
+ * the sooner where both are given.
  * @returns milliseconds since 1970; undefined without the headers
  */
 export function parseValidUntil(headers: IncomingHttpHeaders): number | undefined | Refusal {

@@ -9,7 +9,7 @@ export interface Wait {
   readonly isByRouter: boolean;
 }
 
-/** Reads `wait` of a request's preferences, at most `secondsMax`. A preference that is not understood counts as none. */
+/** Reads `wait` of a request's preferences, at most `secondsMax`. One that is not understood counts as none. */
 export function parseWait(prefer: Prefer, secondsMax: number): Wait {
   for (const preference of preferencesOf(prefer)) {
     const [, seconds, parameters = ''] = /^\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(;.*)?$/i.exec(preference) ?? [];

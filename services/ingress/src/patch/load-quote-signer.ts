@@ -8,8 +8,8 @@ import type { PatchQuoteParts } from './patch-quote.js';
 export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
 
 /**
- * Takes the quote-signer key and the accepted signers out of the settings: those of `QUOTE_SIGNERS`, and the service itself, so
- * that a patched quote can be patched again.
+ * Takes the quote-signer key and the accepted signers out of the settings: those of `QUOTE_SIGNERS`, and the service
+ * itself, so that a patched quote can be patched again.
  */
 export function loadQuoteSigner(settings: IngressSettings): QuoteSigner {
   const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, NAVIGATOR_ADDRESS: verifyingContract } = settings;

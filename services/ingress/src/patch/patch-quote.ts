@@ -25,12 +25,12 @@ export interface PatchQuoteParts {
 }
 
 /**
- * PATCH /v0/quote/data: writes another guaranteed minimum into the calldata of a quote's swap call
- * and signs it anew; every other byte stays. In this order: shape (`invalid_request`), no change asked for
- * (`no_changes`), data that the Navigator would not take, past its deadline too (`invalid_date`), a signature that no
- * accepted signer made (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum
- * (`no_changes`). A patched call is signed by the service's own key, whichever accepted signer signed it before. It uses the
- * CPU alone and stores nothing.
+ * PATCH /v0/quote/data: writes another guaranteed minimum into the calldata of a quote's swap call and signs it anew;
+ * every other byte stays. In this order: shape (`invalid_request`), no change asked for (`no_changes`), data that the
+ * Navigator would not take, past its deadline too (`invalid_date`), a signature that no accepted signer made
+ * (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum (`no_changes`). A patched call
+ * is signed by the service's own key, whichever accepted signer signed it before. It uses the CPU alone and stores
+ * nothing.
  */
 export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts) {
   return (body: unknown, nowSeconds: number): Reply => {

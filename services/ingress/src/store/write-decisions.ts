@@ -12,7 +12,7 @@ type Of<D> = D & { readonly group: number; readonly requestId: string };
 /** Versions are drawn: so none is used twice, also after a crash that empties the table. */
 const VERSIONS = 2 ** 48 - 1;
 
-/** See `ReadAndWrite`. A group that races another process for a hash is not stored, and neither is one without a decision left. */
+/** See `ReadAndWrite`. A group that races another process for a hash is not stored, nor one without a decision left. */
 export async function writeDecisions(query: Query, reading: Reading, groups: readonly Group[]): Promise<boolean[]> {
   try {
     const written = await write(query, reading, groups);
@@ -91,8 +91,8 @@ interface Step {
 const inGranted = 'grp in (select grp from granted)';
 
 /**
- * Whoever does not get a lock at once was overtaken: so nobody waits for a lock, and there are no deadlocks. `granted` are the groups
- * that are written.
+ * Whoever does not get a lock at once was overtaken: so nobody waits for a lock, and there are no deadlocks. `granted`
+ * are the groups that are written.
  */
 function chargeStep(charges: readonly Of<Charge>[], versionOf: (charge: Charge) => number): Step {
   return {
@@ -132,8 +132,8 @@ function trustStep({ standing }: Reading): Step {
 }
 
 /**
- * A note that does not refuse the order is replaced by it, where it is as it was read. An order or a note that has come since
- * breaks the primary key, and nothing is written.
+ * A note that does not refuse the order is replaced by it, where it is as it was read. An order or a note that has come
+ * since breaks the primary key, and nothing is written.
  */
 function placeSteps(placed: readonly Of<Place>[], { standing }: Reading): Step[] {
   const notes = placed.flatMap(({ orderHash, group }) => {

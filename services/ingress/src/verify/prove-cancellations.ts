@@ -73,8 +73,8 @@ export async function proveCancellations(
 }
 
 /**
- * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: a key cannot cancel
- * it, and whatever it is, only its own maker's cancellation counts.
+ * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: a key
+ * cannot cancel it, and whatever it is, only its own maker's cancellation counts.
  */
 function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
   if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;

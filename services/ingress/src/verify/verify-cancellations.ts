@@ -8,8 +8,9 @@ const saltTypes = ['uint256', 'bytes32'] as const;
 export type ProveCancellation = ReturnType<typeof createCancellationVerifier>;
 
 /**
- * Finds the maker for whom a cancellation is signed in a domain with this salt, or says why no key has, with the digests to be signed. The
- * interface types the salt as uint256; common wallets can only type it as bytes32, so that is tried before it is refused.
+ * Finds the maker for whom a cancellation is signed in a domain with this salt, or says why no key has, with the
+ * digests to be signed. The interface types the salt as uint256; common wallets can only type it as bytes32, so that is
+ * tried before it is refused.
  */
 export function createCancellationVerifier(domain: SigningDomain) {
   const { hashCancellation } = createRequestHashers(domain);

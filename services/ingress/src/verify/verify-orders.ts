@@ -10,8 +10,8 @@ import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 export type VerifyOrders = ReturnType<typeof createOrderVerifier>;
 
 /**
- * Hashes each order and recovers its signer, up to the first that is not the maker it names: 403 `invalid_signature`. CPU
- * alone: libsecp256k1's recover is nearly all of it. `nextSlice` is awaited for requests of more than one slice.
+ * Hashes each order and recovers its signer, up to the first that is not the maker it names: 403 `invalid_signature`.
+ * CPU alone: libsecp256k1's recover is nearly all of it. `nextSlice` is awaited for requests of more than one slice.
  * @param askWallets asks the contract of the maker about what no key has signed; without it that is refused
  */
 export function createOrderVerifier(domain: SigningDomain, askWallets?: AskWallets) {

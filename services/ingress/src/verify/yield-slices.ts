@@ -2,8 +2,8 @@
 export const SIGNATURES_PER_SLICE = 20;
 
 /**
- * Long work is cut into slices, of which each round of the event loop has one, in their order: between two of them everything
- * else is served, however many long requests there are.
+ * Long work is cut into slices, of which each round of the event loop has one, in their order: between two of them
+ * everything else is served, however many long requests there are.
  * @returns what resolves when the next slice may begin
  */
 export function createSlices(): () => Promise<void> {

@@ -22,9 +22,10 @@ export interface ArchivePlace {
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Adds to an archive what the log has beyond it: new segments, and then a manifest that names them. A run that breaks off leaves
- * the archive as it was.
- * @throws ArchiveBroken where the archive is of another log; FatalError where the log has lost what is to be archived; LogUnavailable
+ * Adds to an archive what the log has beyond it: new segments, and then a manifest that names them. A run that breaks
+ * off leaves the archive as it was.
+ * @throws ArchiveBroken where the archive is of another log; FatalError where the log has lost what is to be archived;
+ * LogUnavailable
  */
 export async function archiveLog(log: Log, { topic, name, folder }: ArchivePlace): Promise<Outcome> {
   const partitions = await log.partitionsOf(topic);

@@ -15,9 +15,9 @@ const RECORD_BYTES = 200;
 const SETTLE_MS = 2_000;
 
 /**
- * Appends an archive to an empty log, each record at its offset and with its time. Where the log had control records it gets as
- * many again, so that every position that anybody has noted stays true. One that broke off goes on where the log ends, if what
- * it has is the archive's.
+ * Appends an archive to an empty log, each record at its offset and with its time. Where the log had control records it
+ * gets as many again, so that every position that anybody has noted stays true. One that broke off goes on where the
+ * log ends, if what it has is the archive's.
  * @param spec the topic, as it is to be at the end
  * @param clientId begins the transactional ids
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic

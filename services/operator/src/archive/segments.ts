@@ -97,7 +97,7 @@ export function writeSegment(folder: string, records: readonly StoredRecord[]): 
   return { file, partition: first.partition, ...range, sha256: sumOf(bytes) };
 }
 
-/** The records of a segment, for a topic of any name. @throws ArchiveBroken where the file is missing or not the one that was written */
+/** The records of a segment, for a topic of any name. @throws ArchiveBroken where the file is missing or another one */
 export function readSegment(folder: string, { file, sha256, records }: Segment, place: TopicPartition): StoredRecord[] {
   let bytes: Buffer;
   try {

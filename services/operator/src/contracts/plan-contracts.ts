@@ -80,8 +80,8 @@ export function contractAt({ artifact }: Creation, address: string, runner: Cont
 }
 
 /**
- * True if the code was made by this creation: it equals the end of the creation's bytecode, but for immutable values, which are
- * zeros there.
+ * True if the code was made by this creation: it equals the end of the creation's bytecode, but for immutable values,
+ * which are zeros there.
  * @param code of the account, in hex
  */
 export function isCodeOf({ artifact }: Creation, code: string): boolean {

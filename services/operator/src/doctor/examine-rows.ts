@@ -7,7 +7,7 @@ const CLOCKS_APART_MS_MAX = 1_000;
 const BEHIND_SECONDS_MAX = 30;
 const VERSION_MIN = 150_000;
 
-/** Schema, rights, version and clock of Postgres, and how far its rows are. @param readEnds where each partition of the log ends */
+/** Schema, rights, version and clock of Postgres, and how far its rows are. @param readEnds of the partitions */
 export async function examineRows(
   postgres: Postgres,
   nowMs: () => number,

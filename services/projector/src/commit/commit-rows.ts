@@ -10,8 +10,9 @@ import { Changes } from './gather-changes.js';
 export type ReadRows<Rows extends Positioned> = (store: ProjectionStore, partition: number) => Promise<Rows>;
 
 /**
- * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been folded
- * and published since. While Postgres is away it tries again; any other failure is thrown to the fold, which drops all.
+ * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been
+ * folded and published since. While Postgres is away it tries again; any other failure is thrown to the fold, which
+ * drops all.
  */
 export class RowCommitter {
   /** Why rows are not committed: the commit is tried again, or has failed. */
@@ -74,10 +75,11 @@ export class RowCommitter {
   }
 
   /**
-   * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still committed,
-   * a later one commits, or the server has lost the last commits. What is in memory would be mixed with older or newer rows.
-   * At one position the rows are the same whoever wrote them, for they follow from the log. So it is enough to look at where
-   * they were, in each statement that read them, and to take the partition again where that is somewhere else.
+   * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still
+   * committed, a later one commits, or the server has lost the last commits. What is in memory would be mixed with
+   * older or newer rows. At one position the rows are the same whoever wrote them, for they follow from the log. So it
+   * is enough to look at where they were, in each statement that read them, and to take the partition again where that
+   * is somewhere else.
    */
   async readRows<Rows extends Positioned>(read: ReadRows<Rows>): Promise<Rows> {
     const { partition } = this.#state.rules;

@@ -25,8 +25,8 @@ export interface TouchedOrder {
 }
 
 /**
- * The changes since the commit before, by order and by maker: the row of each is written once, however often it changed.
- * The history has a row for each change.
+ * The changes since the commit before, by order and by maker: the row of each is written once, however often it
+ * changed. The history has a row for each change.
  */
 export class Changes {
   readonly makers = new Map<Address, CachedMaker>();
@@ -87,7 +87,8 @@ export class Changes {
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    // One that comes again long after its nonce was passed is removed at once, but may have been open when the commit began.
+    // One that comes again long after its nonce was passed is removed at once, but may have been open when the commit
+    // began.
     const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {

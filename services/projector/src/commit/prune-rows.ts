@@ -25,8 +25,8 @@ export interface PruneParts {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Deletes rows that are too old, round by round and partition by partition. The fold reads none of them, so nothing depends on
- * when that happens, or whether it does.
+ * Deletes rows that are too old, round by round and partition by partition. The fold reads none of them, so nothing
+ * depends on when that happens, or whether it does.
  */
 export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const stopping = new AbortController();

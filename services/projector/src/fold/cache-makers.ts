@@ -12,8 +12,8 @@ export interface CachedMaker {
 }
 
 /**
- * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago are
- * dropped where there are too many.
+ * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago
+ * are dropped where there are too many.
  */
 export class CachedMakers {
   readonly #makers = new Map<Address, CachedMaker>();

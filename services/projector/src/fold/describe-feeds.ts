@@ -41,8 +41,9 @@ export interface FeedRules {
 }
 
 /**
- * The feed messages of one fact, numbered. The same fact leads to the same messages, whenever and in however many batches it
- * is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its fact.
+ * The feed messages of one fact, numbered. The same fact leads to the same messages, whenever and in however many
+ * batches it is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its
+ * fact.
  */
 export class FactFeed {
   readonly fact: LoggedFact;
@@ -62,9 +63,9 @@ export class FactFeed {
   }
 
   /**
-   * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The messages
-   * of a fact are published together. Those of a block may be published in parts: whole makers, by address, the clock with
-   * the last part.
+   * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The
+   * messages of a fact are published together. Those of a block may be published in parts: whole makers, by address,
+   * the clock with the last part.
    */
   isPublished(maker: Address | undefined): boolean {
     const { published } = this.#rules;
@@ -161,7 +162,7 @@ export class FactFeed {
   }
 }
 
-/** The fact that led to a message on a feed of the partition, and its number; undefined where the id is none of ours. */
+/** The fact that led to a message on a feed, and the message's number; undefined where the id is none of ours. */
 export function placeOfMessage({
   headers,
   partition,

@@ -68,7 +68,7 @@ export function moveTo(state: PartitionState, offset: bigint): void {
   state.isBlockBegun = false;
 }
 
-/** Takes what happened to a maker who is cached: for the rows, its next block, what is known of hashes, and the hash of the book. */
+/** Takes what happened to a cached maker: for the rows, its next block, the known hashes, and the hash of the book. */
 export function takeTransitions(state: PartitionState, cached: CachedMaker, transitions: readonly Transition[]): void {
   const { makers, due, gathered, hashes, book } = state;
   makers.touch(cached);

@@ -17,8 +17,8 @@ export async function loadFacts(state: PartitionState, facts: readonly LoggedFac
 }
 
 /**
- * Has the makers cached: those that were dropped come back with their changes that are not committed, and the others are read.
- * Unknown ones are cached too.
+ * Has the makers cached: those that were dropped come back with their changes that are not committed, and the others
+ * are read. Unknown ones are cached too.
  * @throws FatalError where rows cannot be read
  */
 export async function loadMakers(
@@ -38,8 +38,8 @@ export async function loadMakers(
 }
 
 /**
- * Loads what is remembered, in Postgres or since the last commit, of the hashes that the facts submit, and of those that they
- * cancel and that are not open.
+ * Loads what is remembered, in Postgres or since the last commit, of the hashes that the facts submit, and of those
+ * that they cancel and that are not open.
  */
 export async function loadHashes(
   { hashes, makers }: PartitionState,

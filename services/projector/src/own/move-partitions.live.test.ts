@@ -69,7 +69,7 @@ async function start() {
   return { child, owns };
 }
 
-/** How long it takes from now on until the clock of each partition has moved, by what is sent later than this moment. */
+/** Milliseconds from now on until the clock of each partition has moved, by what is sent later. */
 async function silence(): Promise<number> {
   const begunAtMs = performance.now();
   // What was sent before is here by then.

@@ -20,9 +20,10 @@ const LOOK_INTERVAL_MS = 300;
 const FIRST_LOOKS = 2;
 
 /**
- * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it gives it
- * back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
- * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the fence.
+ * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it
+ * gives it back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
+ * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the
+ * fence.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;

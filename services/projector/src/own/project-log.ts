@@ -29,8 +29,8 @@ export interface Projector {
 }
 
 /**
- * Folds the log into the feeds, and then into the rows. After any failure the memory is dropped: the partition is taken again
- * and folded from its rows; what is on the feeds by then is not published again.
+ * Folds the log into the feeds, and then into the rows. After any failure the memory is dropped: the partition is taken
+ * again and folded from its rows; what is on the feeds by then is not published again.
  */
 export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
@@ -38,7 +38,7 @@ export function createProjector(parts: ProjectorParts): Projector {
   const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
   const quarantined = new Set<Address>();
 
-  /** More makers than these do not break by themselves: it is the fold, and the process stops before it harms them all. */
+  /** More makers than these do not break by themselves: the fold is wrong, and the process stops. */
   function noteQuarantined(maker: Address, reason: string): void {
     quarantined.add(maker);
     if (quarantined.size <= parts.settings.QUARANTINED_MAKERS_MAX) return;

@@ -18,9 +18,9 @@ export interface TakenPartition {
 const endTimeoutMs = 10_000;
 
 /**
- * Takes a partition: no earlier owner can publish from here on. It is folded again from where its rows are, and what its
- * feeds hold already is not published again. An earlier owner may still commit what it has published; then the rows have
- * moved, the next commit or reading here fails, and the partition is taken again.
+ * Takes a partition: no earlier owner can publish from here on. It is folded again from where its rows are, and what
+ * its feeds hold already is not published again. An earlier owner may still commit what it has published; then the rows
+ * have moved, the next commit or reading here fails, and the partition is taken again.
  * @param noteQuarantined of the state
  * @throws FatalError where the feeds or the rows are of another log
  * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
@@ -40,7 +40,8 @@ export async function takePartition(
     const taken = await store.takeProjection(partition);
     const { projection, serverStartedAt } = taken;
     const published = await readFeedEnd(partition, parts);
-    // Reads the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work by now.
+    // Reads the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work by
+    // now.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     const rules = { partition, topics, routingGraceSeconds: settings.ROUTING_GRACE_SECONDS, published };

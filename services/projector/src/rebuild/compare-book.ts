@@ -21,8 +21,8 @@ interface Newest {
 const NOTHING = 'nothing';
 
 /**
- * Compares one partition of the router's book with the orders that a replay has left in it. What was published since the
- * position is not judged.
+ * Compares one partition of the router's book with the orders that a replay has left in it. What was published since
+ * the position is not judged.
  * @param position up to which the log was replayed
  * @returns the first difference; none where they agree
  */

@@ -17,15 +17,15 @@ export interface FoldParts {
 
 /** How a fold goes about it. */
 export interface FoldOptions {
-  /** Partitions at once, all unless given. They share the orders that all may hold, so that fewer makers are read again. */
+  /** Partitions at once, all unless given. They share the orders in memory, so that fewer makers are read again. */
   readonly atOnce?: number;
   /** Is given the number of facts of each commit. */
   readonly onProgress?: (facts: number) => void;
 }
 
 /**
- * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It publishes
- * nothing and parks nothing.
+ * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It
+ * publishes nothing and parks nothing.
  * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
  */
 export async function foldLog(

@@ -43,8 +43,8 @@ const SNAPSHOT_RETRY_MS = 50;
 const SWAP_TRIES = 10;
 
 /**
- * Replays the log beside the live rows, and compares these and the router's book with the replay, at one position of each
- * partition. Services run on meanwhile.
+ * Replays the log beside the live rows, and compares these and the router's book with the replay, at one position of
+ * each partition. Services run on meanwhile.
  * @returns the first difference of each table and of each partition of the book; none where all agree
  */
 export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
@@ -52,8 +52,8 @@ export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
 }
 
 /**
- * The same, and puts the replayed tables in the place of the live ones, at the same positions. Projectors that run go on from
- * there; what they hold in memory stays as it is. The feeds see nothing of it.
+ * The same, and puts the replayed tables in the place of the live ones, at the same positions. Projectors that run go
+ * on from there; what they hold in memory stays as it is. The feeds see nothing of it.
  */
 export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
   return withReplay(options, async (rebuild) => {
@@ -120,8 +120,9 @@ function compare(rebuild: Rebuild): Promise<string[]> {
 }
 
 /**
- * With the live tables locked, the rest of the log is folded to where they are exactly: no row goes back, and no commit comes
- * in between. Live transactions hold locks for some milliseconds: it is tried again where they were not had in time.
+ * With the live tables locked, the rest of the log is folded to where they are exactly: no row goes back, and no commit
+ * comes in between. Live transactions hold locks for some milliseconds: it is tried again where they were not had in
+ * time.
  */
 async function swap(rebuild: Rebuild): Promise<void> {
   const lock = (query: Query) => lockTables(query, LIVE_SCHEMA);

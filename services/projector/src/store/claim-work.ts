@@ -23,12 +23,12 @@ export interface Claims {
 const EXPIRY = "interval '2 seconds'";
 
 /**
- * Shows that the process is there, gives back what it does not work on, and takes what is free, up to its share: partitions divided by
- * processes, rounded up. If two take the same partition, one gets it.
+ * Shows that the process is there, gives back what it does not work on, and takes what is free, up to its share:
+ * partitions divided by processes, rounded up. If two take the same partition, one gets it.
  *
- * A partition that was given back or left behind is taken at once. A partition that nobody ever had is not taken in a process's
- * first look: a crash of Postgres may have emptied the table, and whoever works on a partition claims it again in its next
- * look.
+ * A partition that was given back or left behind is taken at once. A partition that nobody ever had is not taken in a
+ * process's first look: a crash of Postgres may have emptied the table, and whoever works on a partition claims it
+ * again in its next look.
  *
  * All times are those of Postgres's clock.
  */
@@ -45,7 +45,7 @@ export async function claimWork(postgres: Pick<Postgres, 'query'>, request: Clai
   };
 }
 
-/** All parts see the tables as they were; a conflict with another process alone is judged by what that one has committed. */
+/** All parts see the tables as they were; only a conflict is judged by what another process has committed. */
 const claimSql = `
   with given as (
     select $1::text as holder, $2::integer as partitions, $3::integer[] as busy, $4::boolean as is_leaving

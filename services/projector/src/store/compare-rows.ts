@@ -12,7 +12,7 @@ export const readModelTables = {
   hashes: 'order_hash, maker',
 } as const;
 
-/** What is compared where it is not the whole row. Of hashes, which are pruned, those that must still be there, and not their number. */
+/** What is compared in place of whole rows. Of pruned hashes those that must still be there, and not their number. */
 const compared: Readonly<Partial<Record<string, string>>> = {
   projections: "select concat_ws(' ', partition, book_entries, book_hash) as row from projections t",
   makers: `select (to_jsonb(t) - 'remembered')::text as row from makers t`,
@@ -24,7 +24,8 @@ const compared: Readonly<Partial<Record<string, string>>> = {
 const ROWS_PER_FETCH = 5_000;
 
 /**
- * Compares every row of two read models that are at the same positions. The replayed history is pruned as the live one is.
+ * Compares every row of two read models that are at the same positions. The replayed history is pruned as the live one
+ * is.
  * @param live runs statements in the transaction that saw those positions
  * @returns the first difference of each table; none where they agree
  */
@@ -74,7 +75,7 @@ async function fetchRows(query: Query): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-/** The orders of a partition that the rows have in the book: their status, reason and remaining amount by their hash. */
+/** The orders of a partition that the rows have in the book: status, reason and remaining amount by hash. */
 export async function readBook(postgres: Postgres, partition: number): Promise<ReadonlyMap<string, string>> {
   const rows = await postgres.query<{ order_hash: string; state: string }>(
     `select order_hash, concat_ws(' ', status, reason, remaining) as state

@@ -23,7 +23,7 @@ import { type PositionTaken, type ProjectionCommit, saveProjections } from './sa
 
 /** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
 const CHANGES_PER_STATEMENT_MAX = 2_000;
-/** A commit costs several times what one more change does. Feeds do not wait for it, and a GET of a maker's own write no longer. */
+/** A commit costs several times a change. Feeds do not wait for it, and a GET of a maker's own write no longer. */
 const BETWEEN_COMMITS_MS = 20;
 
 /** Why a maker is not folded any more, and from where on. */
@@ -82,8 +82,8 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
     /**
-     * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the other
-     * gets PositionTaken and has written nothing.
+     * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the
+     * other gets PositionTaken and has written nothing.
      * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
      */
     saveProjection: async (commit: ProjectionCommit): Promise<void> => {
@@ -154,7 +154,7 @@ async function readTaken(query: Query, partition: number): Promise<TakenProjecti
   };
 }
 
-/** Reads the rows of makers of the partition, table by table: many partitions share few connections. An unknown maker has none. */
+/** Reads the rows of makers, table by table: many partitions share few connections. An unknown maker has none. */
 export async function readMakers(
   postgres: Pick<Postgres, 'query'>,
   partition: number,

@@ -1,6 +1,6 @@
 import type { Postgres } from '@makerbook/postgres';
 
-/** The number of deleted rows, and whether none is left. One statement deletes a bounded part, so that no commit waits for it. */
+/** Deleted rows, and whether none is left. One statement deletes a bounded part, so that no commit waits for it. */
 export interface Pruned {
   readonly rows: number;
   readonly isDone: boolean;
@@ -10,8 +10,8 @@ const OFFSETS_PER_STEP = 5_000;
 const HASHES_PER_STEP = 5_000;
 
 /**
- * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed, may run beside a commit,
- * and twice at once.
+ * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed,
+ * may run beside a commit, and twice at once.
  * @throws PostgresUnavailable
  */
 export async function pruneHistory(
@@ -28,9 +28,9 @@ export async function pruneHistory(
 }
 
 /**
- * Deletes hashes that the fold counts as forgotten: of orders that have been expired for `hashSeconds` by the partition's
- * clock, and of nonces that their maker's has passed on the chain. A maker in quarantine keeps all of them: facts about it are
- * still to be folded. It asks for each maker of the partition, so it is for now and then.
+ * Deletes hashes that the fold counts as forgotten: of orders that have been expired for `hashSeconds` by the
+ * partition's clock, and of nonces that their maker's has passed on the chain. A maker in quarantine keeps all of them:
+ * facts about it are still to be folded. It asks for each maker of the partition, so it is for now and then.
  * @throws PostgresUnavailable
  */
 export async function pruneHashes(

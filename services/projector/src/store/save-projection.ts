@@ -39,7 +39,7 @@ export interface ProjectionCommit extends ChangedRows {
   readonly partition: number;
   readonly from: RowsPosition;
   readonly to: Projection;
-  /** True deletes ingress's rows for appends that ended before `to.clockMs`: the log has their facts by now, or never will. */
+  /** True deletes ingress's rows for appends that ended before `to.clockMs`: the log has the facts, or never will. */
   readonly forgetsEnded: boolean;
 }
 
@@ -49,8 +49,8 @@ export class PositionTaken extends Error {
 }
 
 /**
- * Commits parts of the log in some partitions, each with the position after it, in one statement: one transaction, one round
- * trip.
+ * Commits parts of the log in some partitions, each with the position after it, in one statement: one transaction, one
+ * round trip.
  * @param commits in the order of their partitions, at most one of each: so two statements never wait for each other
  * @returns for each commit why it has written nothing; undefined if it has written
  * @throws PostgresUnavailable (nothing is known), InvariantBroken: none has written anything
@@ -60,8 +60,8 @@ export async function saveProjections(
   commits: readonly ProjectionCommit[],
 ): Promise<readonly (PositionTaken | undefined)[]> {
   const values: unknown[] = shapes.position.toArrays(commits.map(positionOf));
-  // The rows of the partitions are locked first, for every write asks whether its partition has moved. A second owner waits
-  // for it, finds another position, and writes nothing.
+  // The rows of the partitions are locked first, for every write asks whether its partition has moved. A second owner
+  // waits for it, finds another position, and writes nothing.
   const steps = [`moved as (${movePositionsSql(shapes.position.given(1))})`];
   let name = 'save';
   for (const [index, write] of writesOf(commits).entries()) {

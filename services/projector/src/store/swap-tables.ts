@@ -14,8 +14,8 @@ export async function lockTables(query: Query, schema: string): Promise<void> {
 }
 
 /**
- * Puts the tables of one schema in the place of those of another, which are locked, with the rights that were granted on these.
- * Ingress trusts the rows again once it has looked anew.
+ * Puts the tables of one schema in the place of those of another, which are locked, with the rights that were granted
+ * on these. Ingress trusts the rows again once it has looked anew.
  */
 export async function swapTables(query: Query, from: string, to: string): Promise<void> {
   const grants = await readGrants(query, to);
@@ -45,7 +45,7 @@ export async function dropSchema(query: Query, schema: string): Promise<void> {
   await query(`drop schema if exists ${schema} cascade`);
 }
 
-/** The position of each partition; undefined in the middle of a block, where no fold of whole facts has the same rows. */
+/** The position of each partition; undefined within a block, where no fold of whole facts has the same rows. */
 export async function readPositions(query: Query): Promise<bigint[] | undefined> {
   const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
     'select partition, next_offset, block_parts from projections',

@@ -27,7 +27,7 @@ export function makersOf(partition: number, partitions: number, count: number): 
 /** Some orders no key has signed. */
 const isByWallet = (number: number) => number % 4 === 3;
 
-/** An order of the maker; the same number gives the same order. Small numbers collide in hash, time and amounts often. */
+/** An order of the maker, the same for the same number. Small numbers often collide in hash, time and amounts. */
 export function orderOf(
   maker: Hex,
   number: number,
@@ -78,7 +78,7 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
   return { topic: topicNames().makerEvents, key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }
 
-/** Facts about the makers, one after the other, as a log could hold them: repeats, late values, and blocks out of order. */
+/** Facts about the makers as a log could hold them: repeats, late values, and blocks out of order. */
 /** @param orders of each maker: the fewer, the more often one is submitted again after it was removed */
 function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
   const cause = { kind: 'request' as const, requestId: 'request' };
@@ -238,8 +238,8 @@ export function observedAt(
 }
 
 /**
- * A block, behind what some of the makers do at it, each at every eighth: they submit an order, which leaves the book before it
- * expires, are read with other funds, cancel now and then, and have another nonce after ten times.
+ * A block, behind what some of the makers do at it, each at every eighth: they submit an order, which leaves the book
+ * before it expires, are read with other funds, cancel now and then, and have another nonce after ten times.
  */
 export function busyBlock(makers: readonly Hex[], number: number): MakerEvent[] {
   const block = { number, timestamp: startSeconds + number };

@@ -54,7 +54,7 @@ export const noTables: Tables = {
   cancelling: [],
 };
 
-/** The read model in memory, with what Postgres promises: a commit is whole, and one of several from the same place is made. */
+/** The read model in memory, with what Postgres promises: a commit is whole, and of two from one place one is made. */
 export class RowsInMemory {
   /** Planted defects: promises that it does not keep. */
   static ignoresPositions = false;
@@ -69,7 +69,7 @@ export class RowsInMemory {
     this.#onCommit = onCommit;
   }
 
-  /** The server ends and is started again: the last commits, and what is not logged, are lost. @param tables what is left */
+  /** The server restarts without its last commits and what is not logged. @param tables what is left */
   crash(tables: Tables): void {
     this.#serverStartedAt += 1n;
     this.tables = { ...tables, inFlight: new Map(), cancelling: [] };

@@ -46,7 +46,7 @@ async function withRedis(
   }
 }
 
-/** A free port for a Redis of a cluster, whose bus listens 10,000 above: below the ports of outgoing connections too. */
+/** A free port for a Redis of a cluster, whose bus listens 10,000 above, also below those of outgoing connections. */
 async function findPortWithBus(): Promise<number> {
   for (;;) {
     const port = await findFreePort();
@@ -219,7 +219,8 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
     await ask(sentinelPort, 'SENTINEL SET cache auth-pass secret');
     // A failover that is tried too early is not tried again for long.
     await until(async () => (await ask(sentinelPort, 'SENTINEL REPLICAS cache')).includes('"master-link-status","ok"'));
-    // Not earlier: a Sentinel that connects before it knows the password may be refused for longer than this test waits.
+    // Not earlier: a Sentinel that connects before it knows the password may be refused for longer than this test
+    // waits.
     for (const port of [primaryPort, replicaPort]) {
       await ask(port, 'CONFIG SET masterauth secret');
       await ask(port, 'CONFIG SET requirepass secret');

@@ -15,7 +15,7 @@ export interface ConnectRedisOptions extends RedisServers {
   readonly connectTimeoutMs?: number;
 }
 
-/** The connection to Redis. It reconnects by itself; while Redis is away, or where there is none, every call ends at once. */
+/** The connection to Redis. It reconnects by itself; while Redis is away, or without one, calls end at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
   /** The client itself; go through `attempt`, which separates a lost Redis from a bug. */
@@ -25,8 +25,8 @@ export interface RedisConnection {
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
   /**
-   * Runs commands on the client; in a cluster, with keys of one slot. Undefined where Redis is lost or cannot serve: what the
-   * commands did is unknown then.
+   * Runs commands on the client; in a cluster, with keys of one slot. Undefined where Redis is lost or cannot serve:
+   * what the commands did is unknown then.
    */
   attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T | undefined>;
   close(): Promise<void>;
@@ -71,8 +71,9 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
 }
 
 /**
- * Commands of one round of the event loop leave in one write. Under load a system call for each costs more than the commands
- * themselves. Not the client's own pipelining: there a command waits for the answers to those before, beyond its time.
+ * Commands of one round of the event loop leave in one write. Under load a system call for each costs more than the
+ * commands themselves. Not the client's own pipelining: there a command waits for the answers to those before, beyond
+ * its time.
  */
 function gatherWrites({ stream }: Redis): void {
   if (stream === undefined || stream.writableCorked > 0) return;
@@ -93,7 +94,8 @@ function openClient(options: ConnectRedisOptions): Redis {
     ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
-    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
+    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after
+    // another.
     socketTimeout: commandTimeoutMs * 2,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,

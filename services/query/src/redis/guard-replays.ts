@@ -27,8 +27,8 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Detects the replay of a signed request, and charges the signer's budget of lists. All instances
- * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
+ * Detects the replay of a signed request, and charges the signer's budget of lists. All instances share Redis. Each
+ * instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
   const { windowMs, budget, localSaltsMax = 100_000 } = options;
@@ -73,7 +73,7 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   };
 }
 
-/** KEYS 1 the request, 2 the budget. A missing budget is a full one. A replay is not charged: whoever sends it need not be the signer. */
+/** KEYS 1 the request, 2 the budget, full if missing. A replay is not charged: its sender need not be the signer. */
 const takeScript = `
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'used', 0 } end

@@ -11,13 +11,13 @@ import {
   type Row,
 } from './history-rows.js';
 
-/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none, and go on behind them. */
+/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
 const SCANNED_MAX = 5_000;
 const OFFSET_MAX = 2n ** 63n - 1n;
 
 /** What the rows know of one order, in one snapshot. */
 export interface OrderHistory {
-  /** Oldest first: the fact that opened it, the one that ended it and the newest ones; empty where its history is pruned, or it was never open. */
+  /** Oldest first: the opening, the end and the newest; empty where pruned, or the order never opened. */
   readonly entries: readonly HistoryEntry[];
   /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
   readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
@@ -91,8 +91,8 @@ export interface HistoryPage {
 }
 
 /**
- * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker in
- * quarantine only those before it, so nothing comes later before a place that was given.
+ * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker
+ * in quarantine only those before it, so nothing comes later before a place that was given.
  * @throws PostgresUnavailable
  */
 export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {

@@ -7,11 +7,11 @@ const CHANGES_MAX = 1000;
 
 /** The state of a maker's list, known before the list is read. */
 export interface ListState {
-  /** The offset of the fact that changed the list last; 0n before the first. A maker and a version name one list for ever. */
+  /** The offset of the fact that changed the list last; 0n before the first. With the maker it names one list. */
   readonly version: bigint;
-  /** The maker's placements, cancellations and instructions that the list does not show yet, each by a key that is used once. */
+  /** The maker's writes that the list does not show yet, each by a key that is used once. */
   readonly unsettled: readonly string[];
-  /** Something may be missing: the maker is in quarantine, or Postgres has lost what was unsettled, and the log is not folded yet. */
+  /** Something may be missing: the maker is in quarantine, or Postgres has lost rows, and the log is not folded yet. */
   readonly isUnsure: boolean;
   /** When the maker's switch cancels its orders, in seconds since 1970; 0: never, or it has fired. */
   readonly cancelAt: number;
@@ -80,8 +80,8 @@ export interface ListChanges {
 }
 
 /**
- * What has become of a maker's list since the version, in one snapshot. Undefined where that is too much, or where the history
- * that far back is pruned.
+ * What has become of a maker's list since the version, in one snapshot. Undefined where that is too much, or where the
+ * history that far back is pruned.
  */
 export async function readListChanges(postgres: Postgres, maker: Hex, since: bigint): Promise<ListChanges | undefined> {
   const values = [byteaOf(maker), since, CHANGES_MAX + 1];

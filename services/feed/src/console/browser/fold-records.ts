@@ -8,7 +8,7 @@ export class FoldedBook {
   readonly orders = new RankedOrders();
   readonly entries = new Map<string, BookEntry>();
   readonly clocks = new Map<number, BookClock>();
-  /** When the first record of a fact came here, as a router gets it, in milliseconds; by the place of the fact in the log. */
+  /** When the first record of a fact came here, in milliseconds, by the place of the fact in the log. */
   readonly seenMs = new Map<string, number>();
   /** Records are news from now on, and not those of the snapshot. */
   isLive = false;

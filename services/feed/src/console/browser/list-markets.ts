@@ -17,7 +17,7 @@ export const nameOf = ({ tokens }: Pick<Page, 'tokens'>, { base, quote }: Market
 
 export const keyOf = ({ base, quote }: Market) => `${base}-${quote}`;
 
-/** An order in its market: of two tokens the one with fewer decimals, as dollars have, prices the other. `share`: what is left. */
+/** An order in its market: of two tokens the one with fewer decimals prices the other. `share`: what is left. */
 export function offerOf(
   entry: Pick<BookEntry, 'remainingMakingAmount'> & { readonly order: Pick<BookEntry['order'], 'making' | 'taking'> },
   tokens: Tokens,

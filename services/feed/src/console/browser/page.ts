@@ -85,7 +85,7 @@ async function readState(): Promise<void> {
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Does it again and again while the page is seen. It computes in a tenth of the time at most: a large book takes long to draw. */
+/** Repeats the work while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
 async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
   for (;;) {
     const startedAt = performance.now();
