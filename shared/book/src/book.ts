@@ -12,7 +12,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type BookDigest, BookHash } from './hash-book.js';
 import { createEntryPacker } from './pack-entries.js';
 
-/** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is JSON, and null in a tombstone. */
+/** A record of `limit-orders.book.v1`, as in Kafka: `value` is JSON, and null in a tombstone. */
 export interface FeedRecord {
   readonly partition: number;
   readonly key: string;
@@ -63,8 +63,8 @@ export class FeedViolation extends Error {
 }
 
 /**
- * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the feed is
- * published exactly once and never goes back. `apply` checks that it is so.
+ * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the
+ * feed is published exactly once and never goes back. `apply` checks that it is so.
  */
 export class Book {
   readonly #entries = new Map<string, BookEntry>();
@@ -79,14 +79,14 @@ export class Book {
     return this.#entries;
   }
 
-  /** By partition, where one was read: up to which block and position of the log the partition of the book is complete. */
+  /** By partition: up to which block and position of the log its part of the book is complete. */
   get clocks(): ReadonlyMap<number, BookClock> {
     return this.#clocks;
   }
 
   /**
-   * The timestamp, in seconds, of the block up to which all partitions are complete: nothing that happened after it has to be
-   * in the book. Undefined until every partition has a clock.
+   * The timestamp, in seconds, of the block up to which all partitions are complete: nothing that happened after it has
+   * to be in the book. Undefined until every partition has a clock.
    * @param partitions of the topic
    */
   staleSince(partitions: number): number | undefined {
@@ -100,8 +100,8 @@ export class Book {
   }
 
   /**
-   * From now on each clock has to agree with what the book holds of its partition. Call it when all that the topic held at the start
-   * is applied: before that, compaction has left out what was replaced since.
+   * From now on each clock has to agree with what the book holds of its partition. Call it when all that the topic held
+   * at the start is applied: before that, compaction has left out what was replaced since.
    */
   expectWhole(): void {
     this.#isWhole = true;

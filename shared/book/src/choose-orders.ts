@@ -13,14 +13,14 @@ export interface Choice {
 export interface Chosen {
   /** In the order in which they were offered. */
   readonly orders: readonly Executable[];
-  /** Offers before the last of them that were passed over: dust, and those that give least where there were more than `countMax`. */
+  /** Offers before the last chosen one that were passed over: dust, and the smallest beyond `countMax`. */
   readonly passedOver: number;
   readonly isEnough: boolean;
 }
 
 /**
- * Takes offers until they are enough. Where they are too many, the one that gives least goes: dust at the best price displaces no
- * order that gives more. Offers behind the last one that was needed are left in the iterator.
+ * Takes offers until they are enough. Where they are too many, the one that gives least goes: dust at the best price
+ * displaces no order that gives more. Offers behind the last one that was needed are left in the iterator.
  */
 export function chooseOrders(offers: Iterator<Executable>, { wanted, amountOf, isDust, countMax }: Choice): Chosen {
   const orders: Executable[] = [];

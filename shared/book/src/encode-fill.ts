@@ -3,8 +3,8 @@ import type { Fill, Quote } from './quote-orders.js';
 
 export interface FillLimits {
   /**
-   * The worst that you accept for what you asked: the least amountOut if you asked with amountIn, else the most amountIn. The
-   * quote's own amount unless given: then spare orders help only if their price is as good.
+   * The worst that you accept for what you asked: the least amountOut if you asked with amountIn, else the most
+   * amountIn. The quote's own amount unless given: then spare orders help only if their price is as good.
    */
   readonly limit?: bigint | undefined;
   /** The most gas of one fill, failed or not; 300,000 unless given. */
@@ -29,7 +29,7 @@ export interface FillFault {
   readonly detail: string;
 }
 
-/** Why the quote cannot be filled within the limits; undefined if it can. A quote without fills is judged by its amounts, too. */
+/** Why the quote cannot be filled within the limits, if so. A quote without fills is judged by its amounts, too. */
 export function findFault({ asked, amountIn, amountOut }: Quote, limits: FillLimits = {}): FillFault | undefined {
   const { limit, gasPerFill = GAS_PER_FILL } = limits;
   const given = { ...asked, limit: limit ?? 0n, gasPerFill };
@@ -47,8 +47,8 @@ export function findFault({ asked, amountIn, amountOut }: Quote, limits: FillLim
 }
 
 /**
- * The calldata for an `OrderFiller`: it fills the quote, and tries the spare orders if a fill fails. Send it to be mined at
- * once: the quote holds for its block.
+ * The calldata for an `OrderFiller`: it fills the quote, and tries the spare orders if a fill fails. Send it to be
+ * mined at once: the quote holds for its block.
  * @throws RangeError without fills, and where `findFault` finds one
  */
 export function fillCalldata(quote: Quote, limits: FillLimits = {}): Hex {
@@ -67,7 +67,7 @@ export function fillCalldata(quote: Quote, limits: FillLimits = {}): Hex {
   return `${SELECTOR}${words.join('')}${tries.join('')}`;
 }
 
-/** A limit of gas that lets the call of the quote try every spare order, of tokens like OpenZeppelin's; 0 without fills. */
+/** A limit of gas that lets the call try every spare order, of tokens like OpenZeppelin's; 0 without fills. */
 export function gasLimitOf({ fills, spares }: Quote): number {
   if (fills.length === 0) return 0;
   const gasOf = ({ entry: { signature } }: Fill) =>

@@ -27,34 +27,34 @@ export interface FollowBookOptions {
   readonly topic: string;
   /** After each record, in the order of its partition; also for all that the topic held at the start. */
   readonly onChange?: (change: BookChange) => void;
-  /** A FeedViolation, an error of `onChange`, or of the reader: nothing is read any more. Drop the book, and follow it anew. */
+  /** A FeedViolation, or an error of `onChange` or the reader: drop the book, and follow it anew. */
   readonly onFatal: (error: Error) => void;
 }
 
 /** The book, as the feed has it now. */
 export interface FollowedBook {
-  /** Resolves when all that the topic held at the start has been read. Before that, orders are missing. Never after `onFatal`. */
+  /** Resolves when all that the topic held at the start is read: before, orders are missing. Never after `onFatal`. */
   readonly caughtUp: Promise<void>;
   /** Open orders by hash. */
   readonly entries: ReadonlyMap<string, BookEntry>;
   /** By partition: how far its part of the book is complete. */
   readonly clocks: ReadonlyMap<number, BookClock>;
   /**
-   * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them has a clock.
-   * Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
+   * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them has a
+   * clock. Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
    */
   staleSince(): number | undefined;
   /**
-   * How long nothing came from where it is read, in milliseconds; Infinity before the first time, and undefined where the reader
-   * does not say it. A feed that is quiet is heard every few seconds; a connection that is dead is not.
+   * How long nothing came from where it is read, in milliseconds; Infinity before the first time, and undefined where
+   * the reader does not say it. A feed that is quiet is heard every few seconds; a connection that is dead is not.
    */
   silenceMs(): number | undefined;
   stop(): Promise<void>;
 }
 
 /**
- * Follows the router's feed from its beginning. The topic is compacted: reading it again costs the number of open orders,
- * so no position and no snapshot is kept anywhere.
+ * Follows the router's feed from its beginning. The topic is compacted: reading it again costs the number of open
+ * orders, so no position and no snapshot is kept anywhere.
  */
 export function followBook(
   reader: FeedReader,

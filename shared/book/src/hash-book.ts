@@ -18,8 +18,8 @@ const sha256 = (text: string): string => native?.('sha256', text) ?? hasher.init
 const MODULUS = 2n ** 256n;
 
 /**
- * The hash over a set of entries, in any order: the sum of the SHA-256 of each, modulo 2^256. An entry that comes or goes costs
- * one of them, however many there are.
+ * The hash over a set of entries, in any order: the sum of the SHA-256 of each, modulo 2^256. An entry that comes or
+ * goes costs one of them, however many there are.
  */
 export class BookHash {
   #entries: number;

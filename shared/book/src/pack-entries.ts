@@ -9,8 +9,8 @@ type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
 const TEXTS_MAX = 100_000;
 
 /**
- * Makes equal entries that take 40 % less memory: most texts are in many orders and are kept once, and an object that the decoder has
- * built field by field has spare room.
+ * Makes equal entries that take 40 % less memory: most texts are in many orders and are kept once, and an object that
+ * the decoder has built field by field has spare room.
  */
 export function createEntryPacker(): (entry: BookEntry) => BookEntry {
   const texts = new Map<string, Hex | readonly string[]>();

@@ -37,7 +37,7 @@ export interface Quote {
   readonly gas: number;
   /** Better orders that are not filled because they bring too little: see `QuoteOptions`. */
   readonly passedOver: number;
-  /** The quote holds for this block, the lowest up to which the partitions of its orders are complete; undefined without fills. */
+  /** The block for which the quote holds: the lowest of the partitions of its orders. Undefined without fills. */
   readonly block: BookClock['block'] | undefined;
 }
 
@@ -49,11 +49,11 @@ export interface Costs {
 export interface QuoteOptions extends When, Costs {
   /** A share in percent of the amount that the spare orders are to cover; 0 unless given. */
   readonly backups?: number | undefined;
-  /** Orders of the quote, spare ones too; 200 unless given. Where more would be needed, those that give least are passed over. */
+  /** Orders of the quote, spare ones too; 200 unless given. Beyond, those that give least are passed over. */
   readonly ordersMax?: number;
   /**
-   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over. Unless it is
-   * given, orders are that give less than a thousandth of the quote, as long as the others are enough.
+   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over.
+   * Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
    */
   readonly amountOutPerMillionGas?: bigint | undefined;
 }

@@ -42,8 +42,8 @@ interface Funds {
 }
 
 /**
- * The orders that can be filled, by price in each pair. Hand it each change of a book, from the first one on. A change costs a
- * search in its pair. It keeps the entries of the book and no copies.
+ * The orders that can be filled, by price in each pair. Hand it each change of a book, from the first one on. A change
+ * costs a search in its pair. It keeps the entries of the book and no copies.
  */
 export class RankedOrders {
   readonly #pairs = new Map<string, btree.default<Ranked, undefined>>();

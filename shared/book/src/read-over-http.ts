@@ -22,9 +22,9 @@ export class FeedLost extends Error {
 }
 
 /**
- * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it ends. It
- * waits while the service cannot answer. `onFatal` gets a FeedLost where the snapshot is cut or the stream cannot be resumed, and
- * an Error where the service refuses the reader.
+ * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it
+ * ends. It waits while the service cannot answer. `onFatal` gets a FeedLost where the snapshot is cut or the stream
+ * cannot be resumed, and an Error where the service refuses the reader.
  * @throws WrongValue for a URL or a key that cannot be meant; no error shows the key
  */
 export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFeedOptions): FeedReader {

@@ -6,14 +6,14 @@ export interface RecordedRecord extends FeedRecord {
   readonly timeMs: number;
 }
 
-/** The line of a record, in a recording and over HTTP: JSON with `partition`, `key`, `headers`, `value` (as it is, or null) and perhaps `timeMs`. */
+/** The line of a record: JSON of `partition`, `key`, `headers`, `value` (null in a tombstone), perhaps `timeMs`. */
 export function lineOf({ partition, key, headers, value, timeMs }: FeedRecord & Partial<RecordedRecord>): string {
   const time = timeMs === undefined ? '' : `,"timeMs":${timeMs}`;
   const place = `"partition":${partition},"key":${JSON.stringify(key)}`;
   return `{${place},"headers":${JSON.stringify(headers)},"value":${value}${time}}`;
 }
 
-/** @param line as `lineOf` writes it; values of the feed are JSON as JavaScript writes it, so they stay byte for byte */
+/** @param line as `lineOf` writes it; values are JSON as JavaScript writes it, so they stay byte for byte */
 export function parseLine(line: string): RecordedRecord {
   const { value, ...record } = JSON.parse(line);
   return { ...record, value: value === null ? null : JSON.stringify(value) };

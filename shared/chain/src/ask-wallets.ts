@@ -35,7 +35,8 @@ export interface WalletRefusal {
 }
 
 /**
- * Asks contracts whether they accept signatures, at the newest block, each question once and up to the first that is refused.
+ * Asks contracts whether they accept signatures, at the newest block, each question once and up to the first that is
+ * refused.
  * @returns `unknown` where it cannot be known now
  */
 export type AskWallets = (

@@ -89,8 +89,8 @@ export interface NodeOptions {
 
 /**
  * A JSON-RPC client over HTTP. A call that one endpoint fails (no answer, or a refusal that another node might not
- * share: it may lag behind, or not know the method) is asked of the next one; an endpoint that did not answer rests for a
- * growing time. A refusal is final only where no endpoint is left that might answer otherwise.
+ * share: it may lag behind, or not know the method) is asked of the next one; an endpoint that did not answer rests for
+ * a growing time. A refusal is final only where no endpoint is left that might answer otherwise.
  */
 export function createNode(options: NodeOptions): Node {
   if (options.urls.length === 0) throw new RangeError('a node needs at least one URL');

@@ -2,7 +2,8 @@ import { Unavailable } from '@makerbook/contracts-primitives';
 
 /**
  * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
- * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among them.
+ * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among
+ * them.
  */
 const EXECUTION_FAILURES = new RegExp(
   [

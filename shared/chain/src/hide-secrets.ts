@@ -1,8 +1,8 @@
 /** Shorter ones are words such as `rpc` or `v1`. */
 const SECRET_LENGTH_MIN = 4;
 /**
- * The parts of a URL beside its host may hold a key. Servers quote them in their messages ("Cannot POST /v2/…"), and those
- * get into log lines and `/readyz`: this removes them from such texts.
+ * The parts of a URL beside its host may hold a key. Servers quote them in their messages ("Cannot POST /v2/…"), and
+ * those get into log lines and `/readyz`: this removes them from such texts.
  */
 export function hideSecretsOf(url: URL): (text: string) => string {
   const parts = [url.username, url.password, url.pathname, ...url.pathname.split('/'), ...url.searchParams.values()];

@@ -2,8 +2,8 @@ import { hexToBytes, keccak256 } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 
 /**
- * True if a block with this `logsBloom` can have a log with this address or topic. True may be wrong; false is right, as long
- * as the chain fills its blooms.
+ * True if a block with this `logsBloom` can have a log with this address or topic. True may be wrong; false is right,
+ * as long as the chain fills its blooms.
  */
 export function bloomHolds(logsBloom: Hex, value: Hex): boolean {
   const hash = keccak256(hexToBytes(value));

@@ -11,7 +11,7 @@ export function numberOf(value: unknown, what: string, by: string): number {
   throw new RpcUnavailable(`${by} gave a ${what} that is no number: ${String(value)}`);
 }
 
-/** Reads so many bytes of hex, as lowercase; undefined: any number. Throws RpcUnavailable if the value is no such hex. */
+/** Reads so many bytes of hex, or any number of them, as lowercase. Throws RpcUnavailable for anything else. */
 export function bytesOf(value: unknown, length: number | undefined, what: string, by: string): Hex {
   if (
     typeof value === 'string' &&

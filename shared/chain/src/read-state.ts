@@ -7,7 +7,7 @@ import { SuspectCalls } from './suspect-calls.js';
 
 /** Stands for a value that was not read, because reading it costs too much. It is to be read later. */
 export const PUT_OFF = 'PUT_OFF';
-/** Undefined where the contract itself fails: it reverts, burns its gas, returns less than a word or more than 4096 bytes, or has no code. */
+/** Undefined where the contract fails: it reverts, burns its gas, has no code, or returns < 32 or > 4096 bytes. */
 export type StateValue = bigint | typeof PUT_OFF | undefined;
 
 /**
@@ -17,7 +17,7 @@ export type StateValue = bigint | typeof PUT_OFF | undefined;
 export interface StateReader {
   /** The values in the order of the calls. */
   read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]>;
-  /** The same for at most 40 calls of wallets, which share no gas: each has what `openWallets` gives it, and none is put off. */
+  /** The same for at most 40 calls of wallets: each has the gas of `openWallets` by itself, and none is put off. */
   readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
   /** Those of the addresses that have code. */
   findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>>;
@@ -151,8 +151,8 @@ class MulticallReader implements StateReader {
   }
 
   /**
-   * A precompile answers whatever it is asked, some with a word, and is no token: it has no code. So what answers is asked
-   * for its code, until it has some.
+   * A precompile answers whatever it is asked, some with a word, and is no token: it has no code. So what answers is
+   * asked for its code, until it has some.
    */
   async #dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
     const answering = [...calls.entries()].filter(([index]) => typeof values[index] === 'bigint');

@@ -34,8 +34,8 @@ export class CallRunner {
   }
 
   /**
-   * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer, whose
-   * second node may know what the first does not.
+   * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer,
+   * whose second node may know what the first does not.
    */
   async readTogether(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
     for (let attempt = 1; attempt <= 2; attempt += 1) {
@@ -88,7 +88,7 @@ export class CallRunner {
   }
 }
 
-/** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word, and for too much. */
+/** The first word of what was returned, as a uint256 of Solidity; undefined for too little or too much. */
 function firstWord(outcome: CallOutcome | undefined): bigint | undefined {
   if (outcome?.succeeded !== true || outcome.data.length < 64) return undefined;
   if (outcome.data.length > 2 * RETURN_BYTES_MAX) return undefined;

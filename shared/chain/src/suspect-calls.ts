@@ -32,7 +32,7 @@ export class SuspectCalls {
     for (const [name, call] of this.#calls) if (functions.has(functionOf(call))) this.#calls.delete(name);
   }
 
-  /** Those of the suspects among the calls, by their indexes, that have waited longest: one of each account, then a second of each. */
+  /** Indexes of the suspects among the calls that have waited longest: one of each account, then a second of each. */
   choose(calls: readonly StateCall[], suspected: readonly number[], countMax: number): readonly number[] {
     if (suspected.length <= countMax) return suspected;
     const places = new Map([...this.#calls.keys()].map((name, place) => [name, place]));

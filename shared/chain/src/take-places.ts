@@ -11,8 +11,8 @@ interface PlaceLimits {
 type Waiting = (() => void)[];
 
 /**
- * Bounds the requests that ask contract wallets at once. A client has one place at a wallet, and one more for exits: its other
- * requests wait for it in turn. The last place at a wallet, and the last of all, are for exits.
+ * Bounds the requests that ask contract wallets at once. A client has one place at a wallet, and one more for exits:
+ * its other requests wait for it in turn. The last place at a wallet, and the last of all, are for exits.
  */
 export function createPlaces({ ofWalletMax, inAllMax, waitingMax }: PlaceLimits) {
   const taken = new Map<Address, Map<string, Waiting>>();
@@ -43,7 +43,8 @@ export function createPlaces({ ofWalletMax, inAllMax, waitingMax }: PlaceLimits)
 
   return {
     /**
-     * Takes a place at each of the wallets, in the order of their addresses, so that no two requests wait for each other.
+     * Takes a place at each of the wallets, in the order of their addresses, so that no two requests wait for each
+     * other.
      * @returns what leaves them; undefined where there is none
      */
     async take(wallets: readonly Address[], client: string, isExit: boolean): Promise<(() => void) | undefined> {

@@ -1,9 +1,8 @@
 import type { FieldProblem, Problem, ProblemCode } from '@makerbook/contracts-http';
 
 /**
- * Why a call failed: a code of the service, or one of the client's own.
- * `unreachable`: no answer came, in time or at all. `unreadable`: what came is no answer of the service. A newer service may
- * answer other codes.
+ * Why a call failed: a code of the service, or one of the client's own. `unreachable`: no answer came, in time or at
+ * all. `unreadable`: what came is no answer of the service. A newer service may answer other codes.
  */
 export type MakerbookErrorCode = ProblemCode | 'unreachable' | 'unreadable' | (string & {});
 
@@ -40,7 +39,7 @@ export class MakerbookError extends Error {
   readonly index: number | undefined;
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether the service may have done its work although the call failed: by this try or, of a POST of orders, by an earlier one. Never of a call that stores nothing. */
+  /** Whether the service may have done its work although the call failed, by this try or an earlier POST. */
   readonly mayHaveHappened: boolean;
 
   /**

@@ -1,6 +1,6 @@
 import { MakerbookError } from './errors.js';
 
-/** The clock of the service, as its answers tell it: requests are signed by it, so that a clock that is wrong here does no harm. */
+/** The clock of the service, as its answers tell it. Requests are signed by it: the clock here may be wrong. */
 export interface ServiceClock {
   /** Notes what an answer tells. */
   hear(headers: Headers): void;

@@ -77,8 +77,8 @@ export function createRequestSigner(
   onSign: (data: TypedData, digest: Hex) => void = () => undefined,
 ): RequestSigner {
   const domain = { ...typedDataDomain(signingDomain), chainId: Number(signingDomain.chainId) };
-  // The interface types the salt of a cancellation as uint256. Only a key at hand can sign that: `signTypedData` of a signer
-  // knows no other type than bytes32, which the service takes too.
+  // The interface types the salt of a cancellation as uint256. Only a key at hand can sign that: `signTypedData` of a
+  // signer knows no other type than bytes32, which the service takes too.
   const cancellationSalt: SaltType = signer instanceof BaseWallet ? 'uint256' : 'bytes32';
 
   async function sign(data: TypedData): Promise<{ readonly digest: Hex; readonly signature: Hex }> {

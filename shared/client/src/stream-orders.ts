@@ -31,8 +31,8 @@ const SILENCE_MS_MAX = 10_000;
 const RECONNECT_MS = 500;
 
 /**
- * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot comes first,
- * and again where the service does not keep what happened since.
+ * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot
+ * comes first, and again where the service does not keep what happened since.
  */
 export function createStream({ signing, calling, named, clock, randomSalt }: StreamParts) {
   function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {

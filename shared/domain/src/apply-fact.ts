@@ -104,8 +104,8 @@ function capFills(draft: WritableMaker, fact: FillCapSet, clock: LogClock): void
 }
 
 /**
- * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold does
- * not depend on when it is pruned.
+ * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold
+ * does not depend on when it is pruned.
  */
 function recall(draft: WritableMaker, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
   const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
@@ -115,8 +115,8 @@ function recall(draft: WritableMaker, orderHash: Hex, clock: LogClock): Remember
 }
 
 /**
- * Judges a reading of the maker at one block as one: fills and the orders' own state first, then the nonce, then the funds. A reading
- * older than the last processed block does not count, because later changes are earlier in the log.
+ * Judges a reading of the maker at one block as one: fills and the orders' own state first, then the nonce, then the
+ * funds. A reading older than the last processed block does not count, because later changes are earlier in the log.
  */
 function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
@@ -126,7 +126,8 @@ function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): vo
   const isNonceNews = observeNonce(draft, fact, seen);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
-  // If funds, nonce and caps are unchanged, only the named orders can change, so a reading of one order does not cost all.
+  // If funds, nonce and caps are unchanged, only the named orders can change, so a reading of one order does not cost
+  // all.
   const isForAll = isNonceNews || isCapNews || changedFunds.size > 0 || fact.signaturesUnread;
   for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
@@ -150,8 +151,8 @@ function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): vo
 }
 
 /**
- * Counts every fill by the maker's caps, wherever its order stands: the caps limit what is lost, and a taker may have the order long
- * after it has ended here.
+ * Counts every fill by the maker's caps, wherever its order stands: the caps limit what is lost, and a taker may have
+ * the order long after it has ended here.
  * @returns whether something was counted
  */
 function countFills(draft: WritableMaker, { fills = [], block }: MakerObserved, clock: LogClock): boolean {

@@ -14,8 +14,8 @@ export interface ProvenOrder {
 }
 
 /**
- * The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens, and none of
- * the addresses that stand for the native coin as the taking token.
+ * The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens, and
+ * none of the addresses that stand for the native coin as the taking token.
  */
 export function checkTerms(orders: readonly Order[]): Refusal | undefined {
   return firstRefusal(orders, (order, index) => {

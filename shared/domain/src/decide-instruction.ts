@@ -21,7 +21,7 @@ export interface Instructing {
 
 type Counting = Pick<Instruction, 'subject' | 'issuedAtMs' | 'terms'>;
 
-/** Decides whether an instruction counts, by those that are folded and those on their way. One that does is charged and marked. */
+/** Decides whether an instruction counts, by those that are folded or on their way. Charges and marks one that does. */
 export function decideInstruction(standing: Standing, request: Instructing, nowMs: number): Verdict {
   const { maker, partition, mark, budget, instruction, isRepeat, lastsMs } = request;
   const own = makerOf(standing, maker);

@@ -8,7 +8,7 @@ const accepted: HashStanding = { remembered: 'ACCEPTED' };
 const expired = numbered(9, { expiresAt: BigInt(NOW_MS / 1000) });
 const byOther = (number: number) => numbered(number, { maker: addressOf(2) });
 
-/** What is answered, what is left of the maker's budget of orders where it is charged, and what the client's address is charged. */
+/** The answer, what is left of the maker's budget where it is charged, and what the client's address is charged. */
 function judge(standing: Standing, request: Placement): string {
   const { refusal, decisions, ofClient } = decide(standing, request, NOW_MS);
   const charge = decisions.find(({ kind }) => kind === 'charge');

@@ -51,10 +51,10 @@ export const NOTE_MS = REQUEST_AGE_MS_MAX + 5_000;
 const ACCEPTED_BEFORE = 'the order was accepted before: a hash is accepted once';
 
 /**
- * Decides about a request to place orders. Check by check over all orders, and in each the lowest index first: rate, timeliness,
- * duplicates, notes, the nonce by the rows, open and remembered orders. What anybody can repeat, an order that is untimely or whose
- * hash is known, is charged to the address that sends it, and the others to their makers. `unavailable`, `rate_limited` and
- * orders beyond what a budget holds charge no maker.
+ * Decides about a request to place orders. Check by check over all orders, and in each the lowest index first: rate,
+ * timeliness, duplicates, notes, the nonce by the rows, open and remembered orders. What anybody can repeat, an order
+ * that is untimely or whose hash is known, is charged to the address that sends it, and the others to their makers.
+ * `unavailable`, `rate_limited` and orders beyond what a budget holds charge no maker.
  */
 export function decidePlacement(standing: Standing, request: Placement, nowMs: number): Verdict {
   const { orders, receivedAtMs, validUntilMs } = request;
@@ -121,7 +121,7 @@ function isAccepted({ remembered }: HashStanding): boolean {
   return remembered === 'ACCEPTED' || remembered === 'UNFOLDED';
 }
 
-/** Refuses orders whose `Valid-Until` has passed, unless one of them was accepted before. @param accepted whether each was */
+/** Refuses orders whose `Valid-Until` has passed, or the first that was accepted before. @param accepted of each */
 export function refuseLate(accepted: readonly boolean[]): Refusal {
   const detail =
     'this request stored nothing: by the clock of the service the time that Valid-Until names has passed. ' +
@@ -143,7 +143,7 @@ interface Charged {
   readonly refusal?: Refusal & { readonly at: Placement['orders'][number] };
 }
 
-/** Charges orders whose hashes are not known to their makers. The one that comes first and fits in no more is refused. */
+/** Charges makers for orders of unknown hashes. The first one that the budget does not hold is refused. */
 function chargeOrders(
   standing: Standing,
   { makers, orders: all }: Placement,

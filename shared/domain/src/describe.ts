@@ -27,7 +27,7 @@ export interface RecordDetails {
   readonly cappedUntil?: number;
 }
 
-/** The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE","routableUntil":940}`. */
+/** The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":…,"routableUntil":940}`. */
 export function recordEnd(
   state: OrderStatus,
   { routableUntil, remaining, cappedUntil = 0 }: RecordDetails = {},

@@ -5,14 +5,14 @@ import type { FillCap } from './fill-caps.js';
 import type { LogClock } from './log-clock.js';
 import type { OpenOrder } from './open-order.js';
 
-/** The maker has cancelled all orders of these tokens that were accepted by then. A token that is left out stands for any. */
+/** The maker has cancelled all orders of these tokens that were accepted by then. A token left out stands for any. */
 export type Cutoff = Pick<OrdersCancelled, 'making' | 'taking' | 'untilMs'>;
 
 /** How a maker takes all its orders back, whether they are open or on their way, and what withholds them. */
 export interface Exits {
   /** One for each pair of tokens, kept until no order from before can come any more. */
   readonly cutoffs: readonly Cutoff[];
-  /** The dead-man's switch: when the clock gets there, orders that were accepted by then are cancelled. 0: never. In seconds. */
+  /** The dead-man's switch: the second at which orders that were accepted by then are cancelled. 0: never. */
   readonly cancelAt: number;
   /** When the newest switch was signed; 0 where its key was revoked since. */
   readonly switchIssuedAtMs: number;
@@ -40,8 +40,8 @@ export const noExits: Exits = {
 };
 
 /**
- * An append ends within seconds of its acceptance. The clock may be a minute ahead of the service's, so this is by far long enough
- * for an order that was accepted before a cutoff to be in the log.
+ * An append ends within seconds of its acceptance. The clock may be a minute ahead of the service's, so this is by far
+ * long enough for an order that was accepted before a cutoff to be in the log.
  */
 const CUTOFF_SECONDS = 120;
 /** More are not kept while the clock stands; the oldest go. */
@@ -112,7 +112,7 @@ export function setSwitch(exits: Exits, fact: SwitchSet, clock: Pick<LogClock, '
   return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs, switchKey: key };
 }
 
-/** Replaces the keys that may cancel, and those that may read. A switch by a key that is gone stays, and the next one counts, whatever its time. */
+/** Replaces the keys. A switch by a key that is gone stays, and the next heartbeat counts, whatever its time. */
 export function setCancelKeys(exits: Exits, fact: CancelKeysSet): Exits {
   const { keys, issuedAtMs } = fact;
   if (issuedAtMs <= exits.keysIssuedAtMs) return exits;

@@ -22,7 +22,7 @@ export interface CappedFill extends Pick<OrderFill, 'blockNumber' | 'logIndex'> 
 
 /** A maker has at most so many: one more changes nothing. Removed ones count apart, and the oldest of them goes. */
 export const FILL_CAPS_MAX = 100;
-/** By far longer than a message may wait before it is in the log: none that was signed before a removed cap comes later. */
+/** By far longer than a message waits before it is in the log: none from before a removed cap comes later. */
 const REMOVED_SECONDS = 600;
 
 /** False of a cap that is removed. */
@@ -33,7 +33,7 @@ export function isCapOn({ amount, windowSeconds }: Pick<FillCap, 'amount' | 'win
 /** The fills of blocks that are not processed yet count. */
 const nextFill = ({ block }: Pick<LogClock, 'block'>) => [block + 1, 0] as const;
 
-/** Replaces the cap of the token, and what was counted. One that removes it is kept until no older one can come any more. */
+/** Replaces the cap of the token, and its count. One that removes the cap is kept until no older one can come. */
 export function setFillCap(
   caps: readonly FillCap[],
   { token, amount, windowSeconds, issuedAtMs }: FillCapSet,
@@ -52,8 +52,9 @@ export function setFillCap(
 }
 
 /**
- * Counts a fill once. The first one begins a window, and so does the first one after a window has passed, each by the time of its
- * own block. Fills come in the order of the chain, so one from before the place that comes next is a repeat.
+ * Counts a fill once. The first one begins a window, and so does the first one after a window has passed, each by the
+ * time of its own block. Fills come in the order of the chain, so one from before the place that comes next is a
+ * repeat.
  */
 export function countFill(caps: readonly FillCap[], fill: CappedFill, clock: LogClock): readonly FillCap[] {
   const { token, amount, seconds, blockNumber, logIndex } = fill;

@@ -35,8 +35,8 @@ export type FoundHash =
 
 /**
  * Judges a hash by its rows.
- * @param notedAtMs the time of the note that was left before the rows were read; undefined: none was, for that was not allowed, or
- * the rows may lack something
+ * @param notedAtMs the time of the note that was left before the rows were read; undefined: none was, for that was not
+ * allowed, or the rows may lack something
  */
 export function judgeHash(rows: HashRows, notedAtMs: number | undefined): FoundHash {
   const { open, inFlight, unfolded, isAccepted, notedUntilMs = -1 } = rows;

@@ -124,8 +124,8 @@ const fillOf = (orderHash: Hex, sold: bigint) => ({
 });
 
 /**
- * Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen; and others that are
- * filled though they are not open. Some fills are told more than once.
+ * Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen; and
+ * others that are filled though they are not open. Some fills are told more than once.
  */
 const filling = fc
   .array(fc.tuple(fc.constantFrom('fill', 'fill', 'block', 'cap', 'other'), fc.nat(9), capSet, event), {

@@ -14,8 +14,9 @@ export interface FactPoint {
 }
 
 /**
- * One maker in memory, changed fact by fact in the order of its partition. It changes only itself: the same facts lead to the
- * same transitions. `apply`, `advance` and `release` do all or nothing: if one throws, the maker is as it was before.
+ * One maker in memory, changed fact by fact in the order of its partition. It changes only itself: the same facts lead
+ * to the same transitions. `apply`, `advance` and `release` do all or nothing: if one throws, the maker is as it was
+ * before.
  */
 export class MakerDraft extends WritableMaker {
   /** Applies a fact about this maker. Throws if an invariant of the maker is broken. */
@@ -24,8 +25,9 @@ export class MakerDraft extends WritableMaker {
   }
 
   /**
-   * Applies a block's time: orders expire, leave the router's feed, come back because the window of a cap has passed, or are removed
-   * because their maker's switch was not moved on or the chain's nonce has not reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
+   * Applies a block's time: orders expire, leave the router's feed, come back because the window of a cap has passed,
+   * or are removed because their maker's switch was not moved on or the chain's nonce has not reached theirs. Nothing
+   * happens before `dueAtSeconds`, so earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */
@@ -48,8 +50,9 @@ export class MakerDraft extends WritableMaker {
   }
 
   /**
-   * Brings all open orders back that may be in the book, and makes all unread, because nobody knows what happened meanwhile.
-   * The next block looks at all of them. The list gets a new version, because nobody has seen it as it is now.
+   * Brings all open orders back that may be in the book, and makes all unread, because nobody knows what happened
+   * meanwhile. The next block looks at all of them. The list gets a new version, because nobody has seen it as it is
+   * now.
    * @param clock of the partition
    */
   release({ offset, clock }: FactPoint, accept?: Accept): readonly Transition[] {

@@ -20,8 +20,8 @@ export interface KnownFunds {
 }
 
 /**
- * A maker's funds in one token. Kept only while an open order sells that token: that is as long as the chain is watched for
- * it, so a value that could be stale is never there.
+ * A maker's funds in one token. Kept only while an open order sells that token: that is as long as the chain is watched
+ * for it, so a value that could be stale is never there.
  */
 export interface Funding {
   readonly known: KnownFunds | undefined;
@@ -52,7 +52,7 @@ export interface Maker {
 
 /** A change of a maker by a fact. A fact that changes nothing leads to none. */
 export type Change =
-  /** The order is open now, and VALIDATING: it was not read on the chain yet. Withheld: out of the book, as after an `OrderWithheld`. */
+  /** The order is open now, and VALIDATING, as it is not read on the chain yet. Withheld: out of the book. */
   | {
       readonly kind: 'OrderOpened';
       readonly order: OpenOrder;
@@ -66,7 +66,7 @@ export type Change =
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
-  /** The funds changed, and no order by them: this one tells the feed, so that a reader can add up the orders that share them. */
+  /** The funds changed, and no order by them: this one tells the feed, for readers who add up shared funds. */
   | {
       readonly kind: 'FundsChanged';
       readonly order: OpenOrder;

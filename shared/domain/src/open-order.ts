@@ -5,21 +5,21 @@ import { boundedSeconds, type Order } from './order.js';
 /** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */
 export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
 /**
- * A broker may store a record more than once, within seconds of its acceptance. The clock may be a minute ahead of the service's, so
- * this is by far long enough.
+ * A broker may store a record more than once, within seconds of its acceptance. The clock may be a minute ahead of the
+ * service's, so this is by far long enough.
  */
 export const REPEAT_SECONDS = 120;
 
 /**
- * What a VALIDATING order waits for that was read: funds whose reading was put off, its maker's contract, which has not accepted the
- * signature since it last changed, or code at the token that it takes.
+ * What a VALIDATING order waits for that was read: funds whose reading was put off, its maker's contract, which has not
+ * accepted the signature since it last changed, or code at the token that it takes.
  */
 export type WaitsFor = 'FUNDS' | 'SIGNATURE' | 'TAKING_TOKEN';
 
 /** Why an INACTIVE order cannot be filled. */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
 
-/** The status of an open order: only an INACTIVE one has a reason. A VALIDATING one that was read waits for something else. */
+/** The status of an open order. Only an INACTIVE one has a reason; a VALIDATING one that was read may wait. */
 export type OrderStatus =
   | { readonly status: 'VALIDATING'; readonly waitsFor?: WaitsFor }
   | { readonly status: 'ACTIVE' }
@@ -34,7 +34,7 @@ export function reasonOf(state: OrderStatus): InactiveReason | WaitsFor | null {
 /** Why an order left the service's storage. */
 export type RemovalReason = 'CANCELLED' | 'CANCELLED_ONCHAIN' | 'NONCE_CHANGED' | 'FILLED' | 'EXPIRED';
 
-/** Why an open order is out of the router's book: the last seconds before its expiry, its maker's state, or a cap on fills. */
+/** Why an open order is out of the router's book: its last seconds, its maker's state, or a cap on fills. */
 export type WithholdingReason = 'GRACE_PERIOD' | 'QUARANTINED' | 'SUSPENDED' | 'CAPPED';
 
 /** An order that the service stores and lists. Never changed in place. */

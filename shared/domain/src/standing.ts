@@ -18,7 +18,7 @@ export interface Tokens {
 
 export type BudgetName = 'orders' | 'cancels';
 
-/** A standing instruction of a maker: its switch, its keys, its cap of a token. Of one subject of a maker one counts. */
+/** A standing instruction of a maker: its switch, its keys, or its cap of a token. Of each subject one counts. */
 export interface Instruction {
   /** See `subjectOf`. */
   readonly subject: string;
@@ -37,14 +37,14 @@ export interface ListedForCancel {
   readonly acceptedAtMs: number;
 }
 
-/** What requests of a maker are decided by. A cancellation is on its way until the fold has seen it: its order is not counted. */
+/** What requests of a maker are decided by. An order whose cancellation is on its way does not count. */
 export interface MakerStanding {
   readonly orders: Tokens;
   readonly cancels: Tokens;
   /** By the rows: 0 where it was never read. */
   readonly nonce: bigint;
   readonly isQuarantined: boolean;
-  /** Orders that the fold has opened, and how many of them have expired since. The latter is read where the limit is near. */
+  /** Orders that the fold has opened, and those of them that have expired since, which are read near the limit. */
   readonly open: number;
   readonly expired: number;
   /** Orders that were placed, that the fold has not seen, and that have not expired. */
@@ -76,7 +76,7 @@ export interface HashStanding {
 
 /** What requests are decided by, as it was at one moment. */
 export interface Standing {
-  /** Since when nothing was lost, in milliseconds since 1970. Undefined: something may be, and the log is not folded yet. */
+  /** Since when nothing was lost, in milliseconds since 1970. Undefined: rows may be lost until the log is folded. */
   readonly trustedSinceMs: number | undefined;
   /** Of each maker of the requests. */
   readonly makers: ReadonlyMap<Address, MakerStanding>;

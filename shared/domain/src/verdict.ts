@@ -18,7 +18,7 @@ export interface Refusal {
     | 'unavailable';
   /** The item of the request that failed, from 0, where one did. */
   readonly index?: number;
-  /** JSON pointer to the field that is wrong, where one field is: into the item, or into the request where no item failed. */
+  /** JSON pointer to the one wrong field, if there is one: into the item, or into the request where no item failed. */
   readonly pointer?: string;
   readonly detail: string;
   /** When the same request may succeed. */

@@ -17,8 +17,8 @@ import {
 import type { HashRules } from './remember-hashes.js';
 
 /**
- * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each transition
- * (`HashMemory`) before the next fact.
+ * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each
+ * transition (`HashMemory`) before the next fact.
  */
 export type Rules = HashRules & RoutingRules;
 
@@ -103,8 +103,8 @@ export class WritableMaker implements Maker {
   }
 
   /**
-   * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those that
-   * come back do so as they are by then.
+   * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those
+   * that come back do so as they are by then.
    * @param clock of the partition
    */
   setAdmission(admission: Admission, clock: LogClock): void {
@@ -157,7 +157,7 @@ export class WritableMaker implements Maker {
     this.note({ kind: 'OrderOpened', order, funding, isWithheld });
   }
 
-  /** Replaces the order, judged anew, and reports what a reader can see of it. Only a cap takes it out of the book here. */
+  /** Replaces the order, judged anew, and reports what readers see of it. Only a cap withholds it here. */
   change(order: OpenOrder, causes: readonly BookCause[]): OpenOrder {
     const before = this.#orders.get(order.orderHash);
     const funding = this.#fundingOf(order);

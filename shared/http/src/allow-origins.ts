@@ -23,8 +23,8 @@ const exposedHeaders = [
 const PREFLIGHT_SECONDS = 7_200;
 
 /**
- * Lets the pages of these origins call the API and read its answers (CORS). No cookie and no credential is part of the API,
- * so `*` is as safe as the API itself. Without origins no answer has headers of CORS.
+ * Lets the pages of these origins call the API and read its answers (CORS). No cookie and no credential is part of the
+ * API, so `*` is as safe as the API itself. Without origins no answer has headers of CORS.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   if (origins.length === 0) return [];

@@ -5,8 +5,8 @@ type Take = (error: unknown) => void;
 const takers = new AsyncLocalStorage<Take>();
 
 /**
- * Does the work of one request. An error that nothing catches goes to `take`: of the work itself, and of all that it begins, in
- * timers, listeners and promises, where the process has called `onStrayErrors`.
+ * Does the work of one request. An error that nothing catches goes to `take`: of the work itself, and of all that it
+ * begins, in timers, listeners and promises, where the process has called `onStrayErrors`.
  */
 export function containErrors(work: () => void, take: Take): void {
   takers.run(take, () => {

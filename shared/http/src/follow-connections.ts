@@ -10,7 +10,7 @@ import { closeSoon } from './send.js';
 const PIPELINED_MAX = 32;
 /** More than browsers and the proxies behind them send; Envoy takes as many. */
 const FIELDS_MAX = 100;
-/** Bytes of the value of one header field, and of its name. What a field costs to read may grow faster than its bytes. */
+/** Bytes of a header field's value, and of its name. What a field costs to read may grow faster than its bytes. */
 const FIELD_BYTES_MAX = 8_192;
 const NAME_CHARACTERS_MAX = 100;
 
@@ -19,7 +19,7 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** The exchanges of a connection that have no whole answer yet, the first of them under way; and how the connection ends. */
+/** The exchanges of a connection without a whole answer yet, the first one under way; and how the connection ends. */
 interface Connection {
   readonly exchanges: Exchange[];
   /** The last request that was answered; the rest of its body may still be on its way. */
@@ -40,11 +40,12 @@ export interface FollowOptions {
 }
 
 /**
- * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait for
- * the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is handled.
- * A request that the HTTP parser refuses gets its problem on the socket, unless an answer is sent or under way.
- * @returns a function from whose call on each answer ends its connection: its client is told so, and sends nothing more that
- * would be lost
+ * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait
+ * for the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is
+ * handled. A request that the HTTP parser refuses gets its problem on the socket, unless an answer is sent or under
+ * way.
+ * @returns a function from whose call on each answer ends its connection: its client is told so, and sends nothing more
+ * that would be lost
  */
 export function followConnections(
   server: Server,
@@ -133,7 +134,8 @@ function endBroken(
 ): void {
   if (connection?.isBroken) return;
   const last = connection?.exchanges.at(-1);
-  // Nothing was asked on a connection that a browser keeps open for later: an answer would be taken for that of its next request.
+  // Nothing was asked on a connection that a browser keeps open for later: an answer would be taken for that of its
+  // next request.
   const isUnused = socket.bytesRead === 0;
   if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined || isUnused) {
     socket.destroy();

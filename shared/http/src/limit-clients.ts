@@ -6,12 +6,12 @@ import type { Refusal } from './reply.js';
 
 /** The budget of one client address within a window; counted in this process. */
 export interface ClientLimit {
-  /** A request costs one, one more for each `BYTES_PER_UNIT` that its head and its body have, and what its route charges. */
+  /** A request costs one, one more for each `BYTES_PER_UNIT` of its head and body, and what its route charges. */
   readonly units: number;
   readonly windowSeconds: number;
 }
 
-/** A signed order has 500 bytes and more, a signed cancellation 200: so the bytes are a measure of the signatures too. */
+/** A signed order has 500 bytes and more, a signed cancellation 200: bytes are a measure of signatures too. */
 const BYTES_PER_UNIT = 8_192;
 
 /**

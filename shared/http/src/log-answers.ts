@@ -23,8 +23,8 @@ const DETAIL_CHARACTERS_MAX = 300;
 export type AnswerLog = (isRefused: boolean, describe: () => Answered) => void;
 
 /**
- * A line for each refusal and for each hundredth success, so that the request id of an answer leads to the log. Of more than
- * twenty refusals in a second the rest is counted: a flood costs no more than its answers.
+ * A line for each refusal and for each hundredth success, so that the request id of an answer leads to the log. Of more
+ * than twenty refusals in a second the rest is counted: a flood costs no more than its answers.
  */
 export function logAnswers(logger: Logger): AnswerLog {
   let successes = 0;

@@ -26,8 +26,8 @@ export interface OpenServer {
 const SILENCE_MS_MAX = 60_000;
 
 /**
- * How long a connection without a request stays open. Proxies keep theirs for 60 s (nginx, AWS ALB), and must be the first to
- * close: a request that crosses the closing of its connection is lost, and no proxy repeats a POST.
+ * How long a connection without a request stays open. Proxies keep theirs for 60 s (nginx, AWS ALB), and must be the
+ * first to close: a request that crosses the closing of its connection is lost, and no proxy repeats a POST.
  */
 const IDLE_MS_MAX = 75_000;
 
@@ -53,7 +53,8 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     requireHostHeader: false,
   });
   server.setTimeout(SILENCE_MS_MAX);
-  // A client may close its side of the connection behind its request: it still gets the answer, and the connection ends then.
+  // A client may close its side of the connection behind its request: it still gets the answer, and the connection ends
+  // then.
   Object.assign(server, { httpAllowHalfOpen: true });
   const closeAfterAnswers = followConnections(server, listener, options);
   await new Promise<void>((resolve, reject) => {

@@ -45,8 +45,8 @@ export interface Issue {
 }
 
 /**
- * 400 `invalid_request` for a request of another shape: names the first wrong places, each with a JSON pointer (RFC 6901)
- * and a sentence, and the item that the first is in.
+ * 400 `invalid_request` for a request of another shape: names the first wrong places, each with a JSON pointer (RFC
+ * 6901) and a sentence, and the item that the first is in.
  * @param issues one or more
  */
 export function refuseFields(issues: readonly Issue[]): Refusal {
@@ -75,8 +75,8 @@ function pointerTo(path: readonly PropertyKey[]): string {
 }
 
 /**
- * Reads the parameters of a query by their schema: each is given once, those that are optional at most once, and no other
- * one. A list is comma-separated.
+ * Reads the parameters of a query by their schema: each is given once, those that are optional at most once, and no
+ * other one. A list is comma-separated.
  * @param itemsMax of a list
  * @returns their values; or 400 `invalid_request` with everything that is missing, wrong or unknown
  */

@@ -93,9 +93,11 @@ export interface JsonBounds {
 }
 
 /**
- * Checks a JSON text before it is parsed. Deep nesting and objects of many members cost much more than their bytes, in the
- * parser and in the report of what is wrong. The check is linear in the bytes, and what it allocates does not depend on them.
- * @returns the bound that it exceeds, as a sentence; undefined where it exceeds none or is not JSON (the parser reports that)
+ * Checks a JSON text before it is parsed. Deep nesting and objects of many members cost much more than their bytes, in
+ * the parser and in the report of what is wrong. The check is linear in the bytes, and what it allocates does not
+ * depend on them.
+ * @returns the bound that it exceeds, as a sentence; undefined where it exceeds none or is not JSON (the parser reports
+ * that)
  */
 export function findExcess(bytes: Buffer, { depthMax, membersMax, valuesMax }: JsonBounds): string | undefined {
   const members = new Uint32Array(depthMax + 1);

@@ -10,7 +10,7 @@ export interface ApiRequest {
   readonly receivedAtMs: number;
   /** The client's address, as its limits have it. */
   readonly client: string;
-  /** Charges the client's address for work that the length of the request does not show. Its next request may be refused. */
+  /** Charges the client's address for work that the length of the request does not show. */
   readonly charge: (units: number) => Promise<void>;
   /** The values of the path's `{names}`. */
   readonly params: Readonly<Record<string, string>>;

@@ -9,8 +9,8 @@ export interface Running {
   /** Finishes what is under way and closes everything. */
   readonly stop: () => Promise<void>;
   /**
-   * Settles with the error after which the service cannot go on; the process then stops. A process that is alive and does
-   * nothing is worse.
+   * Settles with the error after which the service cannot go on; the process then stops. A process that is alive and
+   * does nothing is worse.
    */
   readonly failed: Promise<Error>;
 }
@@ -39,10 +39,10 @@ export async function startService<R extends object>(start: (starting: Starting)
 }
 
 /**
- * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during
- * the start ends the process at once: nothing has been answered yet, and what was begun is what a crash leaves. A failed start,
- * a fatal error later (also while it stops) or one that nothing caught is written to standard error; the exit code is then 1. One
- * that comes from a request ends that request alone.
+ * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A
+ * signal during the start ends the process at once: nothing has been answered yet, and what was begun is what a crash
+ * leaves. A failed start, a fatal error later (also while it stops) or one that nothing caught is written to standard
+ * error; the exit code is then 1. One that comes from a request ends that request alone.
  */
 export async function runService<S extends TelemetrySettings>(
   name: string,

@@ -21,7 +21,7 @@ export interface Route {
   readonly path: string;
   /** True if the request has a JSON body. */
   readonly takesJson?: boolean;
-  /** A limit instead of the one that the others share; routes with one name share theirs. Judged before the body is read. */
+  /** A limit instead of the shared one; routes with one name share theirs. Judged before the body is read. */
   readonly clientLimit?: NamedLimit;
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }

@@ -48,8 +48,8 @@ export function pageHeaders(importMap: string): ReplyHeaders {
 }
 
 /**
- * Modules that a page loads: the name that they are imported by, their folder, and their paths in it, that of the module which the
- * name stands for first. Without paths: all that stand in the folder, but for a command.
+ * Modules that a page loads: the name that they are imported by, their folder, and their paths in it, that of the
+ * module which the name stands for first. Without paths: all that stand in the folder, but for a command.
  */
 export type Modules = readonly [name: string, folder: string, paths?: readonly string[]];
 

@@ -17,8 +17,8 @@ const OFFSETS_AT_TIMEOUT_MS = 10_000;
 const PUBLISHING_CLUSTERS = 4;
 
 /**
- * Connects to the log. Connections open when they are first needed, and again when they are lost; nothing here waits for
- * Kafka to be up. `close()` closes everything that was opened from it.
+ * Connects to the log. Connections open when they are first needed, and again when they are lost; nothing here waits
+ * for Kafka to be up. `close()` closes everything that was opened from it.
  */
 export function connectLog(options: ConnectOptions): Log {
   const { clientId, logger } = options;

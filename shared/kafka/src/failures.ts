@@ -20,8 +20,8 @@ export class RecordTooLarge extends Error {
 }
 
 /**
- * Another publisher with the same transactional id has taken over, or the broker ended a transaction that took too long.
- * Readers see nothing of the failed call. This publisher is of no further use.
+ * Another publisher with the same transactional id has taken over, or the broker ended a transaction that took too
+ * long. Readers see nothing of the failed call. This publisher is of no further use.
  */
 export class PublisherFenced extends Error {
   override readonly name = 'PublisherFenced';
@@ -38,8 +38,8 @@ export class RetryableError extends Unavailable {
 }
 
 /**
- * An invariant is broken, or wanted records are not stored any more. A handler that throws it stops the consumer loop, and the
- * process has to exit.
+ * An invariant is broken, or wanted records are not stored any more. A handler that throws it stops the consumer loop,
+ * and the process has to exit.
  */
 export class FatalError extends Error {
   override readonly name = 'FatalError';

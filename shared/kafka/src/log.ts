@@ -78,10 +78,10 @@ export interface AppenderOptions extends BatchOptions {
 export interface Appender {
   /**
    * Appends the records all or none: those of one partition in one record batch of at most 900 kB (keep the topic's
-   * max.message.bytes above that), those of several in one transaction. Answers with the offsets, in order, after all in-sync
-   * replicas have acknowledged. Throws RecordTooLarge or LogUnavailable, the latter at once where more than 64 MiB are waiting.
-   * After an error nothing is sent any more, but a request in flight may still be stored (`mayHaveBeenAppended`). Records may
-   * be stored twice where Kafka does not answer in time: readers drop repeats.
+   * max.message.bytes above that), those of several in one transaction. Answers with the offsets, in order, after all
+   * in-sync replicas have acknowledged. Throws RecordTooLarge or LogUnavailable, the latter at once where more than 64
+   * MiB are waiting. After an error nothing is sent any more, but a request in flight may still be stored
+   * (`mayHaveBeenAppended`). Records may be stored twice where Kafka does not answer in time: readers drop repeats.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Refuses new calls and waits for the others. */
@@ -92,8 +92,8 @@ export interface FencedPublisherOptions extends BatchOptions {
   /** Only the latest publisher opened with this id can publish. */
   readonly transactionalId: string;
   /**
-   * Taking over the id fences these partitions: they refuse whatever an earlier holder still has on its way to them. A single
-   * record batch for one of them needs no transaction. Writers under other ids are not fenced.
+   * Taking over the id fences these partitions: they refuse whatever an earlier holder still has on its way to them. A
+   * single record batch for one of them needs no transaction. Writers under other ids are not fenced.
    */
   readonly ownPartitions?: readonly TopicPartition[];
   /** Default 5000. */
@@ -104,13 +104,14 @@ export interface FencedPublisher {
   /** Takes over the id now: fences its earlier holder and aborts its open transaction. Publishing does it too. */
   takeOver(): Promise<void>;
   /**
-   * Publishes the records all or none, as one record batch or one transaction, and answers with the offsets, in order. Throws
-   * PublisherFenced, LogUnavailable or RecordTooLarge.
+   * Publishes the records all or none, as one record batch or one transaction, and answers with the offsets, in order.
+   * Throws PublisherFenced, LogUnavailable or RecordTooLarge.
    */
   publish(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /**
-   * Appends records to own partitions, side by side and without a transaction: those of one partition in one record batch, or
-   * in several where they are too large. Answers and throws like `publish`; after an error some partitions may have theirs.
+   * Appends records to own partitions, side by side and without a transaction: those of one partition in one record
+   * batch, or in several where they are too large. Answers and throws like `publish`; after an error some partitions
+   * may have theirs.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   close(): Promise<void>;
@@ -119,13 +120,13 @@ export interface FencedPublisher {
 export interface FollowOptions {
   readonly topic: string;
   /**
-   * Where to begin, or for each partition the offset of the first wanted record; the first stored one where that is gone. An
-   * offset beyond the end throws nothing: ask for `endOffsets`.
+   * Where to begin, or for each partition the offset of the first wanted record; the first stored one where that is
+   * gone. An offset beyond the end throws nothing: ask for `endOffsets`.
    */
   readonly from: 'beginning' | 'end' | readonly bigint[];
   /** Fail with FatalError where wanted records are not stored any more. */
   readonly isGapless?: boolean;
-  /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
+  /** Called for one partition at a time, in order. The next call waits for the promise. Throwing is fatal. */
   readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
   /** Called with the next offset to read, also behind control records and gaps. */
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
@@ -190,7 +191,7 @@ export interface ConsumeOptions<T> {
 export interface ConsumerHealth {
   readonly state: 'running' | 'stopped' | 'failed';
   readonly assigned: readonly number[];
-  /** When the brokers last answered a fetch or a partition was started, by `performance.now()`; now, where nothing is read. */
+  /** When the brokers last answered a fetch or a partition was started, by `performance.now()`; else now. */
   readonly lastPollAtMs: number;
   /** When a fetch last began: the one before it had ended, answered or not. Now, while nothing is to be fetched. */
   readonly lastTurnAtMs: number;
@@ -224,32 +225,32 @@ export interface RecordPiece {
 
 /** The log, as one process sees it. Everything opened from it is closed with it. No method needs its `this`. */
 export interface Log {
-  /** Creates what is missing, changes nothing that exists, and reports what differs. The README says which settings it adds. */
+  /** Creates what is missing, changes nothing that exists, and reports what differs, also in settings that it adds. */
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
-  /** Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies on. */
+  /** Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that is relied on. */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
   /** Changes settings of a topic. Throws LogUnavailable, also where the user may not do that. */
   alterTopic(topic: string, config: TopicSpec['config']): Promise<void>;
   /** Throws TopicMismatch when the topic is missing, LogUnavailable after `timeoutMs` (default 15000). */
   partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;
-  /** The high watermarks by partition, as of some moment after the call. Throws LogUnavailable after `timeoutMs` (default 1000). */
+  /** The high watermarks by partition after the call. Throws LogUnavailable after `timeoutMs` (default 1000). */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
   /** By partition the first offset not older than a time, if any. Throws LogUnavailable after ten seconds. */
   offsetsAt(topic: string, timestampMs: number): Promise<readonly (bigint | undefined)[]>;
   /**
-   * The newest committed records of a partition, oldest first, at most 16; none where very much was aborted behind them.
-   * Throws LogUnavailable after ten seconds.
+   * The newest committed records of a partition, oldest first, at most 16; none where very much was aborted behind
+   * them. Throws LogUnavailable after ten seconds.
    */
   readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
   /**
-   * The records at these offsets of a partition, by offset; one that is not stored, or cannot be decoded, is left out. A fetch
-   * for each that the ones before have not brought. Throws LogUnavailable after two seconds.
+   * The records at these offsets of a partition, by offset; one that is not stored, or cannot be decoded, is left out.
+   * A fetch for each that the ones before have not brought. Throws LogUnavailable after two seconds.
    */
   readRecords(place: TopicPartition, offsets: readonly bigint[]): Promise<ReadonlyMap<bigint, StoredRecord>>;
   /**
-   * The committed records of a partition from an offset on, or from the first stored one, before another, or before its end at
-   * the start. Each piece is at most 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError
-   * where the log does not hold an offset, LogUnavailable after ten seconds without a piece.
+   * The committed records of a partition from an offset on, or from the first stored one, before another, or before its
+   * end at the start. Each piece is at most 256 kB, or one record batch; batches that cannot be decoded are left out.
+   * Throws FatalError where the log does not hold an offset, LogUnavailable after ten seconds without a piece.
    */
   readRange(place: TopicPartition, from?: bigint, to?: bigint): AsyncIterable<RecordPiece>;
   createAppender(options?: AppenderOptions): Appender;

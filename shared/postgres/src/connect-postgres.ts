@@ -8,7 +8,7 @@ import { classify, PostgresUnavailable } from './failures.js';
 export interface PostgresOptions extends ServerConnection {
   /** Connections of this process. Default 10. */
   readonly poolMax?: number;
-  /** Postgres itself gives up a statement after this; the caller has its error soon afterwards in any case. Default 5000. */
+  /** Postgres gives up a statement after this; the caller has its error soon afterwards in any case. Default 5000. */
   readonly statementTimeoutMs?: number;
   /** How long to wait for a connection, new or from the pool. Default 1500. */
   readonly connectTimeoutMs?: number;
@@ -16,9 +16,9 @@ export interface PostgresOptions extends ServerConnection {
   readonly applicationName?: string;
   /** The schema that holds the tables. Default `public`. */
   readonly schema?: string;
-  /** `off`: a commit is answered before it is on disk, so that a crash of Postgres takes back the last ones. Default `on`. */
+  /** `off`: commits are answered before they are on disk, and a crash takes back the last ones. Default `on`. */
   readonly synchronousCommit?: 'on' | 'off';
-  /** True if each statement finds its rows by an index. It is then planned once, because planning costs more than a look-up. */
+  /** True if each statement finds its rows by an index. It is planned once: planning costs more than a look-up. */
   readonly looksUpOnly?: boolean;
   /** An idle connection was lost. The next call opens another one; nothing has to be done. */
   readonly onConnectionLost?: (error: Error) => void;
@@ -38,7 +38,7 @@ export interface Postgres {
   readonly query: Query;
   /** Runs the statements in one transaction, READ COMMITTED; when `work` throws, nothing has happened. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** One round trip, bounded by `connectTimeoutMs` like a new connection; throws PostgresUnavailable when the server is away. */
+  /** One round trip, bounded by `connectTimeoutMs`. Throws PostgresUnavailable when the server is away. */
   check(): Promise<void>;
   /** The same as an answer, for a service that goes on without it. */
   isThere(): Promise<boolean>;
@@ -104,8 +104,8 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
 /** A plan that was made while a table was small would read all of it when it has grown. */
 const planSettings = ['-c plan_cache_mode=force_custom_plan'];
 /**
- * Leaves a generic plan look-ups by an index alone: it is made while the tables are small, and must hold when they have grown. A
- * bitmap scan would visit deleted rows until they are vacuumed, while an index scan marks them as dead.
+ * Leaves a generic plan look-ups by an index alone: it is made while the tables are small, and must hold when they have
+ * grown. A bitmap scan would visit deleted rows until they are vacuumed, while an index scan marks them as dead.
  */
 const lookUpSettings = [
   '-c plan_cache_mode=force_generic_plan',

@@ -13,7 +13,7 @@ export interface GatherOptions<Item, Result> {
   readonly mayJoin?: (item: Item, first: Item) => boolean;
   /** Awaited before each statement; it takes what has come meanwhile too. */
   readonly begin?: () => Promise<void>;
-  /** The order of the items in a statement: two statements that lock rows in the same order never wait for each other. */
+  /** The order of items in a statement: two statements that lock rows in one order never wait for each other. */
   readonly compare?: (a: Item, b: Item) => number;
   /** One statement. @returns a result for each item, in their order */
   readonly decide: (items: readonly Item[]) => Promise<readonly Result[]>;
@@ -28,8 +28,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Lets items that arrive while statements run share the next one: a transaction costs several times what one more item does.
- * If Postgres is away, the items that wait for the next statement fail at once.
+ * Lets items that arrive while statements run share the next one: a transaction costs several times what one more item
+ * does. If Postgres is away, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
   const { atOnceMax, itemsMax, sizeOf = () => 0, sizeMax = 0, mayJoin = () => true } = options;

@@ -72,8 +72,8 @@ export const NO_LARGE_OBJECTS =
   'revoke execute on function lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea) from public';
 
 /**
- * Gives the roles of the services that the server has their rights on the tables of a schema, and takes away all others: on
- * these tables, and to make temporary tables and large objects.
+ * Gives the roles of the services that the server has their rights on the tables of a schema, and takes away all
+ * others: on these tables, and to make temporary tables and large objects.
  * @param client of the owner of the tables and of the database
  */
 export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: string): Promise<Granted> {
@@ -99,8 +99,8 @@ export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: 
 const words = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'];
 
 /**
- * The roles of the services that the server has, and how their rights on the tables of the schema differ from those that
- * grantRights gives. Needs no right of its own.
+ * The roles of the services that the server has, and how their rights on the tables of the schema differ from those
+ * that grantRights gives. Needs no right of its own.
  */
 export async function compareRights(
   postgres: Pick<Postgres, 'query'>,

@@ -27,9 +27,9 @@ export function readMigrations(): Migration[] {
 }
 
 /**
- * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn.
- * A database that is ahead of this build is left as it is: steps add, so that an old process can go on, or have it answer 503.
- * The roles of the services that exist have their rights afterwards: see `grantRights`.
+ * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn. A
+ * database that is ahead of this build is left as it is: steps add, so that an old process can go on, or have it answer
+ * 503. The roles of the services that exist have their rights afterwards: see `grantRights`.
  * @param options.onGranted takes these roles
  * @returns the names of the steps that were taken
  * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable, PostgresRefused
@@ -71,7 +71,8 @@ export async function migrate(
 }
 
 /**
- * Throws where the schema lacks a step of this build, or holds another form of one. Needs no right but to read `migrations`.
+ * Throws where the schema lacks a step of this build, or holds another form of one. Needs no right but to read
+ * `migrations`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused
  */
 export async function verifySchema(

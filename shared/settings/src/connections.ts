@@ -3,8 +3,9 @@ import type { kafkaSettings, postgresSettings, redisSettings } from './deploymen
 import { renew, SettingsError, type SettingsOf } from './settings.js';
 
 /**
- * Certificates and key as PEM texts. The server's certificate and its host name are always verified. Each property reads its file,
- * so that the next connection takes a renewed one: hand the object on as it is, and copy nothing out of it.
+ * Certificates and key as PEM texts. The server's certificate and its host name are always verified. Each property
+ * reads its file, so that the next connection takes a renewed one: hand the object on as it is, and copy nothing out of
+ * it.
  */
 export interface Tls {
   /** The authorities that sign the server's certificate; undefined: those of the machine. */

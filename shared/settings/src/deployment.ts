@@ -146,8 +146,8 @@ export const bodySettings = {
 };
 
 /**
- * The limits of the API. Ingress enforces most of them and query the rest. Query publishes all of them, so both need the same
- * values.
+ * The limits of the API. Ingress enforces most of them and query the rest. Query publishes all of them, so both need
+ * the same values.
  */
 export const limitSettings = {
   ...bodySettings,

@@ -48,8 +48,8 @@ function countEdits(from: string, to: string): number {
 }
 
 /**
- * Reads the options of this process and its other words. `--help` prints the usage and ends the process with 0; what cannot be
- * understood is named in one line, and ends it with 2.
+ * Reads the options of this process and its other words. `--help` prints the usage and ends the process with 0; what
+ * cannot be understood is named in one line, and ends it with 2.
  */
 export function readWords<Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
   const words = process.argv.slice(2);

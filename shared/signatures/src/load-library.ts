@@ -22,7 +22,8 @@ export const recoverKeyByPackage: RecoverKey = (digest, { compact, recovery }, p
 };
 
 /**
- * A shared libsecp256k1 of 2021 or later, called through koffi: such a one recovers in two thirds of the package's time.
+ * A shared libsecp256k1 of 2021 or later, called through koffi: such a one recovers in two thirds of the package's
+ * time.
  * @param file path of the library
  * @throws Error when it cannot be loaded here, or does not recover what the package does
  */

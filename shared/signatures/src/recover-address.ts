@@ -10,7 +10,7 @@ export type RecoveryLibrary =
   | { readonly name: 'libsecp256k1'; readonly file: string }
   | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
 
-/** The path of a current libsecp256k1, which may be missing: commands that need Maven fetch it, images are built with it. */
+/** The path of a current libsecp256k1, which may be missing: commands that need Maven fetch it, images have it. */
 const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
 
 // One buffer for the process: it is filled and read within one call.

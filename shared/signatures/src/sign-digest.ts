@@ -3,7 +3,7 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import secp256k1 from 'secp256k1/bindings.js';
 import { addressOfPoint } from './recover-address.js';
 
-/** Signs a 32-byte digest with a 32-byte private key: 65 bytes r ‖ s ‖ v with low s and v of 27 or 28. Deterministic (RFC 6979). */
+/** Signs a 32-byte digest by a 32-byte key: 65 bytes r ‖ s ‖ v, low s, v of 27 or 28. Deterministic (RFC 6979). */
 export function signDigest(digest: Uint8Array, privateKey: Uint8Array): Hex {
   const { signature, recid } = secp256k1.ecdsaSign(digest, privateKey);
   const bytes = new Uint8Array(65);

@@ -1,7 +1,7 @@
 import { type Context, context, isSpanContextValid, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 
-/** How a trace goes on in a message: the W3C headers `traceparent`, `tracestate` and `baggage`, those that there are. */
+/** How a trace goes on in a message: the W3C headers `traceparent`, `tracestate` and `baggage`, if any. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
 /** The log is a contract: its headers are W3C's, whatever `OTEL_PROPAGATORS` says of HTTP. */

@@ -7,7 +7,7 @@ export type Instruments = ReturnType<typeof createInstruments>;
 
 const unitOfTime = (what: string) => (what.endsWith('_seconds') ? 's' : '');
 
-/** The instruments of a service. The name of each begins with the service's. @param unitOf the unit, by the rest of the name */
+/** The instruments of a service, named after it. @param unitOf the unit, by the rest of the name */
 export function createInstruments(service: string, unitOf: (what: string) => string = unitOfTime) {
   const meter = metrics.getMeter(service);
   const nameOf = (what: string) => `${service.replaceAll('-', '_')}_${what}`;

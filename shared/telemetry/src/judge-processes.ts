@@ -21,7 +21,7 @@ const alertOfCheck: Labels = {
   projection: 'ReadModelBehind',
 };
 
-/** What is well and what is not. @param staleSecondsMax how old the newest block of the chain, and of the book, may be */
+/** What is well and what is not. @param staleSecondsMax the age that the newest block of chain and book may have */
 export function judgeProcesses(told: readonly Told[], staleSecondsMax: number): Check[] {
   return [...checkProcesses(told), ...checkFigures(told, staleSecondsMax)];
 }

@@ -35,7 +35,7 @@ export function describeSpan(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }
 
-/** Does work in a span of its own: a child of the active one, or the root of a trace. What it throws is the span's error. */
+/** Does work in a span of its own: a child of the active one, or a root. An error of the work is the span's. */
 export async function inSpan<T>(name: string, options: SpanOptions, work: () => Promise<T>): Promise<T> {
   return within(name, options, context.active(), work);
 }

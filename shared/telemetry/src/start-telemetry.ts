@@ -14,8 +14,8 @@ import { createLogger, type Logger, type LogLevel } from './logger.js';
 import { MetricsPage } from './metrics-page.js';
 
 /**
- * The settings of telemetry that are used here; OpenTelemetry's SDK itself reads all others out of the environment, and the
- * address of the collector. What is left out is as in an empty environment.
+ * The settings of telemetry that are used here; OpenTelemetry's SDK itself reads all others out of the environment, and
+ * the address of the collector. What is left out is as in an empty environment.
  */
 export interface TelemetrySettings {
   readonly LOG_LEVEL: LogLevel;
@@ -45,8 +45,8 @@ const EXPORT_MS_MAX = 30_000;
 const REPORT_INTERVAL_MS = 60_000;
 
 /**
- * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded, and no
- * trace begins; those that requests bring go on all the same, through the log and log lines.
+ * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded,
+ * and no trace begins; those that requests bring go on all the same, through the log and log lines.
  * @param service its name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` has another
  */
 export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
@@ -91,7 +91,7 @@ function exportsSpans(settings: TelemetrySettings): boolean {
   return OTEL_EXPORTER_OTLP_ENDPOINT !== '' || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== '';
 }
 
-/** Metrics that are sent too. The SDK takes readers either from the environment or from here, and the page is from here. */
+/** Metrics that are sent too. The SDK takes readers from the environment or from here, and the page is from here. */
 function metricReaders(settings: TelemetrySettings): PeriodicExportingMetricReader[] {
   const { OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = 'http/protobuf' } = settings;
   const { OTEL_METRIC_EXPORT_INTERVAL: exportIntervalMillis = 60_000 } = settings;

@@ -44,7 +44,7 @@ export interface OracleOptions {
   readonly gasFloor: bigint | undefined;
 }
 
-/** What ladder and quote of the one pair are to be, found without any index: sort all, and try each number of orders and amount. */
+/** Ladder and quote of one pair, found without any index: sort all, and try each number of orders and amount. */
 export function askOracle(book: RouterBook, asked: Asked, options: OracleOptions) {
   const offers = offersOf(book);
   const { fills, amountIn, amountOut, passedOver, isDust } = fillAsked(offers, asked, options);

@@ -17,7 +17,7 @@ export interface OpenChain extends TestChain {
   forward(body: string, to?: string): Promise<Answer>;
   /** The URL of a server that answers each request with what the function says; undefined: not at all. */
   serve(answer: (body: string) => Promise<Answer> | Answer | undefined): Promise<string>;
-  /** With a generous time limit: calls that burn much gas take long on a busy machine. It is closed when the chain stops. */
+  /** With a generous time limit: calls that burn gas take long on a busy machine. Closed when the chain stops. */
   openNode(urls: readonly string[], options?: Partial<NodeOptions>): Node;
 }
 

@@ -23,8 +23,8 @@ const LEVELS = ['stored', 'known', 'open', 'ended'] as const;
 export const GRACE_MS = 30_000;
 
 /**
- * What a bot can know of its maker's orders, by the answers that have reached it. A bot passes that asks until it was told, and keeps
- * to what it was told. Times are in milliseconds since 1970.
+ * What a bot can know of its maker's orders, by the answers that have reached it. A bot passes that asks until it was
+ * told, and keeps to what it was told. Times are in milliseconds since 1970.
  */
 export class BotJudge {
   readonly #orders = new Map<Hex, Known>();
@@ -82,7 +82,7 @@ export class BotJudge {
     return this.#of('open');
   }
 
-  /** @param states of the orders that are open, and of those that the bot takes to be open; undefined where nobody could ask */
+  /** @param states of the orders that are open, or that the bot takes to be open; undefined where nobody could ask */
   judge(nowMs: number, states?: ReadonlyMap<Hex, FinalState>): readonly Verdict[] {
     const sinceMs = nowMs - GRACE_MS;
     const isOld = (hash: Hex) => (this.#orders.get(hash)?.atMs ?? 0) < sinceMs;

@@ -29,7 +29,8 @@ export interface NetworkRun {
 }
 
 /**
- * Stands between a bot and the service until the time is over, or Ctrl-C; then says what the bot had to notice, and whether it has.
+ * Stands between a bot and the service until the time is over, or Ctrl-C; then says what the bot had to notice, and
+ * whether it has.
  * @throws BotFailed behind the last verdict, where one is against the bot
  */
 export async function* runNetwork({

@@ -5,7 +5,7 @@ import type { FillCap } from '../cancel-all.js';
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** Words of a command line that cannot be meant: nothing was sent. The message names them, but no word that may be a key. */
+/** Words of a command that cannot be meant: nothing was sent. The message names no word that may be a key. */
 export class WrongWords extends Error {
   override readonly name = 'WrongWords';
 }

@@ -105,7 +105,7 @@ function describeFault(error: unknown): object {
   return { ...told, code, detail, status, retryable, mayHaveHappened };
 }
 
-/** 1: refused, or a bot that did not pass. 2: the words are wrong, and nothing was sent. 3: nobody knows whether it was done. */
+/** 1: refused, or a bot that did not pass. 2: wrong words, nothing was sent. 3: nobody knows whether it was done. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof WrongWords || error instanceof WrongValue) return 2;
   if (error instanceof BotFailed) return 1;

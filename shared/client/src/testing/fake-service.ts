@@ -28,8 +28,8 @@ export const answer = (body: unknown, headers: Record<string, string> = {}) =>
   new Response(typeof body === 'string' ? body : JSON.stringify(body), { headers });
 
 /**
- * Stands in for `fetch` and the service behind it. It judges the times of requests as the service does, and says its own with each
- * answer.
+ * Stands in for `fetch` and the service behind it. It judges the times of requests as the service does, and says its
+ * own with each answer.
  * @param nowMs the clock of the service
  * @param handle answers what is in time
  */

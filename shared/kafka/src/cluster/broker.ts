@@ -19,8 +19,9 @@ const LATE_MS = 700;
 const IN_FLIGHT_MAX = 1_000_000;
 
 /**
- * One connection to one broker. It opens with the first call, and again after it was lost. A call that fails or outlives its
- * deadline closes the connection and fails all calls on it, so that nothing is sent after its caller got an error.
+ * One connection to one broker. It opens with the first call, and again after it was lost. A call that fails or
+ * outlives its deadline closes the connection and fails all calls on it, so that nothing is sent after its caller got
+ * an error.
  */
 export class Broker {
   readonly address: Address;
@@ -38,8 +39,8 @@ export class Broker {
   }
 
   /**
-   * Sends one request and answers with the decoded response. Throws KafkaRefused where the response holds an error code, else
-   * LogUnavailable; its `mayHaveBeenAppended` says whether the request may have reached the broker.
+   * Sends one request and answers with the decoded response. Throws KafkaRefused where the response holds an error
+   * code, else LogUnavailable; its `mayHaveBeenAppended` says whether the request may have reached the broker.
    */
   async call<Request extends unknown[], Response>(
     api: API<Request, Response>,

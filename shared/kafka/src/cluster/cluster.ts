@@ -16,8 +16,8 @@ type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
  * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for one
- * purpose. A broker answers the requests of a connection one after the other, so whatever must not wait for each other (a
- * read of end offsets, an append, a long poll) takes its own Cluster.
+ * purpose. A broker answers the requests of a connection one after the other, so whatever must not wait for each other
+ * (a read of end offsets, an append, a long poll) takes its own Cluster.
  */
 export class Cluster {
   readonly #options: ConnectOptions;
@@ -34,7 +34,7 @@ export class Cluster {
     this.#seeds = options.brokers.map((address) => [NO_NODE, new Broker(parseBroker(address), options)]);
   }
 
-  /** Asks one broker after the other for the brokers and these topics. One that does not answer is asked last next time. */
+  /** Asks one broker after the other for the brokers and these topics. A silent one is asked last next time. */
   async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
@@ -76,9 +76,9 @@ export class Cluster {
   }
 
   /**
-   * Asks the other brokers about one that answers late. Once one of them says that it has left the cluster, its connection is
-   * closed: its partitions have other leaders, and no call waits for its deadline. New connections carry the question, so
-   * that nothing else delays it.
+   * Asks the other brokers about one that answers late. Once one of them says that it has left the cluster, its
+   * connection is closed: its partitions have other leaders, and no call waits for its deadline. New connections carry
+   * the question, so that nothing else delays it.
    */
   async #lookFor(late: Broker): Promise<void> {
     if (this.#isLooking) return;

@@ -50,7 +50,7 @@ export function isRefused(error: unknown, ...reasons: readonly string[]): boolea
   return error instanceof KafkaRefused && reasons.includes(error.reason);
 }
 
-/** Whether the same request may succeed later: no answer came, or a leader or a coordinator has moved or is not ready. */
+/** Whether the same request may succeed later: no answer came, or a leader or coordinator has moved or is not ready. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof KafkaRefused)) return true;
   return outcomeUnknown.includes(error.reason) || protocolErrors[error.reason]?.canRetry === true;

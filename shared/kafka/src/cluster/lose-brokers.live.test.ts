@@ -13,7 +13,7 @@ import { asRead, openTestLog, quiet, readAll, recordOf } from '../testing/open-t
 
 const BROKERS = 3;
 const PARTITIONS = 6;
-/** Between two appends to a partition: brokers with all that they can take would have no core left to elect leaders with. */
+/** Between two appends to a partition, so that brokers have a core left to elect leaders with. */
 const PAUSE_MS = 5;
 /** A machine with much other work may take long to elect leaders. */
 const GOES_ON_MS_MAX = 200_000;

@@ -21,10 +21,11 @@ export interface ConsumerParts {
 }
 
 /**
- * The consumer loop. The caller says which partitions this process owns; the handler's store holds the position of each.
- * Records are handed over exactly from there, without gaps, and each partition by itself.
+ * The consumer loop. The caller says which partitions this process owns; the handler's store holds the position of
+ * each. Records are handed over exactly from there, without gaps, and each partition by itself.
  *
- * It never stays alive doing nothing: it renews lost connections for ever, and whatever it cannot repair ends in `onFatal`.
+ * It never stays alive doing nothing: it renews lost connections for ever, and whatever it cannot repair ends in
+ * `onFatal`.
  */
 export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #options: ConsumeOptions<T>;

@@ -9,7 +9,7 @@ const CRC_COVERS_FROM = 21;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** A record; or a record batch that cannot be decoded, as one record with the batch as its value and `parked-next-offset`. */
+/** A record; or a batch that cannot be decoded, as the value of one record with `parked-next-offset`. */
 export interface FetchedRecord extends StoredRecord {
   /** Why the batch cannot be decoded: an unknown codec, a wrong CRC, broken records. */
   readonly unreadable?: string;
@@ -21,9 +21,10 @@ export interface Decoded {
 }
 
 /**
- * The committed records from `fromOffset` on, and the offset after the last whole batch: behind control records, aborted
- * records and what compaction has removed, so that a reader's position never waits before a gap. A batch that cannot be
- * decoded ends what is returned; as the first one it is returned itself, alone. Values share memory with the response.
+ * The committed records from `fromOffset` on, and the offset after the last whole batch: behind control records,
+ * aborted records and what compaction has removed, so that a reader's position never waits before a gap. A batch that
+ * cannot be decoded ends what is returned; as the first one it is returned itself, alone. Values share memory with the
+ * response.
  */
 export function decodeBatches(
   topic: string,

@@ -23,7 +23,7 @@ export interface FetcherOptions {
   readonly cluster: Cluster;
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
-  /** How long a broker may wait with its answer where there is nothing new. A partition that is started meanwhile waits too. */
+  /** How long a broker may wait for news before it answers. A partition that is started meanwhile waits too. */
   readonly pollMsMax: number;
   /** Bound on the records of one range. */
   readonly recordsMax?: number;
@@ -91,7 +91,7 @@ export class Fetcher {
     return this.#lastPollAtMs;
   }
 
-  /** When a poll last began: the one before it had ended, answered or not. Now, where all handlers are behind and nothing is polled. */
+  /** When a poll last began: the one before it had ended. Now, where all handlers are behind and nothing is polled. */
   lastTurnAtMs(): number {
     const isFull = [...this.#readings.values()].every(({ aheadBytes }) => aheadBytes >= AHEAD_BYTES);
     return isFull ? performance.now() : this.#lastTurnAtMs;

@@ -30,7 +30,7 @@ export class OwnedPartition<T> {
     this.#parts = parts;
   }
 
-  /** Lets the handler end, but not try again. If the partition is lost, another process may own it: nothing may be committed. */
+  /** Lets the handler end, but not try again. If the partition is lost, nothing may be committed: others may own it. */
   revoke(isLost: boolean): void {
     this.#isLost ||= isLost;
     this.#revoked.abort();
@@ -67,8 +67,8 @@ export class OwnedPartition<T> {
   }
 
   /**
-   * Repeats the work while it fails in a way that can be retried. False when the partition was revoked first. Throws FatalError,
-   * also after several unexpected errors.
+   * Repeats the work while it fails in a way that can be retried. False when the partition was revoked first. Throws
+   * FatalError, also after several unexpected errors.
    */
   async #retryUntilRevoked(work: () => Promise<void>): Promise<boolean> {
     if (this.isRevoked) return false;

@@ -7,9 +7,9 @@ const REASON_CHARACTERS_MAX = 1_000;
 export type Park = (record: StoredRecord, reason: string) => Promise<void>;
 
 /**
- * Writes records that can never be handled to the parked topic: same partition, key, value and headers, with their origin in
- * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. A record that is too large with these headers is
- * parked without its value (`parked-value-omitted`), and at last without its key and its own headers
+ * Writes records that can never be handled to the parked topic: same partition, key, value and headers, with their
+ * origin in `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. A record that is too large with
+ * these headers is parked without its value (`parked-value-omitted`), and at last without its key and its own headers
  * (`parked-headers-omitted`), so that every record can be parked.
  */
 export function parkIn(parkedTopic: string, appender: Pick<Appender, 'append'>): Park {

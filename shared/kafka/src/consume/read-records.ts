@@ -6,8 +6,8 @@ const CODEC = 0x07;
 const LOG_APPEND_TIME = 0x08;
 
 /**
- * The records of a batch that are not before an offset. Values share memory with the batch, or with what it was unpacked to. A
- * header named `__proto__` is left out.
+ * The records of a batch that are not before an offset. Values share memory with the batch, or with what it was
+ * unpacked to. A header named `__proto__` is left out.
  * @param batch whole, of format 2
  * @param encoding of the values of headers
  * @throws Error where the codec is unknown or the records are broken
@@ -80,7 +80,8 @@ class Fields {
   }
 
   /**
-   * The records of a batch mostly have the same headers: a text that equals that of the record before is not made again.
+   * The records of a batch mostly have the same headers: a text that equals that of the record before is not made
+   * again.
    * @param slot which field of the record it is
    */
   text(slot: number, encoding: 'utf8' | 'latin1'): string {

@@ -8,11 +8,11 @@ import type { Transactor } from './transactions.js';
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Group commit. The records of one call for one partition always lie in one batch, which they may share with other calls. A
- * call for several partitions is a transaction.
+ * Group commit. The records of one call for one partition always lie in one batch, which they may share with other
+ * calls. A call for several partitions is a transaction.
  *
- * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches have no
- * producer id: one that is sent again after an unknown outcome may be stored twice.
+ * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches have
+ * no producer id: one that is sent again after an unknown outcome may be stored twice.
  */
 export class GroupCommit implements Appender {
   readonly #store: BatchStore;

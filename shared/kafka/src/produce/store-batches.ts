@@ -54,8 +54,9 @@ const produceApi = createAPI<Parameters<typeof createProduceRequest>, produceV9.
 );
 
 /**
- * Stores record batches. One request to each broker is in flight, and calls that come meanwhile share the next one; those of
- * one partition share a batch, unless they have a producer id. What has failed is sent again until its deadline.
+ * Stores record batches. One request to each broker is in flight, and calls that come meanwhile share the next one;
+ * those of one partition share a batch, unless they have a producer id. What has failed is sent again until its
+ * deadline.
  */
 export class BatchStore {
   readonly #cluster: Cluster;

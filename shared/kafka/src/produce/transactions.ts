@@ -154,11 +154,11 @@ export class Transactor implements FencedPublisher {
   }
 
   /**
-   * Fences every earlier holder of the id. If this one holds it already, aborts its transaction and goes on under a new epoch,
-   * or is refused when another has taken over.
+   * Fences every earlier holder of the id. If this one holds it already, aborts its transaction and goes on under a new
+   * epoch, or is refused when another has taken over.
    *
-   * The abort comes first: up to Kafka 3.9, a request for an epoch while a transaction is open fences whoever holds the id,
-   * be it a successor. It is left out where the last such request had no answer.
+   * The abort comes first: up to Kafka 3.9, a request for an epoch while a transaction is open fences whoever holds the
+   * id, be it a successor. It is left out where the last such request had no answer.
    */
   async #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, timeoutMs } = this.#options;
@@ -202,8 +202,8 @@ export class Transactor implements FencedPublisher {
   }
 
   /**
-   * Ends the open transaction, if any. The coordinator answers before the partitions have their markers; a second request is
-   * harmless, and is answered when they have.
+   * Ends the open transaction, if any. The coordinator answers before the partitions have their markers; a second
+   * request is harmless, and is answered when they have.
    */
   #end({ id, epoch }: ProducerId, isCommit: boolean, deadline: Deadline): Promise<void> {
     const { transactionalId } = this.#options;

@@ -10,8 +10,8 @@ export interface LogName {
 }
 
 /**
- * Names a partition of a log by its first record and the time of that. So each log has a name, also one of before there were
- * names, and it stays the same where the log is restored.
+ * Names a partition of a log by its first record and the time of that. So each log has a name, also one of before there
+ * were names, and it stays the same where the log is restored.
  * @param to not behind the end of the log
  * @returns undefined if there is no record before `to`
  * @throws LogUnavailable

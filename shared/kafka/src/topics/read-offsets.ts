@@ -10,8 +10,8 @@ const { READ_UNCOMMITTED } = FetchIsolationLevels;
 export const { EARLIEST, LATEST } = ListOffsetTimestamps;
 
 /**
- * By partition the first offset whose record is not older than the timestamp, -1 where there is none. Throws LogUnavailable
- * after `timeoutMs`.
+ * By partition the first offset whose record is not older than the timestamp, -1 where there is none. Throws
+ * LogUnavailable after `timeoutMs`.
  */
 export function readOffsets(
   cluster: Cluster,

@@ -78,9 +78,9 @@ async function offsetAt(cluster: Cluster, { topic, partition }: TopicPartition, 
 }
 
 /**
- * Fetches what is committed in a partition from an offset on; undefined where the log does not hold the offset. A batch that
- * cannot be decoded is fetched a second time, and then passed over. The next offset is the same where a transaction has not ended
- * yet: what follows is not committed. Throws LogUnavailable after the deadline.
+ * Fetches what is committed in a partition from an offset on; undefined where the log does not hold the offset. A batch
+ * that cannot be decoded is fetched a second time, and then passed over. The next offset is the same where a
+ * transaction has not ended yet: what follows is not committed. Throws LogUnavailable after the deadline.
  * @param bytesMax a larger first batch comes whole
  */
 function readBatches(

@@ -28,7 +28,7 @@ export const sharedSettings: Readonly<Record<string, Spec>> = {
   Telemetry: telemetrySettings,
 };
 
-/** The settings section of a service's README: links to the shared groups that it takes whole, and a table of all others. */
+/** The settings section of a service's README: links to the groups that it takes whole, and a table of all others. */
 export function describeSettings(spec: Spec): string {
   const isInSpec = ([name, setting]: [string, Spec[string]]) => spec[name] === setting;
   const taken = Object.entries(sharedSettings).filter(([, group]) => Object.entries(group).every(isInSpec));
