@@ -20,7 +20,7 @@ const REFUSES = `0x${burn('00')}60205ff3`;
 /** Never answers, and logs a transfer to whom calls it without data. */
 const TOKEN = `0x36156009575b6005565b335f7f${id('Transfer(address,address,uint256)').slice(2)}60205fa300`;
 
-/** Two contract wallets whose checks burn gas, and a maker of tokens whose balances do: all with orders, by which they are read. */
+/** Two contract wallets whose checks burn gas, and a maker of tokens whose balances do: all have orders. */
 export async function openBurners({ stack, chain, domain, token }: Bench): Promise<Burners> {
   const { baseUrl, rpcUrl, tokens } = stack.addresses;
   const provider = new JsonRpcProvider(rpcUrl);

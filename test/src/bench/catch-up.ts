@@ -25,8 +25,8 @@ interface Round {
 }
 
 /**
- * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert of the same
- * rows into the same Postgres.
+ * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert
+ * of the same rows into the same Postgres.
  */
 export async function benchCatchUp({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 10 : FACTS;

@@ -13,8 +13,9 @@ export interface Ran {
 }
 
 /**
- * Runs a bench by a checkout's own code, in a process of its own, so that none warms up or litters another. Installs and builds
- * where the checkout is not. The output goes to the terminal as well. A signal ends it, and then this process.
+ * Runs a bench by a checkout's own code, in a process of its own, so that none warms up or litters another. Installs
+ * and builds where the checkout is not. The output goes to the terminal as well. A signal ends it, and then this
+ * process.
  */
 export async function runBench(checkout: string, words: readonly string[]): Promise<Ran> {
   const bootstrap = [join(checkout, 'deploy/local/bootstrap.mjs'), '--needs=java,maven', 'test/dist/bench/main.js'];
@@ -38,7 +39,8 @@ export async function runBench(checkout: string, words: readonly string[]): Prom
 }
 
 /**
- * Runs a bench in this checkout and in one of another commit, in turns, each with its own code, stack, log and database.
+ * Runs a bench in this checkout and in one of another commit, in turns, each with its own code, stack, log and
+ * database.
  * @returns the figures of this one by those of the commit, where both have a row of that name and something to compare
  * @throws Error where a bench fails
  */

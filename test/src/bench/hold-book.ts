@@ -5,8 +5,8 @@ import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitive
 import { median, percentile } from '../kit/summarise.js';
 
 /**
- * A router's process: holds so many orders of one pair, all with prices of their own, and prints what that takes. Runs with
- * `--expose-gc`, and dies if the heap that it is given is too small.
+ * A router's process: holds so many orders of one pair, all with prices of their own, and prints what that takes. Runs
+ * with `--expose-gc`, and dies if the heap that it is given is too small.
  */
 const [count = 0] = process.argv.slice(2).map(Number);
 const MAKERS = 1_000;

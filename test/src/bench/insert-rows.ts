@@ -18,9 +18,9 @@ const STATEMENT_MS_MAX = 600_000;
 const PARTITIONS_AT_ONCE = 8;
 
 /**
- * The floor of a projection: the rows that it has inserted, each order as it was opened and its whole history, put into empty
- * tables of the same Postgres as bulk statements, on as many connections as the projector commits on. Nothing is updated or
- * deleted. Reading and preparing the rows does not count; making the statements does.
+ * The floor of a projection: the rows that it has inserted, each order as it was opened and its whole history, put into
+ * empty tables of the same Postgres as bulk statements, on as many connections as the projector commits on. Nothing is
+ * updated or deleted. Reading and preparing the rows does not count; making the statements does.
  * @param live holds the history
  * @param ends how many facts of each partition there are
  */

@@ -57,8 +57,8 @@ interface Size {
 type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
 
 /**
- * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that saturates
- * the services. The floor is what no path can do without, measured in turn with it on the idle stack.
+ * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that
+ * saturates the services. The floor is what no path can do without, measured in turn with it on the idle stack.
  */
 export function benchLatency({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const size = isQuick
@@ -179,8 +179,8 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
 }
 
 /**
- * Requests of makers who hold what their orders sell, and who have posted before: a maker's first POST waits until the read model
- * has reached the end of the log, and is refused where that takes too long.
+ * Requests of makers who hold what their orders sell, and who have posted before: a maker's first POST waits until the
+ * read model has reached the end of the log, and is refused where that takes too long.
  */
 async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly PreparedRequest[]> {
   const fewest = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);

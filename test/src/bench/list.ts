@@ -44,8 +44,8 @@ interface Parts {
 }
 
 /**
- * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and sends as many
- * bytes; where Redis is gone; and with some orders replaced since the last GET. Then what streams cost.
+ * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and
+ * sends as many bytes; where Redis is gone; and with some orders replaced since the last GET. Then what streams cost.
  */
 export async function benchList({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const variants = [{ name: QUERY }, { name: COLD, settings: { REDIS_URL: NO_REDIS } }];

@@ -17,7 +17,7 @@ const CHANGES_OF_AN_ORDER = 2;
 const IDLE_MS = 5_000;
 const PATIENCE_MS = 300_000;
 
-/** Memory of a stream and CPU of query while nothing changes, with streams of so many makers; CPU for a change that one stream tells. */
+/** Memory of a stream; CPU of query while nothing changes, by makers with streams; CPU for a change that is told. */
 export async function measureStreams(bench: Bench, load: LoadGenerator, count: number): Promise<readonly Figure[]> {
   const posting = await bench.openMakers(POSTING_MAKERS, ORDERS);
   const before = bench.memory('query');

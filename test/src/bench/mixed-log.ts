@@ -4,8 +4,9 @@ import { type Address, type Hex, quantity } from '@makerbook/contracts-primitive
 import { type Log, type LogRecord, partitionOf } from '@makerbook/kafka';
 
 /**
- * A log as a service in use leaves it. Of a hundred facts 60 submit an order, 25 cancel one, and 15 are of the chain: 5 read the
- * new orders, 5 are blocks, 2.5 are fills, half of them in full, and 2.5 are funds of which there is still enough.
+ * A log as a service in use leaves it. Of a hundred facts 60 submit an order, 25 cancel one, and 15 are of the chain: 5
+ * read the new orders, 5 are blocks, 2.5 are fills, half of them in full, and 2.5 are funds of which there is still
+ * enough.
  */
 export interface MixedLog {
   readonly prefix: string;
@@ -27,7 +28,7 @@ interface BenchMaker {
   funds: bigint;
 }
 
-/** One round of a partition: a POST of one maker and its reading, a DELETE of another one, a block, a fill or new funds. */
+/** One round of a partition: a POST and its reading, a DELETE of another maker, a block, a fill or new funds. */
 const SUBMITTED = 12;
 const CANCELLED = 5;
 const RECORDS_PER_APPEND = 500;

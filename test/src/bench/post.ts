@@ -45,8 +45,8 @@ interface Parts {
 }
 
 /**
- * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express app that
- * parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
+ * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express
+ * app that parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
  */
 export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
@@ -76,7 +76,7 @@ export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Fig
   });
 }
 
-/** One kind of requests, in so many rounds after one to warm up: each order is placed, and cancelled when it is ACTIVE. */
+/** One kind of requests, in rounds after one to warm up: orders are placed, and cancelled when they are ACTIVE. */
 async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
   const { bench, services, floor, load, rounds } = parts;
   const measureVerifying = createVerifying(bench.domain, signOrders(parts, VERIFIED_ORDERS, 1).flat());
@@ -137,7 +137,7 @@ function makerAt({ makers }: Parts, n: number): MakerKey {
   return maker;
 }
 
-/** Milliseconds of CPU for each second in which nothing is asked of the stack, which are microseconds for each millisecond. */
+/** Milliseconds of CPU for each second in which the stack is asked nothing. */
 async function measureIdle(bench: Bench, forMs: number): Promise<ByProcess> {
   const before = bench.cpu();
   await pause(forMs);

@@ -24,8 +24,8 @@ interface Command {
 }
 
 /**
- * `rebuild` and `verify` of a mixed log while a projector runs and more facts come, against a bulk insert of the same rows into the
- * same Postgres.
+ * `rebuild` and `verify` of a mixed log while a projector runs and more facts come, against a bulk insert of the same
+ * rows into the same Postgres.
  */
 export async function measureRebuild(parts: OwnParts, facts: number): Promise<readonly Figure[]> {
   const { log, postgres, databaseUrl } = parts;

@@ -27,7 +27,7 @@ export type Goal =
   /** It depends on the machine: shown as missed, and no failure of `--check`. */
   | { readonly referenceMin: number };
 
-/** One row of the report. Value and floor are medians over the rounds; the ratios are of value and floor of one round. */
+/** One row of the report. Value and floor are medians over the rounds; each ratio is of one round. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
@@ -76,7 +76,7 @@ const RESULTS = 'test/src/bench/RESULTS.md';
 /** The root of this checkout. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores: those with a goal, if any has one. */
+/** Puts the figures into RESULTS.md, in place of those of the same bench: those with a goal, if any has one. */
 export function recordFigures(bench: string, figures: readonly Figure[]): void {
   const file = join(ROOT, RESULTS);
   const heading = `## ${bench}, ${availableParallelism()} cores`;

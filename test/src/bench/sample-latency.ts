@@ -80,7 +80,7 @@ export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise
   };
 }
 
-/** Makers who hold exactly what each of their orders sells: a transfer of one unit decides whether all of them can be filled. */
+/** Makers with exactly the funds of each of their orders: a transfer of one unit decides about all of them. */
 export interface Flip {
   readonly makers: readonly { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[];
   isActive: boolean;
@@ -101,7 +101,7 @@ export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], 
   return { makers: opened, isActive: true };
 }
 
-/** Measures from `newHeads` of a block with a transfer of each maker until the feed has the new status of the last order. */
+/** Measures from `newHeads` of a block with a transfer of each maker until the feed has the last order's new status. */
 export async function sampleFlip({ bench, steps }: SampleParts, flip: Flip): Promise<Latency> {
   const { chain, token } = bench;
   flip.isActive = !flip.isActive;

@@ -46,8 +46,8 @@ interface Scaled {
 }
 
 /**
- * The whole stack with more and more open orders of a thousand makers: a POST, a GET and a block of one maker that stays as it
- * is, memory, disk and starts; each against the same with the fewest orders.
+ * The whole stack with more and more open orders of a thousand makers: a POST, a GET and a block of one maker that
+ * stays as it is, memory, disk and starts; each against the same with the fewest orders.
  */
 export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const makers = isQuick ? MAKERS / 20 : MAKERS;
@@ -168,7 +168,7 @@ async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Mea
   ];
 }
 
-/** Measures from a block that takes the maker's allowance, or gives it back, until the book says so of the order posted here. */
+/** Measures from a block that takes or returns the maker's allowance until the book says so of the order. */
 async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const { chain, token } = bench;
   const steps = await followSteps(bench.stack);

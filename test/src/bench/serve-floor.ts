@@ -20,7 +20,7 @@ interface FloorSettings {
   readonly bytes: number;
 }
 
-/** The least that a service of this kind does, in express and in a process of its own: nothing is refused, limited or measured. */
+/** The least service of this kind, in express and a process of its own: nothing is refused, limited or measured. */
 export interface Floor extends Contender {
   stop(): Promise<void>;
 }

@@ -59,8 +59,8 @@ interface Pair {
 }
 
 /**
- * The whole stack under a load that stays the same, 70 % of what it can take: the first minutes against the last ones, and what an
- * order that came and went leaves on disk. The next minute's requests are signed while this one's are sent.
+ * The whole stack under a load that stays the same, 70 % of what it can take: the first minutes against the last ones,
+ * and what an order that came and went leaves on disk. The next minute's requests are signed while this one's are sent.
  */
 export async function benchSustained({ isQuick, minutes }: BenchOptions): Promise<readonly Figure[]> {
   return withBench(async (bench) => {
@@ -142,8 +142,8 @@ async function saturateWith({ bench, load, steps, nextPair }: Run, count: number
 }
 
 /**
- * Pairs per second that keep the cores busy for their share, and those of the next minute. At its pace a pair costs more than
- * where many wait: fewer share a batch.
+ * Pairs per second that keep the cores busy for their share, and those of the next minute. At its pace a pair costs
+ * more than where many wait: fewer share a batch.
  * @param tried measured for so many seconds
  */
 async function findPace(run: Run, tried: number, seconds: number): Promise<{ perSecond: number; next: Pair[] }> {
@@ -154,7 +154,7 @@ async function findPace(run: Run, tried: number, seconds: number): Promise<{ per
   return { perSecond: (tried * BUSY_SHARE) / busyShare, next };
 }
 
-/** Sends the pairs at their pace. Meanwhile one order after the other is followed to the book, and the next pairs are signed. */
+/** Sends the pairs at their pace. Meanwhile orders are followed to the book, and the next pairs are signed. */
 async function runMinute(
   run: Run,
   pairs: readonly Pair[],
@@ -192,8 +192,8 @@ async function runMinute(
 }
 
 /**
- * Milliseconds from a POST until the projector publishes ACTIVE, by its own stamp: this process signs, and so reads late.
- * The order is cancelled then.
+ * Milliseconds from a POST until the projector publishes ACTIVE, by its own stamp: this process signs, and so reads
+ * late. The order is cancelled then.
  */
 async function followOrder({ bench, steps, sender, maker }: Run): Promise<number> {
   const order = bench.signOrder(maker);

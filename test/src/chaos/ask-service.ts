@@ -37,8 +37,8 @@ export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
 const SWITCH_SECONDS = [2, 10] as const;
 /**
- * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
- * the nonce then counts as one that never came.
+ * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of
+ * the clock the nonce then counts as one that never came.
  */
 const NONCE_SETTLES_MS = 60_000;
 
@@ -122,7 +122,7 @@ export function openRequests(state: LoadState) {
   };
 }
 
-/** A request that may be stored already, or surely is. Alone a new order that was to replace others would add to them. */
+/** A request that may be stored. Sent alone, a new order that was to replace others would add to them. */
 function pickRequest({ orders }: LoadMaker, chance: Chance): number | undefined {
   const alone = orders.filter(({ replaces }) => replaces === undefined);
   const unsure = alone.filter(({ posts }) => posts.length > 0 && posts.every(({ outcome }) => outcome !== 'stored'));

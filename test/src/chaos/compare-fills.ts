@@ -3,8 +3,8 @@ import type { KeptFill } from './keep-blocks.js';
 import { readHistory } from './read-histories.js';
 
 /**
- * Reads the history of each maker page by page, and finds where its fills are not those that the contract has logged: one by one,
- * and in sum.
+ * Reads the history of each maker page by page, and finds where its fills are not those that the contract has logged:
+ * one by one, and in sum.
  */
 export async function compareFills(
   makers: readonly Pick<LoadMaker, 'address' | 'client' | 'orders'>[],

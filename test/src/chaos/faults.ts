@@ -96,7 +96,7 @@ function partsCalled({ links }: ChaosBed): ReadonlyMap<string, readonly string[]
   return Map.groupBy(links.keys(), (link) => link.split(' ')[1] ?? 'gateway');
 }
 
-/** Harms of one caller's connections to a part; of several addresses (brokers, HTTP and WebSocket) of those to all or to one. */
+/** Harms of one caller's connections to a part; of several addresses to all or to one. */
 function harmLinks(bed: ChaosBed, part: string, links: readonly string[]): readonly Fault[] {
   const fault = (
     kind: string,

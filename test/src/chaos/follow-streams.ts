@@ -26,7 +26,7 @@ export function followStreams(owners: readonly Told['owner'][], chance: Chance) 
   const all = owners.map((owner): Told => ({ owner, begunAt: undefined, lastId: undefined, changes: [], wrong: [] }));
   const following = all.map((told) => follow(told, chance, stopping.signal));
   return {
-    /** Waits until the streams have told what the histories hold, and names the first difference of each. `told`: changes. */
+    /** Waits until the streams have told what the histories hold, and names each first difference. `told`: changes. */
     async compare(): Promise<{ readonly wrong: readonly string[]; readonly told: number }> {
       const differences = await Promise.all(all.map(compareToHistory));
       stopping.abort();

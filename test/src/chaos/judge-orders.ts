@@ -45,8 +45,8 @@ export interface Finding {
 }
 
 /**
- * Compares what a client was answered of an order with what there is in the end. A request with an unknown outcome may have
- * happened or not.
+ * Compares what a client was answered of an order with what there is in the end. A request with an unknown outcome may
+ * have happened or not.
  */
 export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: FoundOrder): Finding[] {
   const { inLog, cancelledInLog, opened, removed, isOpen, listed, misquoted } = found;

@@ -8,8 +8,9 @@ const ROUTING_GRACE_SECONDS = 60;
 const LABEL_LENGTH = 12;
 
 /**
- * Folds what the log holds of the makers of these orders, and compares the state of each order after each processed block with what the contracts said at that block, or at
- * the newer one at which its maker was read last. By `compareFeed` the feed holds the same states.
+ * Folds what the log holds of the makers of these orders, and compares the state of each order after each processed
+ * block with what the contracts said at that block, or at the newer one at which its maker was read last. By
+ * `compareFeed` the feed holds the same states.
  */
 export function judgeStates(
   orders: readonly OrderHistory[],

@@ -47,8 +47,8 @@ const abi = new Interface([
 ]);
 
 /**
- * The chain of a run: makes a block each second, and asks the contracts by `eth_call` before the next one is made: a chain that is
- * killed keeps no older state. While the chain is away no block is made.
+ * The chain of a run: makes a block each second, and asks the contracts by `eth_call` before the next one is made: a
+ * chain that is killed keeps no older state. While the chain is away no block is made.
  */
 export class KeptBlocks {
   readonly #askAll: AskAll;

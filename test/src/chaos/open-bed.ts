@@ -130,7 +130,7 @@ interface BedParts {
   readonly harmed: () => StrictNode;
   /** Writes the topic of the node of Kaia; undefined where there is none. */
   readonly writer: TopicWriter | undefined;
-  /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
+  /** Gates by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
   /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
   readonly restarts: readonly string[];
@@ -160,7 +160,7 @@ function describeBed(parts: BedParts) {
     /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
     askChain: async (method: string, params: readonly unknown[] = []) =>
       (await askAll(rpcUrl, [{ method, params }]))[0],
-    /** Waits until everything that was harmed runs again and is ready. @returns what it waited for last; empty: nothing */
+    /** Waits until everything that was harmed is ready. @returns what was waited for last; empty: nothing */
     async ready() {
       const dead = async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name);
       await eventually(dead, []);

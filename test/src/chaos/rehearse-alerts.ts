@@ -47,8 +47,8 @@ const WARM_MS = 30_000;
 const PATCHES_PER_SECOND = 5;
 
 /**
- * Takes each service and each part away in turn, under load, and waits until a real Prometheus raises the alert of its runbook,
- * and until that ends.
+ * Takes each service and each part away in turn, under load, and waits until a real Prometheus raises the alert of its
+ * runbook, and until that ends.
  * @returns what was wrong; none where each alert came and went, and each query of rules and panels has a result
  * @throws Error where there is no Prometheus, or alerts fire with everything there
  */

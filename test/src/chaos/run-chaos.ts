@@ -59,7 +59,7 @@ export interface ChaosResult {
   readonly restarts: readonly string[];
 }
 
-/** Milliseconds until something works again; `order`: until an order that was posted since has been read on the chain. */
+/** Milliseconds until something works again; `order`: until a newly posted order was read on the chain. */
 type Recovered = Readonly<Record<'POST' | 'GET' | 'feed' | 'order', number>>;
 
 const RECOVERED_MS_MAX = 600_000;
@@ -71,9 +71,9 @@ const TWO_AT_ONCE_ONE_IN = 5;
 const STREAMED_MAKERS = 3;
 
 /**
- * Harms one part after another under load, each drawn by the seed. In the end it compares every answer that a maker got with log,
- * read model, feed and a replay, and the state of each order after each block with the chain.
- * A service that is not whole again within ten minutes after a fault, or a broken feed, ends the run.
+ * Harms one part after another under load, each drawn by the seed. In the end it compares every answer that a maker got
+ * with log, read model, feed and a replay, and the state of each order after each block with the chain. A service that
+ * is not whole again within ten minutes after a fault, or a broken feed, ends the run.
  */
 export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<ChaosResult> {
   const { seed, minutes, isWanted = () => true, roundsMax = Number.POSITIVE_INFINITY, holdMsMax, report } = options;
@@ -168,7 +168,7 @@ async function playRound(
   return { faults: begun, heldMs: endedAtMs - beganAtMs, beganAtMs, recoveredMs };
 }
 
-/** Waits until a POST and a GET that began after that time are answered, its order was read, and the feed has a block of later. */
+/** Waits until a new POST and a new GET are answered, the order was read, and the feed has a later block. */
 async function recovered(bed: ChaosBed, load: Load, feed: FollowedOrders, fromMs: number): Promise<Recovered> {
   const answered = async (kind: 'POST' | 'GET') => {
     for (;;) {

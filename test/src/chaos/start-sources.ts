@@ -22,7 +22,7 @@ interface Folders {
 }
 type Keep = (part: Supervised) => void;
 
-/** The sources of blocks that the watchers have. @param topicSeed draws what the topic lacks and repeats; undefined: no topic */
+/** The watchers' sources of blocks. @param topicSeed draws what the topic lacks and repeats; undefined: no topic */
 export async function startSources(
   folders: Folders,
   supervision: Supervision,
@@ -55,7 +55,7 @@ async function startChain({ data, logs }: Folders, supervision: Supervision, kee
   return { rpcUrl: part.current().rpcUrl, harmed: () => part.current().harmed };
 }
 
-/** A Kafka of its own, and what the node of Kaia writes there: late, with gaps, repeats and blocks out of their order. */
+/** A Kafka of its own, where the node of Kaia writes late, with gaps, repeats and blocks out of order. */
 async function startTopic({ data, logs }: Folders, supervision: Supervision, keep: Keep, rpcUrl: string, seed: number) {
   const port = await findFreePort();
   const options = { dataDir: join(data, 'kaia-kafka'), port, logFile: join(logs, `${KAIA_KAFKA}.log`) };

@@ -12,8 +12,8 @@ const PORTS = { kafka: 9092, postgres: 5432, redis: 6379, chain: 8551 } as const
 export type ClusterParts = Awaited<ReturnType<typeof openClusterParts>>;
 
 /**
- * Kafka, Postgres, Redis and a chain as processes of this machine, which pods reach at an address of it, and tests at the loopback
- * address.
+ * Kafka, Postgres, Redis and a chain as processes of this machine, which pods reach at an address of it, and tests at
+ * the loopback address.
  * @param folder for their data
  */
 export async function openClusterParts(folder: string, address: string) {

@@ -28,7 +28,7 @@ export interface Plan {
 const OVERLAY = 'deploy/k8s/overlays/small';
 const CHART = 'oci://registry.example.com/charts/makerbook';
 
-/** What the check runs on a cluster, taken out of the documents. @throws where a document has no such command any more */
+/** What the check runs on a cluster, out of the documents. @throws where a document lacks such a command */
 export function planCheck(profile: Profile, places: Places): Plan {
   const small = fenceWith('deploy/k8s/README.md', 'make-secrets.sh small');
   const functions = fenceWith('deploy/runbooks/README.md', 'release() {');

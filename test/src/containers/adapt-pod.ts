@@ -11,10 +11,10 @@ export interface PodPlan {
 }
 
 /**
- * A rendered pod as `podman kube play` takes it. Security contexts, limits and settings stay as they are. What changes is
- * what one machine without a cluster lacks: the pod uses the machine's network, so it has ports of its own; its settings are
- * written out, for this podman reads Secrets otherwise than Kubernetes; and its liveness is asked by the image's own
- * command, for podman asks no URL.
+ * A rendered pod as `podman kube play` takes it. Security contexts, limits and settings stay as they are. What changes
+ * is what one machine without a cluster lacks: the pod uses the machine's network, so it has ports of its own; its
+ * settings are written out, for this podman reads Secrets otherwise than Kubernetes; and its liveness is asked by the
+ * image's own command, for podman asks no URL.
  */
 export function adaptPod(pod: Pod, manifests: readonly Manifest[], plan: PodPlan): object {
   const [container] = pod.spec.containers;

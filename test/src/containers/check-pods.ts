@@ -155,7 +155,7 @@ async function runTests(pods: Pods): Promise<void> {
   if (code !== 0) fault(`the end-to-end tests ended with ${code}`);
 }
 
-/** Two pods of each service, each replaced under load; then every acknowledged order is held against the feed and the list. */
+/** Replaces two pods of each service under load, and holds every acknowledged order against feed and list. */
 async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   const replaced = services.filter((service) => values.restart.split(',').includes(service));
   await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));

@@ -8,8 +8,8 @@ const CHAIN_ID = 8217;
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
- * Kafka, Postgres, Redis and a chain with the contracts, as processes of this machine: what containers are run against. Jest runs
- * that are started by this process use the same ones.
+ * Kafka, Postgres, Redis and a chain with the contracts, as processes of this machine: what containers are run against.
+ * Jest runs that are started by this process use the same ones.
  */
 export async function openParts() {
   await startTestParts();

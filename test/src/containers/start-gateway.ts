@@ -69,7 +69,7 @@ export async function startGateway(port: number, upstreams: Upstreams) {
   };
 }
 
-/** As a Service of Kubernetes: each new connection goes to the next pod, and stays with it. A reload of nginx would cut clients off. */
+/** As a Service of Kubernetes, each new connection goes to the next pod. A reload of nginx would cut clients off. */
 async function openService(ports: readonly number[]) {
   let [pods, taken] = [ports, 0];
   const server = createServer({ noDelay: true }, (client) => {

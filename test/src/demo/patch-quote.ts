@@ -13,8 +13,8 @@ export interface Telling {
 }
 
 /**
- * A swap quote, patched: its guaranteed minimum is raised through the service and the swap executes; a minimum that the pools
- * cannot give makes the transaction revert. Is left out, and says so, on a chain without pools.
+ * A swap quote, patched: its guaranteed minimum is raised through the service and the swap executes; a minimum that the
+ * pools cannot give makes the transaction revert. Is left out, and says so, on a chain without pools.
  * @throws Error that says in a sentence what was not as promised
  */
 export async function patchQuote({

@@ -10,7 +10,7 @@ export interface Acknowledged {
   readonly atMs: number;
 }
 
-/** Each maker places one order after the other, until `stop` gives what was acknowledged. An order is good for an hour. */
+/** Each maker places one order after the other, good for an hour, until `stop` gives what was acknowledged. */
 export async function loadMakers(makers: readonly TestMaker[], chain: TestChain) {
   const expiresAt = (await chain.nowSeconds()) + 3600;
   const acknowledged: Acknowledged[] = [];

@@ -32,7 +32,7 @@ export interface DrillOptions {
   readonly against: string | undefined;
 }
 
-/** A Kafka, Postgres, Redis and chain that a drill can lose or renew, and stacks on them, one after the other, at one address. */
+/** Parts that a drill can lose or renew, and stacks on them, one after the other, at one address. */
 export async function openParts() {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-drill-'));
   // Root runs Postgres as another user, who needs to enter this folder.
@@ -72,7 +72,7 @@ export async function openParts() {
     copy: (from: string, to: string) => void execFileSync('cp', ['-a', join(folder, from), join(folder, to)]),
     /** Loses it for good. */
     lose: (name: string) => rmSync(join(folder, name), { recursive: true, force: true }),
-    /** All services, as soon as they are ready. Its makers go on with the next stack: it has the same address and contracts. */
+    /** All services, once they are ready. Makers go on with the next stack: it has the same address and contracts. */
     async openStack(
       kafkaBrokers: string,
       databaseUrl: string,

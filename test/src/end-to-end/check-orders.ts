@@ -38,8 +38,8 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
   };
   return {
     /**
-     * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of those
-     * that are listed.
+     * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of
+     * those that are listed.
      */
     async both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed = expected) {
       await maker.lists(orders, expected);

@@ -45,7 +45,7 @@ export function testRestores(whole: () => WholeStack): void {
     }
   }
 
-  /** Changes of a maker's funds, one after the other, by which an order is covered and not covered, until the work is done. */
+  /** Changes a maker's funds, so that an order is covered and not covered, until the work is done. */
   async function whileFundsChange(work: () => Promise<void>): Promise<void> {
     let isOver = false;
     const changing = (async () => {

@@ -17,8 +17,8 @@ const options = {
 };
 
 /**
- * An empty project into which npm installs the packages as they are published, and in which examples compile against them. What
- * the packages need of others comes from this repository, so that no registry is asked.
+ * An empty project into which npm installs the packages as they are published, and in which examples compile against
+ * them. What the packages need of others comes from this repository, so that no registry is asked.
  */
 export function installPackages(folder: string, examples: readonly string[]): void {
   const run = (command: string, ...words: string[]) =>

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { paths, problemBody } from '@makerbook/contracts-http';
 
 /**
- * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST of orders.
- * The first GET but that of `info` is refused with 429, and so is the second, of which half the answer comes. The first
- * cancellation, a DELETE or a POST …/cancellations, gets a page of a gateway, and the second 503.
+ * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST
+ * of orders. The first GET but that of `info` is refused with 429, and so is the second, of which half the answer
+ * comes. The first cancellation, a DELETE or a POST …/cancellations, gets a page of a gateway, and the second 503.
  */
 export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];

@@ -17,8 +17,8 @@ export interface FoldFeedOptions {
 const STEP_OFFSETS = 10_000n;
 
 /**
- * Folds the log anew as a projector does, and gives the newest message of each key of the book at that moment, as it was published,
- * in the order of each partition; tombstones too. It holds all open orders and every hash in memory.
+ * Folds the log anew as a projector does, and gives the newest message of each key of the book at that moment, as it
+ * was published, in the order of each partition; tombstones too. It holds all open orders and every hash in memory.
  * @throws Error where the log does not reach the moment
  */
 export async function foldFeed(at: Moment, { log, topicPrefix, routingGraceSeconds }: FoldFeedOptions) {

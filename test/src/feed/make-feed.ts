@@ -5,7 +5,8 @@ import { runUnjudged } from '../simulation/simulate-service.js';
 import { openFeedFile } from './keep-files.js';
 
 /**
- * Writes the feed of the simulation's makers, who trade for so long on a service that nothing harms. The same seed writes the same.
+ * Writes the feed of the simulation's makers, who trade for so long on a service that nothing harms. The same seed
+ * writes the same.
  * @returns how many records
  */
 export async function makeFeed(file: string, seed: number, minutes: number): Promise<number> {

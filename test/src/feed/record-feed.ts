@@ -10,7 +10,8 @@ export interface RecordOptions {
 }
 
 /**
- * Writes what a topic has and gets into a file, until it is stopped. What was there before counts as come when the recording began.
+ * Writes what a topic has and gets into a file, until it is stopped. What was there before counts as come when the
+ * recording began.
  * @returns how many records
  */
 export async function recordFeed(

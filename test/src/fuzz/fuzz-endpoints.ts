@@ -34,9 +34,9 @@ const FAILURES_MAX = 20;
 const PROGRESS_EVERY_MS = 10_000;
 
 /**
- * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves. A fault of the
- * service is never an answer, nor is silence; what is refused is a problem with a code of its operation; what is taken is judged
- * by ethers.
+ * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves. A fault of
+ * the service is never an answer, nor is silence; what is refused is a problem with a code of its operation; what is
+ * taken is judged by ethers.
  * @param codesOf the codes that an operation may answer, by its name
  */
 export async function fuzzEndpoints(

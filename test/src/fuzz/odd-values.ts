@@ -36,7 +36,7 @@ export const ODD_VALUES: readonly [Json, ...Json[]] = [
 export const ODD_KEYS = ['__proto__', 'constructor', '', '0', 'a/b~c', 'SALT', 'order ', 'ключ', '\u0000'] as const;
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
 const OF_TWELVE_PARTITIONS = '-,'.repeat(11);
-/** Of another log, another partition, another form, ahead, or none: of histories and streams of makers, and of the book. */
+/** Of another log, partition or form, ahead, or none: of histories and streams of makers, and of the book. */
 export const CURSORS = [
   '',
   '0',

@@ -6,8 +6,8 @@ import type { OrderChange } from './status-of.js';
 const ROUTING_GRACE_SECONDS = 60;
 
 /**
- * Where the messages about an order are not those that a fold of the log leads to, each once and in its order. To be asked while
- * nothing is appended; `verifyRows` holds the rows to a replay.
+ * Where the messages about an order are not those that a fold of the log leads to, each once and in its order. To be
+ * asked while nothing is appended; `verifyRows` holds the rows to a replay.
  * @param partitions of the log
  */
 export function compareFeed(feed: Pick<FollowedOrders, 'facts' | 'changes'>, partitions: number): string[] {

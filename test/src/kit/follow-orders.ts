@@ -12,19 +12,20 @@ export interface Step {
   /** `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`, `gone FILLED`. */
   readonly status: string;
   /**
-   * What changed, each with the value that the message has: `ALLOWANCE_CHANGED 100`, `FILLED 60` (in sum). Of a tombstone the
-   * type of the fact.
+   * What changed, each with the value that the message has: `ALLOWANCE_CHANGED 100`, `FILLED 60` (in sum). Of a
+   * tombstone the type of the fact.
    */
   readonly changes: readonly string[];
-  /** What caused the fact: the transaction, the occasion of a reading, `request`, or what the time of a block is for the order. */
+  /** What caused the fact: the transaction, the occasion of a reading, `request`, or what a block's time means. */
   readonly cause: string;
 }
 
 export type FollowedOrders = ReturnType<typeof followOrders>;
 
 /**
- * The log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once the feed or a
- * record of the log is wrong, came twice, or is not as `asyncapi.json` says; messages of the other topics are checked too.
+ * The log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once the feed
+ * or a record of the log is wrong, came twice, or is not as `asyncapi.json` says; messages of the other topics are
+ * checked too.
  */
 export function followOrders({
   addresses,
@@ -113,7 +114,7 @@ export function followOrders({
   };
 }
 
-/** Follows topics as the log does. A message that is not as `asyncapi.json` describes it ends the following with an error. */
+/** Follows topics as the log does. A message that `asyncapi.json` does not allow ends that with an error. */
 function checkMessages(
   log: ReturnType<typeof connectLog>,
   topics: ReturnType<typeof topicNames>,

@@ -106,7 +106,7 @@ async function sendAtOnce(requests: readonly PreparedRequest[], atOnce: number, 
   return tookMs;
 }
 
-/** The n-th request is due n / perSecond after the first. That this process was late, by a millisecond or so, counts too. */
+/** The n-th request is due n / perSecond after the first. Lateness of this process counts too. */
 async function sendAtPace(requests: readonly PreparedRequest[], perSecond: number, send: Send): Promise<number[]> {
   const answers: Promise<number>[] = [];
   const startedAtMs = performance.now();

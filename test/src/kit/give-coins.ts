@@ -3,8 +3,8 @@ import { type JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
 const key = process.env['MAKER_KEY'];
 
 /**
- * False where MAKER_KEY names an account that holds coins: the chain is none for development then, gives no coins away, makes no
- * block on demand and keeps its own time.
+ * False where MAKER_KEY names an account that holds coins: the chain is none for development then, gives no coins away,
+ * makes no block on demand and keeps its own time.
  */
 export const isDevelopmentChain = key === undefined;
 

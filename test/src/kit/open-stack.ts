@@ -46,8 +46,8 @@ const READY_MS_MAX = 180_000;
 export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
 
 /**
- * Starts the stack that `npm start` starts, on a free port and a folder of its own. Where MAKERBOOK_TEST_STACK names the data
- * folder of a stack that runs, that one is used instead, unless the test needs parts of its own.
+ * Starts the stack that `npm start` starts, on a free port and a folder of its own. Where MAKERBOOK_TEST_STACK names
+ * the data folder of a stack that runs, that one is used instead, unless the test needs parts of its own.
  */
 export async function openStack({ ownParts, settings = {}, own = {}, report }: OpenStackOptions): Promise<OpenStack> {
   const other = process.env[TEST_STACK_VARIABLE];
@@ -101,7 +101,8 @@ function describeStack(folder: string, stop: () => Promise<void>) {
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
   const { origin } = new URL(addresses.baseUrl);
-  // What leads to the page /docs, and what it loads, is no part of the interface; nor is what the local stack says of itself.
+  // What leads to the page /docs, and what it loads, is no part of the interface; nor is what the local stack says of
+  // itself.
   const endTraffic = checkTraffic(
     (url) => url.origin === origin && !/^\/($|readyz$|(docs|local)\/)/.test(url.pathname),
   );
@@ -141,7 +142,7 @@ function describeStack(folder: string, stop: () => Promise<void>) {
       process.kill(pid, 'SIGSTOP');
       await untilFrozen(pid);
     },
-    /** Waits until what was killed runs again, and each process is ready. @returns what it waited for last; empty: nothing */
+    /** Waits until what was killed runs again and is ready. @returns what was waited for last; empty: nothing */
     async ready(): Promise<string> {
       const deadline = Date.now() + READY_MS_MAX;
       let last = '';

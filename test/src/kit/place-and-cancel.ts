@@ -26,8 +26,8 @@ export type OrderLoad = ReturnType<typeof placeAndCancel>;
 type Call = 'place' | 'list' | 'cancel';
 
 /**
- * One maker after the other places an order, lists, and cancels its oldest one: one try each, no repetition, and each round at its
- * time whether answers come or not.
+ * One maker after the other places an order, lists, and cancels its oldest one: one try each, no repetition, and each
+ * round at its time whether answers come or not.
  * @param options.openOrders how many orders of a maker stay open: then the oldest is cancelled for each new one
  */
 export function placeAndCancel(

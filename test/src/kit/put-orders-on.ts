@@ -37,7 +37,7 @@ export async function putOrdersOn(
     makers,
     /** Each request that was not answered with 200, or wrongly. */
     failures: load.failures,
-    /** The longest time, in milliseconds, without an answer of 200 to each call, and without a new block in the whole feed. */
+    /** The longest time, in ms, without an answer of 200 to each call, and without a new block in the whole feed. */
     silentMs: () => ({ ...load.silentMs, feed: clock.longestMs() }),
     /**
      * Ends the load, tells what was answered, and compares feed, lists and rows with it.

@@ -3,8 +3,9 @@ import { Socket } from 'node:net';
 type Route = [from: number, to: number];
 
 /**
- * Loaded before a service (`--import`): connections to the first port of a pair of `REROUTE` (`<port>:<port>,…`) go to its second
- * one. So a test can put a gate between one process and a part, also Kafka, which names its own address to its clients.
+ * Loaded before a service (`--import`): connections to the first port of a pair of `REROUTE` (`<port>:<port>,…`) go to
+ * its second one. So a test can put a gate between one process and a part, also Kafka, which names its own address to
+ * its clients.
  */
 const routes = new Map((process.env['REROUTE'] ?? '').split(',').map((pair) => pair.split(':').map(Number) as Route));
 const connect = Socket.prototype.connect as (this: Socket, ...args: unknown[]) => Socket;

@@ -1,4 +1,4 @@
 import chromium from '@sparticuz/chromium';
 
-/** Unpacks Chromium, with the libraries that it needs, into TMPDIR, and prints its path. A process of its own: TMPDIR is read once. */
+/** Unpacks Chromium and its libraries into TMPDIR, which is read once in a process, and prints its path. */
 console.log(await chromium.executablePath());

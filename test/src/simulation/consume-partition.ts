@@ -20,7 +20,7 @@ export interface ConsumeParts {
   readonly note: (line: () => string) => void;
 }
 
-/** Hands one partition over to the projector as the consumer loop does, until it is another one's. Throws what is fatal. */
+/** Hands a partition over to the projector as the consumer loop does, until another owns it. Throws what is fatal. */
 export async function consumePartition(holder: Holder, projector: Projector, parts: ConsumeParts): Promise<void> {
   const { life } = holder;
   const { partition, note } = parts;

@@ -33,7 +33,7 @@ import { type Handle, runIngress, runProjector, runQuery, TOPICS, type World } f
 import { startWatcher } from './run-watcher.js';
 import { hashOrder, MAKER_ADDRESSES, type Visit, Visits } from './visit-service.js';
 
-/** A build with a mistake, which is mended by the time that a maker is released: the draft to be released is due at 0. */
+/** A build with a mistake that is mended before a maker is released: the draft to be released is due at 0. */
 replaceMethod(
   MakerDraft.prototype,
   'apply',
@@ -76,10 +76,10 @@ const HEALED_MS = 18_000;
 const QUIET_BLOCKS = 12;
 
 /**
- * The whole service in one process, on a log, rows, a cache and a chain in memory and on virtual time: makers send requests and
- * act on the chain, processes are killed, stopped and frozen anywhere, requests are slow and fail, the cache is flushed, the rows
- * are replaced by older ones, all by the plan. At the end all that was answered, published and stored is compared with the
- * log and the chain. The same plan does the same again.
+ * The whole service in one process, on a log, rows, a cache and a chain in memory and on virtual time: makers send
+ * requests and act on the chain, processes are killed, stopped and frozen anywhere, requests are slow and fail, the
+ * cache is flushed, the rows are replaced by older ones, all by the plan. At the end all that was answered, published
+ * and stored is compared with the log and the chain. The same plan does the same again.
  */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
   const run = new Run(plan, options);

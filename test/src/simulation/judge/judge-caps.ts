@@ -11,8 +11,9 @@ interface Counted {
 }
 
 /**
- * Until when orders are withheld by their makers' caps, by the fills of the log (which another judge holds to the chain) and the
- * times of their blocks: it remembers every fill, knows each order by its signature, and never looks at what the fold makes of it.
+ * Until when orders are withheld by their makers' caps, by the fills of the log (which another judge holds to the
+ * chain) and the times of their blocks: it remembers every fill, knows each order by its signature, and never looks at
+ * what the fold makes of it.
  */
 export class CountedFills {
   readonly #chain: Truth['chain'];

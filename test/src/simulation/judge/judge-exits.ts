@@ -4,8 +4,8 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 type Scope = Pick<OrdersCancelled, 'making' | 'untilMs'>;
 
 /**
- * The orders that their makers have cancelled with all others, by the log alone: it remembers everything, and never looks at what
- * the fold makes of it.
+ * The orders that their makers have cancelled with all others, by the log alone: it remembers everything, and never
+ * looks at what the fold makes of it.
  */
 export class CutOffOrders {
   readonly #submitted = new Map<Hex, OrderSubmitted>();

@@ -6,9 +6,9 @@ import type { SignedOrder } from '../chain/act-on-chain.js';
 import type { Chain } from '../chain/keep-chain.js';
 
 /**
- * Finds where the fills of a partition's facts are not those of the chain. Every fill of an order of a maker of whom the log told
- * before the block is told by the end of the log, in the order of the chain, and nothing else is told; whether the order is open, has
- * ended or was never posted makes no difference.
+ * Finds where the fills of a partition's facts are not those of the chain. Every fill of an order of a maker of whom
+ * the log told before the block is told by the end of the log, in the order of the chain, and nothing else is told;
+ * whether the order is open, has ended or was never posted makes no difference.
  */
 export function judgeFills(
   chain: Chain,

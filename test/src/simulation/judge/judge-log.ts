@@ -26,8 +26,8 @@ export interface Verdict {
 }
 
 /**
- * Folds the whole log, as the projector does, and compares all that follows on the way with the chain, by whichever watcher. At
- * the end, when nothing has happened for long, every order must be what the chain says.
+ * Folds the whole log, as the projector does, and compares all that follows on the way with the chain, by whichever
+ * watcher. At the end, when nothing has happened for long, every order must be what the chain says.
  */
 export function judgeLog(options: JudgeOptions): Verdict {
   const tally = { held: 0, capped: 0 };

@@ -19,8 +19,8 @@ export interface Truth {
 }
 
 /**
- * Why an ACTIVE order could be filled neither after this block, nor after the newest one at which something was read that
- * it is judged by. Where a token has no logs of its changes, what was read of it last counts.
+ * Why an ACTIVE order could be filled neither after this block, nor after the newest one at which something was read
+ * that it is judged by. Where a token has no logs of its changes, what was read of it last counts.
  * @param block the newest processed one
  * @param readBlock at which the fact was read that had it ACTIVE
  */

@@ -66,7 +66,7 @@ interface Replayed {
   quarantine: { readonly offset: bigint; readonly clock: LogClock; readonly reason: string } | undefined;
 }
 
-/** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
+/** The whole log, folded by `shared/domain`, fact after fact, with nothing in between: what has to come of it. */
 export class Replay {
   /** All that can be read of the log. */
   readonly facts: LoggedFact[] = [];
