@@ -1,5 +1,6 @@
 /**
- * Runs a validator that ignores fields it does not know, and finds those: a field that it never read is not in its schema.
+ * Runs a validator that ignores fields it does not know, and finds those: a field that it never read is not in its
+ * schema.
  * @returns the validator's own complaint, else the path of each field that was not read
  */
 export function findUnread(value: object, validate: (observed: object) => void): string[] {

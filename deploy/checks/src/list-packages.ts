@@ -20,8 +20,8 @@ export interface Package {
 }
 
 /**
- * The packages of others that run in the images: what the services' `dependencies` lead to, as Node.js resolves them among
- * the packages of the lock file, sorted by name and version.
+ * The packages of others that run in the images: what the services' `dependencies` lead to, as Node.js resolves them
+ * among the packages of the lock file, sorted by name and version.
  */
 export function listPackages({ packages }: Lock): Package[] {
   const seen = new Set<string>();

@@ -57,7 +57,8 @@ describeOverlays((manifests, overlay) => {
     expect(to).toContainEqual({ ipBlock: { cidr: '169.254.20.10/32' } });
   });
 
-  // A primary that does not reach the Kubernetes API asks the others whether it is alone, and ends where they do not answer.
+  // A primary that does not reach the Kubernetes API asks the others whether it is alone, and ends where they do not
+  // answer.
   test('instances of Postgres reach each other at its port, and at that of their managers', () => {
     if (overlay === 'small') return;
     const instance = { 'cnpg.io/cluster': 'postgres' };

@@ -8,7 +8,7 @@ import { readText } from './read-manifests.js';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-functions-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Stands in for kubectl and its cluster: the pod has no log at first, with WAITS never, and the Job ends as SUCCEEDED says. */
+/** Stands in for kubectl: the pod has no log at first (WAITS: ever), and SUCCEEDED says how the Job ends. */
 const kubectl = `#!/bin/sh
 case "$*" in
 *' create job '*) printf '{"kind":"Job","metadata":{"name":"a","ownerReferences":[{}]},"from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}]}}}}' "$6" ;;

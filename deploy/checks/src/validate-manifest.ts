@@ -22,8 +22,8 @@ const compiled = new Map<string, ValidateFunction>();
 const strimzi = JSON.parse(readText('deploy/checks/schema/strimzi-1.2.0.json')) as Record<string, Schema>;
 
 /**
- * Holds an object to the schema of its kind and version. A field that the schema does not know is wrong too: the API server
- * would drop it, with what it was meant to do.
+ * Holds an object to the schema of its kind and version. A field that the schema does not know is wrong too: the API
+ * server would drop it, with what it was meant to do.
  * @returns what is wrong, each with its path; empty where nothing is
  */
 export async function validateManifest(manifest: Manifest): Promise<string[]> {

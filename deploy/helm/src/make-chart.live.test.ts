@@ -33,7 +33,7 @@ function render(profile: Profile, values: object = {}): Manifest[] {
   return parseManifests(output).filter((manifest) => manifest !== null);
 }
 
-/** By name, without what differs on purpose: a name of the settings that does not change, and the sum that stands in for it. */
+/** By name, without what differs on purpose: a name of the settings that does not change, and its sum. */
 function byName(manifests: readonly Manifest[]): Record<string, unknown> {
   const isOwn = (key: string, value: unknown) =>
     key.startsWith('helm.sh/') ||

@@ -17,8 +17,8 @@ export const profiles = ['production', 'small'] as const satisfies readonly Over
 export type Profile = (typeof profiles)[number];
 
 /**
- * Makes the chart of the overlays as they are: a template of each object, under the profile's condition, and values by which the
- * templates render to the overlay.
+ * Makes the chart of the overlays as they are: a template of each object, under the profile's condition, and values by
+ * which the templates render to the overlay.
  * @param version of the chart
  * @returns the content of each file, by its path in the chart. Throws where neither kubectl nor kustomize is there
  */

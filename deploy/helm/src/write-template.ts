@@ -14,8 +14,9 @@ interface Line {
 type Mark = string | ((line: Line) => string);
 
 /**
- * Writes an object as a template of Helm. Where a value is to come from the values of the chart, the object holds a mark, which
- * becomes an expression. Braces that the object has of its own (of Prometheus, of Grafana) stay as they are.
+ * Writes an object as a template of Helm. Where a value is to come from the values of the chart, the object holds a
+ * mark, which becomes an expression. Braces that the object has of its own (of Prometheus, of Grafana) stay as they
+ * are.
  */
 export class TemplateWriter {
   readonly #marks: Mark[] = [];

@@ -50,8 +50,8 @@ export type DeployedContracts = {
 const [{ symbol: FIRST }, ...OTHERS] = [...TEST_TOKENS, TEST_NATIVE] as const;
 
 /**
- * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol, so that examples can
- * place orders at once.
+ * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol, so that examples
+ * can place orders at once.
  */
 export const EXAMPLE_MAKER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 
@@ -63,8 +63,9 @@ const LIQUIDITY = [
 ] as const;
 
 /**
- * Deploys the contracts, with tokens that anybody can mint and pools of them, or finds them from an earlier call. With a key its
- * account becomes a maker, else the example's. On a fresh chain for development the addresses follow from the options.
+ * Deploys the contracts, with tokens that anybody can mint and pools of them, or finds them from an earlier call. With
+ * a key its account becomes a maker, else the example's. On a fresh chain for development the addresses follow from the
+ * options.
  * @throws Error naming what was made and what was not
  */
 export async function deployContracts({

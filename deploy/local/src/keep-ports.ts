@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFreePort, isPortFree } from '@makerbook/parts';
 
-/** Gives each part the port that it had at the last start on this data folder, where it is free: readers go on as they are. */
+/** Gives each part the port of the last start on this data folder, where the port is free, so that readers go on. */
 export class KeptPorts {
   readonly #file: string;
   readonly #ports: Record<string, number>;

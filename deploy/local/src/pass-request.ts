@@ -41,7 +41,8 @@ export interface PassOptions {
 }
 
 /**
- * Asks a service what a client asked, and passes its answer on. A client that goes away ends the request to the service.
+ * Asks a service what a client asked, and passes its answer on. A client that goes away ends the request to the
+ * service.
  * @throws Refused 503, where the service does not answer; Error where its answer breaks off: the client's is cut then
  */
 export async function passRequest(

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { fetchLibsecp256k1, PartError } from '@makerbook/parts';
 
 /**
- * `node place-library.js <file>`, by `bootstrap.mjs`: puts a current libsecp256k1 where `shared/signatures` looks for it.
- * Where there is none for this machine it does nothing.
+ * `node place-library.js <file>`, by `bootstrap.mjs`: puts a current libsecp256k1 where `shared/signatures` looks for
+ * it. Where there is none for this machine it does nothing.
  */
 const [, , target = ''] = process.argv;
 try {

@@ -9,8 +9,8 @@ const PREPARE_MS_MAX = 60_000;
 const loopback = /^(::ffff:)?127\.|^::1$/;
 
 /**
- * What the pages are told of a stack with a chain of its own, and do there: those of makers, and the console of operators. Other
- * machines get nothing of this.
+ * What the pages are told of a stack with a chain of its own, and do there: those of makers, and the console of
+ * operators. Other machines get nothing of this.
  * @param folder the stack's data folder
  * @param environment of the operator's commands
  */

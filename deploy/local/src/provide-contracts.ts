@@ -6,8 +6,8 @@ import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
 
 /**
- * The contracts that the services use. They are deployed on the stack's own chain, and on one that accepts deployments; a
- * contract whose address is configured is used instead of the deployed one.
+ * The contracts that the services use. They are deployed on the stack's own chain, and on one that accepts deployments;
+ * a contract whose address is configured is used instead of the deployed one.
  * @param rpcUrl nodes of the chain, comma-separated
  * @param ownSigner address of the service's own quote-signer key
  * @throws PartError when they cannot be deployed

@@ -31,9 +31,9 @@ export type Gateway = {
 };
 
 /**
- * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has arrived
- * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
- * of its own are `application/problem+json`.
+ * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has
+ * arrived whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack.
+ * Errors of its own are `application/problem+json`.
  * @param settings those that name a service are read at each request
  * @param log takes a line about each request that a service did not answer, or that failed here
  * @param local answers what is about this stack alone
@@ -115,7 +115,7 @@ function nameRequest(request: Request, _response: Response, next: NextFunction):
   next();
 }
 
-/** X-Forwarded-For with the client's address behind what was claimed. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
+/** X-Forwarded-For with the client's address last. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
 function addClient(fields: IncomingHttpHeaders, { socket }: Request): string {
   return [fields['x-forwarded-for'] ?? [], socket.remoteAddress ?? ''].flat().join(', ');
 }

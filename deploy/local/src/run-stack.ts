@@ -52,7 +52,7 @@ export type Stack = {
   readonly addresses: StackFile;
 };
 
-/** Everything that `npm start` runs: from the parts to the gateway, started in this order and stopped in the reverse. */
+/** Everything that `npm start` runs, from the parts to the gateway: started in this order, stopped in the reverse. */
 export type StackRun = {
   /** Resolves when every service is ready; rejects with PartError when something cannot start, and stops the rest. */
   readonly ready: Promise<Stack>;

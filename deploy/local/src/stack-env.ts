@@ -75,7 +75,7 @@ export function given(value: string): string | undefined {
   return value === own ? undefined : value;
 }
 
-/** The environment as it reaches the services: without npm's part, and without secrets, which the stack has read itself. */
+/** The environment of the services: without npm's part, and without secrets, which the stack has read itself. */
 export function inheritedOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string | undefined>> {

@@ -53,7 +53,8 @@ export async function prepareStores(environment: Environment): Promise<void> {
 }
 
 /**
- * Creates a role in Postgres for each service that has rights there, as in production. `operator migrate` gives them their rights.
+ * Creates a role in Postgres for each service that has rights there, as in production. `operator migrate` gives them
+ * their rights.
  * @param databaseUrl of a user who may create roles
  * @returns `DATABASE_URL` by the name of the service
  */
@@ -64,8 +65,8 @@ export async function divideRights(databaseUrl: string): Promise<Readonly<Record
 }
 
 /**
- * Puts a maker on the whitelist, and waits until the services that are being started see it. It tries a few times: on a machine
- * under load the log may not answer the command in time.
+ * Puts a maker on the whitelist, and waits until the services that are being started see it. It tries a few times: on a
+ * machine under load the log may not answer the command in time.
  * @throws PartError with what the command said last
  */
 export async function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<void> {
@@ -80,7 +81,7 @@ export async function admitMaker(maker: string, environment: Environment, signal
   }
 }
 
-/** All that operators decided about a maker, as JSON: the command reads the maker's partition of the log from its beginning. */
+/** All decisions about a maker, as JSON: the command reads the maker's partition of the log from its beginning. */
 export function readDecisions(maker: string, environment: Environment): Promise<string> {
   return runOperator(
     ['makers', 'history', maker, '--json'],

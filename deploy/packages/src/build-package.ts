@@ -14,8 +14,8 @@ const isOthers = (id: string) => !/^(\.|\/|@makerbook\/)/.test(id);
 const read = (...path: readonly string[]) => JSON.parse(readFileSync(join(ROOT, ...path, 'package.json'), 'utf8'));
 
 /**
- * Makes of a built workspace a folder that `npm pack` and `npm publish` take: `index.js` with its types, and `browser.js`, which
- * holds all that it needs; and the command, if it has one.
+ * Makes of a built workspace a folder that `npm pack` and `npm publish` take: `index.js` with its types, and
+ * `browser.js`, which holds all that it needs; and the command, if it has one.
  */
 export async function buildPackage(workspace: PublishedPackage, folder: string): Promise<void> {
   const built = join(ROOT, 'shared', workspace, 'dist');

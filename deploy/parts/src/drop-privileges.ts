@@ -19,8 +19,8 @@ export type PostgresRunner = {
 type User = { readonly uid: number; readonly gid: number };
 
 /**
- * Postgres refuses to run as root. Started by root it runs as user `postgres`, or `nobody` where there is none.
- * Where that user may not enter the folders (for example a clone in root's home), there are two more ways: as root in a user
+ * Postgres refuses to run as root. Started by root it runs as user `postgres`, or `nobody` where there is none. Where
+ * that user may not enter the folders (for example a clone in root's home), there are two more ways: as root in a user
  * namespace that maps it to the other user; or as the other user with root's right to enter every folder, and with a
  * copy of the binaries in an open place, because Postgres checks its own path without that right.
  * @param binFolder folder `native/bin` of the npm package

@@ -15,9 +15,9 @@ export type FetchedJars = {
 };
 
 /**
- * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next.
- * A folder is named by its pom's content and the version of Kafka, and appears whole or not at all; of two processes at once, one fetches and
- * the other waits.
+ * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next. A
+ * folder is named by its pom's content and the version of Kafka, and appears whole or not at all; of two processes at
+ * once, one fetches and the other waits.
  * @throws PartError when Maven is missing or fails
  */
 export async function fetchJars(onProgress: (line: string) => void = () => undefined): Promise<FetchedJars> {

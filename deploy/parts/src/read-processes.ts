@@ -45,7 +45,7 @@ function listProcesses(): [pid: number, parent: number][] {
   return lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
 }
 
-/** The fields of `/proc/<pid>/stat`, or of `<pid>/task/<thread>`, behind the command, from the state on: parent is 1, start time is 19. */
+/** Fields of `/proc/<pid>/stat`, or `<pid>/task/<thread>`, from the state on: 1 is the parent, 19 the start time. */
 function statOf(pid: number | string): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

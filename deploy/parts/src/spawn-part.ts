@@ -25,7 +25,7 @@ export type Part = {
   readonly logStart: number;
   /** Resolves when the process has ended, for any reason. */
   readonly exited: Promise<Exit>;
-  /** Stops the process by its signal, waits for its end, and kills it when that takes too long. Harmless when repeated. */
+  /** Stops the process by its signal, waits for its end, and kills it if that takes too long. Can be repeated. */
   stop(): Promise<void>;
   /** Sends a signal to the whole process group (SIGKILL, SIGSTOP, SIGCONT…). */
   kill(signal: NodeJS.Signals): void;

@@ -14,7 +14,7 @@ const STATES_KEPT = 128;
 const fromAnvil = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
 
 export type AnvilPart = Part & {
-  /** JSON-RPC of the node before it, over HTTP; the same port takes WebSocket. Its own methods (`anvil_`, `evm_`) pass. */
+  /** JSON-RPC of the node before anvil; the same port takes WebSocket. Methods of anvil (`anvil_`, `evm_`) pass. */
   readonly rpcUrl: string;
   readonly wsUrl: string;
   readonly node: StrictNode;
@@ -30,15 +30,15 @@ export type AnvilOptions = {
   /** Whose limits and words the node has: those of Kaia unless given. */
   readonly profile?: StrictNodeOptions['profile'];
   readonly chainId?: number;
-  /** This process mines blocks at this interval, each with all waiting transactions. Absent: a block per transaction. */
+  /** The interval at which this process mines blocks, each with all that waits. Absent: a block per transaction. */
   readonly blockTimeSeconds?: number;
   readonly logFile?: string;
   readonly extraArgs?: readonly string[];
 };
 
 /**
- * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts, behind a node as strict as
- * one of Kaia.
+ * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts, behind a node as
+ * strict as one of Kaia.
  * @throws PartError when the kept chain cannot be read, or the port is in use
  */
 export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart> {

@@ -54,8 +54,8 @@ const CONTROLLERS_MAX = 3;
 const IN_SYNC = 2;
 
 /**
- * How to start each broker of a cluster in which any one may be lost: all of the first three are controllers, and with three
- * brokers each write is on two. The same plan starts a broker again.
+ * How to start each broker of a cluster in which any one may be lost: all of the first three are controllers, and with
+ * three brokers each write is on two. The same plan starts a broker again.
  */
 export async function planKafkaCluster(
   dataDir: (nodeId: number) => string,
@@ -82,7 +82,8 @@ export async function planKafkaCluster(
 }
 
 /**
- * Starts all brokers of `planKafkaCluster`. A broker that hangs is out of the in-sync replicas when its session ends, after 9 s.
+ * Starts all brokers of `planKafkaCluster`. A broker that hangs is out of the in-sync replicas when its session ends,
+ * after 9 s.
  * @throws PartError as `startKafka` does
  */
 export async function startKafkaCluster(dataDir: string, brokers: number): Promise<KafkaCluster> {

@@ -47,7 +47,8 @@ export type PostgresOptions = {
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user, see {@link dropPrivileges}.
+ * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user,
+ * see {@link dropPrivileges}.
  * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {

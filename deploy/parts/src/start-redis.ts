@@ -28,7 +28,7 @@ export type RedisOptions = {
   /** Absolute path; created when missing. */
   readonly dataDir: string;
   readonly port: number;
-  /** `path`: `redis-server` on the PATH; `jar`: the one in a jar that Maven fetches. By default the first that exists. */
+  /** `path`: `redis-server` on the PATH; `jar`: one in a jar that Maven fetches. Default: the first that exists. */
   readonly binary?: 'path' | 'jar';
   readonly logFile?: string;
   /** Settings of the server beside its own. */

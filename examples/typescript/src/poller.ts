@@ -1,6 +1,6 @@
 /**
- * An aggregator's adapter that polls: pairs and ladders for its search of routes, a quote with its transaction when it fills. It needs
- * nothing of ours but HTTP. `npm run example:poller`: fills once, and ends.
+ * An aggregator's adapter that polls: pairs and ladders for its search of routes, a quote with its transaction when it
+ * fills. It needs nothing of ours but HTTP. `npm run example:poller`: fills once, and ends.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openTaker, readStack } from './taker.js';

@@ -1,6 +1,6 @@
 /**
- * A market maker's bot: keeps ten orders in the book and moves all of them every second, in one piece. A dead-man's switch takes
- * them back where it dies or loses its network. `npm run example:quoter`
+ * A market maker's bot: keeps ten orders in the book and moves all of them every second, in one piece. A dead-man's
+ * switch takes them back where it dies or loses its network. `npm run example:quoter`
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -95,7 +95,8 @@ async function move(price: bigint): Promise<void> {
     if (one !== undefined && code === 'remaining_changed')
       open.set(one.orderHash, { ...one, remainingMakingAmount: problem?.remainingMakingAmount });
     if (!mayHaveHappened) return;
-    // Nobody knows whether the old or the new orders are open: a cancellation ends both, also those that are on their way.
+    // Nobody knows whether the old or the new orders are open: a cancellation ends both, also those that are on their
+    // way.
     keep();
     await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
   }

@@ -22,7 +22,8 @@ await admin.disconnect();
 const missing = new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]));
 for (const { partition, low, high } of partitions) if (low === high) missing.delete(partition);
 let isComplete = false;
-// Makers can wait for a router that the operator has registered (`Prefer: wait=N; by=router`) to have seen a cancellation.
+// Makers can wait for a router that the operator has registered (`Prefer: wait=N; by=router`) to have seen a
+// cancellation.
 const name = process.env['ROUTER_NAME'];
 const producer = name === undefined ? undefined : kafka.producer();
 await producer?.connect();

@@ -1,6 +1,7 @@
 /**
- * An aggregator's adapter that streams: it holds the book itself, over HTTP, and quotes without a request, in microseconds and for
- * the newest block. `npm run example:streamer`: fills once, waits until the book shows it, and ends.
+ * An aggregator's adapter that streams: it holds the book itself, over HTTP, and quotes without a request, in
+ * microseconds and for the newest block. `npm run example:streamer`: fills once, waits until the book shows it, and
+ * ends.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -86,7 +87,7 @@ function note(change: BookChange): void {
   if (change.kind === 'removed') left.delete(change.orderHash);
 }
 
-/** Undefined while the book is not whole or too old, or has nothing of the pair. Spare orders for 30 % help if a fill fails. */
+/** Undefined while the book is not whole or too old, or lacks the pair. Spare orders for 30 % help if a fill fails. */
 function quoteNow() {
   const nowSeconds = Date.now() / 1000;
   if (!isWhole || nowSeconds - (book.staleSince() ?? 0) > STALE_SECONDS_MAX) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It takes the stack's `OrderFiller`, or the
- * one that ORDER_FILLER names, or deploys one; and on the local chain it makes the tokens that it pays with.
+ * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It takes the stack's
+ * `OrderFiller`, or the one that ORDER_FILLER names, or deploys one; and on the local chain it makes the tokens that it
+ * pays with.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { Contract, ContractFactory, JsonRpcProvider, MaxUint256, Wallet } from 'ethers';

@@ -10,8 +10,9 @@ const MINED_MS_MAX = 5000;
 const ANNOUNCED_MAX = 100;
 
 /**
- * anvil, asked so that no block is made while somebody reads, and nobody reads while one is made. It answers a read of its newest
- * block, by hash or not, with the state after the next one where that is mined meanwhile; a node of Kaia does not.
+ * anvil, asked so that no block is made while somebody reads, and nobody reads while one is made. It answers a read of
+ * its newest block, by hash or not, with the state after the next one where that is mined meanwhile; a node of Kaia
+ * does not.
  */
 export class ChainBehind {
   /** Called with the header of each block as soon as it is there. */

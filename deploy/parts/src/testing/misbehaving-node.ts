@@ -14,7 +14,7 @@ export type Misbehaviour = (
   forward: (calls: readonly AskedCall[]) => Promise<readonly RpcAnswer[]>,
 ) => Promise<{ readonly status: number } | readonly RpcAnswer[]>;
 
-/** A node before another one, for a test that counts, holds or changes what is asked. For known faults tell a strict node. */
+/** A node before another one, for tests that count, hold or change requests. Tell a strict node for known faults. */
 export function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour): Promise<Gate> {
   return serveRpc((calls) => answer(calls, (forwarded) => forwardTo(nodeUrl, forwarded)));
 }

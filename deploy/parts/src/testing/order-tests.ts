@@ -8,8 +8,9 @@ const LARGE = /\/test\/dist\/|\/kafka\/dist\/cluster\//;
 const SMALL_BESIDE_LARGE = 3;
 
 /**
- * Jest's test sequencer: a large file, then some others, and so on; the longer ones first. The large ones begin early, or the
- * last of them would run alone at the end, and not all at once, or there would be no core left for their processes.
+ * Jest's test sequencer: a large file, then some others, and so on; the longer ones first. The large ones begin early,
+ * or the last of them would run alone at the end, and not all at once, or there would be no core left for their
+ * processes.
  */
 export default class OrderTests {
   sort<T extends TestFile>(tests: readonly T[]): T[] {

@@ -12,7 +12,7 @@ export interface RedisUser {
   remove(): Promise<void>;
 }
 
-/** Adds a user who may do what `services/query/README.md` says that a service needs, on keys of one prefix and no others. */
+/** Adds a user with the rights of `services/query/README.md`, on keys of one prefix and no others. */
 export async function createRedisUser(redisUrl: string, service: string, keyPrefix: string): Promise<RedisUser> {
   const [, rules] = new RegExp(`^user ${service} on (.*)$`, 'm').exec(readFileSync(REDIS_README, 'utf8')) ?? [];
   if (rules === undefined) throw new Error(`services/query/README.md has no user ${service}`);

@@ -13,8 +13,8 @@ const NODE_CACHE = 'NODE_COMPILE_CACHE';
 const FIRST_COMPILER = '-XX:TieredStopAtLevel=1';
 
 /**
- * Lets the processes that tests start begin sooner: a broker with a third of the CPU. To be called before they start; what
- * the environment says already stays.
+ * Lets the processes that tests start begin sooner: a broker with a third of the CPU. To be called before they start;
+ * what the environment says already stays.
  * @param folder for the code that Node.js has compiled in this run
  */
 export async function speedUpStarts(folder: string, onProgress: (line: string) => void): Promise<void> {
@@ -25,7 +25,7 @@ export async function speedUpStarts(folder: string, onProgress: (line: string) =
   process.env[JAVA_OPTIONS] = `${FIRST_COMPILER} -XX:SharedArchiveFile=${archive}`;
 }
 
-/** Writes the classes of a broker, read and verified, as it has loaded them at its end. Another Java ignores the file. */
+/** Writes the classes that a broker has loaded at its end, read and verified. Another Java ignores the file. */
 async function archiveClasses(archive: string): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
   const unfinished = `${archive}.${process.pid}`;

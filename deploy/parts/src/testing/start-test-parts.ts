@@ -12,8 +12,8 @@ import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
 
 /**
  * Jest's global set-up for live tests: one Kafka, Postgres and Redis for the run, on free ports, in a temporary folder.
- * Their addresses reach the test files through the environment, see `testParts()`. Those whose addresses it names already
- * are used as they are.
+ * Their addresses reach the test files through the environment, see `testParts()`. Those whose addresses it names
+ * already are used as they are.
  */
 export default async function startTestParts(): Promise<void> {
   const given = JSON.parse(process.env[TEST_PARTS_VARIABLE] ?? '{}') as Partial<TestAddresses>;

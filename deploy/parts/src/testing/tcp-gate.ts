@@ -8,7 +8,7 @@ export interface TcpGate {
   readonly url: string;
   /** Breaks every connection and refuses new ones. */
   shut(): Promise<void>;
-  /** Nothing arrives and nothing is refused, as where packets are lost. New connections are taken, and get no answer. */
+  /** Nothing arrives and nothing is refused, as where packets are lost. New connections are taken, and not answered. */
   cut(): void;
   /** From now on all that is sent arrives so much later, in both directions; 0: at once again. */
   slow(delayMs: number): void;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 type Condition = () => boolean | Promise<boolean>;
 
-/** Waits until the condition holds, or fails naming what it waited for: the condition's own text where nothing is given. */
+/** Waits until the condition holds. The error names what it waited for: the condition's own text by default. */
 export async function until(
   ...given: readonly [what: string, holds: Condition, waitMs?: number] | readonly [holds: Condition]
 ): Promise<void> {

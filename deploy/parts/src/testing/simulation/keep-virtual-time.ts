@@ -1,4 +1,4 @@
-/** Time that passes only when everybody waits: works are done one after the other, at the moment for which they were put off. */
+/** Time that passes only when everybody waits: works are done one after the other, each at its moment. */
 export class VirtualTime {
   nowMs: number;
   /** The next one stands last. */

@@ -6,7 +6,7 @@ export interface Calm {
   isCalm: boolean;
 }
 
-/** What became of a request without an answer. `refused`: its sender knows that it was not served; of the others it does not know. */
+/** Why a request has no answer. `refused`: its sender knows that it was not served; of the others nothing is known. */
 export type Fate = 'refused' | 'not served' | 'not answered';
 
 export interface SendOptions {
@@ -27,7 +27,7 @@ export type Send = <T>(
 /** Serves tests in which nothing fails. */
 export const sendAtOnce: Send = async (_what, serve) => serve();
 
-/** The requests of one process to what is outside of it: each takes a while to be served, and another one to be answered. */
+/** The requests of one process to the outside: each takes a while to be served, and another one to be answered. */
 export class Requests {
   readonly life: Life;
   readonly draws: Draws;
