@@ -18,10 +18,10 @@ export function runArchive(
   { verb, folder }: ArchiveCommand,
   { prefix, partitions, replicationFactor }: { prefix: string; partitions: number; replicationFactor: number },
 ): Promise<Outcome> {
-  const place = { topic: topicNames(prefix).makerEvents, name: topicNames().makerEvents, folder };
-  if (verb === 'archive') return archiveLog(log, place);
-  if (verb === 'verify') return verifyArchive(log, place);
-  const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === place.topic);
-  if (spec === undefined) throw new Error(`${place.topic} is no topic`);
-  return restoreLog(log, place, { ...spec, replicationFactor }, 'makerbook-operator');
+  const archived = { topic: topicNames(prefix).makerEvents, name: topicNames().makerEvents, folder };
+  if (verb === 'archive') return archiveLog(log, archived);
+  if (verb === 'verify') return verifyArchive(log, archived);
+  const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === archived.topic);
+  if (spec === undefined) throw new Error(`${archived.topic} is no topic`);
+  return restoreLog(log, archived, { ...spec, replicationFactor }, 'makerbook-operator');
 }

@@ -141,7 +141,7 @@ function originOf({ headers }: StoredRecord): Record<string, string> {
 }
 
 function idOf(headers: StoredRecord['headers']): string {
-  const place = `${headers['parked-partition']}:${headers['parked-offset']}`;
+  const id = `${headers['parked-partition']}:${headers['parked-offset']}`;
   const maker = headers['parked-maker'];
-  return maker === undefined ? place : `${place}:${maker}`;
+  return maker === undefined ? id : `${id}:${maker}`;
 }

@@ -9,7 +9,7 @@ import type { HistoryPlace } from './store/read-histories.js';
 const partitions = 4;
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const own = partitionOf(maker, partitions);
-const inside = { orderHash: `0x${'01'.repeat(32)}` as Hex, place: 3, blockNumber: -1, logIndex: -1 };
+const inside = { orderHash: `0x${'01'.repeat(32)}` as Hex, rank: 3, blockNumber: -1, logIndex: -1 };
 
 /** A deployment whose maker's partition has facts from `first` on; the rows have all, or as far as is said. */
 function deploy({ first = 1n, facts = 5, seed = 1 } = {}) {

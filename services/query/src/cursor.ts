@@ -18,10 +18,10 @@ const NO_RECORD = '-';
 
 /** @param text of the form that the interface demands */
 export function parseCursor(text: string): Cursor {
-  const [partition, log = NO_RECORD, offset = '0', orderHash, place, blockNumber, logIndex] = text.split(':');
+  const [partition, log = NO_RECORD, offset = '0', orderHash, rank, blockNumber, logIndex] = text.split(':');
   const entry = orderHash !== undefined && {
     orderHash: orderHash as Hex,
-    place: Number(place),
+    rank: Number(rank),
     blockNumber: Number(blockNumber),
     logIndex: Number(logIndex),
   };
@@ -59,7 +59,7 @@ export function openCursors({ log, topic, rows }: CursorSources, partitions: num
       const named = await nameBefore(partition, endOf(place));
       if (named === undefined) return undefined;
       const { offset, entry } = place;
-      const rest = entry === undefined ? [] : [entry.orderHash, entry.place, entry.blockNumber, entry.logIndex];
+      const rest = entry === undefined ? [] : [entry.orderHash, entry.rank, entry.blockNumber, entry.logIndex];
       return [partition, named.name?.name ?? NO_RECORD, offset, ...rest].join(':');
     },
 

@@ -25,13 +25,13 @@ const isAhead = unavailable('`at` is ahead of what is known here; try again');
  */
 export async function findMoment(
   log: MomentLog,
-  place: TopicPartition,
+  source: TopicPartition,
   at: Moment,
   end: bigint,
 ): Promise<bigint | Refusal> {
-  const { partition } = place;
+  const { partition } = source;
   if ('block' in at) {
-    const found = await unlessAway(findBlock(log, place, at.block, end));
+    const found = await unlessAway(findBlock(log, source, at.block, end));
     return found === undefined ? logIsAway : (found.behind ?? isAhead);
   }
   if (at.partition !== partition)
@@ -42,7 +42,7 @@ export async function findMoment(
 /** The offset behind the newest record of a block up to this one; undefined where none before `end` has reached it. */
 async function findBlock(
   log: MomentLog,
-  place: TopicPartition,
+  source: TopicPartition,
   block: number,
   end: bigint,
 ): Promise<{ readonly behind: bigint | undefined }> {
@@ -53,7 +53,7 @@ async function findBlock(
   let isReached = false;
   while (low < high) {
     const middle = (low + high) / 2n;
-    const blocks = await readSomeBlocks(log, place, middle, high);
+    const blocks = await readSomeBlocks(log, source, middle, high);
     const last = blocks.findLast(({ number }) => number <= block);
     isReached ||= blocks.some(({ number }) => number >= block);
     if (last === undefined) high = middle;
@@ -64,8 +64,8 @@ async function findBlock(
 }
 
 /** The first blocks of a range, as many as come together. */
-async function readSomeBlocks(log: MomentLog, place: TopicPartition, from: bigint, to: bigint) {
-  for await (const { records } of log.readRange(place, from, to)) {
+async function readSomeBlocks(log: MomentLog, source: TopicPartition, from: bigint, to: bigint) {
+  for await (const { records } of log.readRange(source, from, to)) {
     const blocks = records.flatMap((record) => {
       if (record.headers['ce_type'] !== ceType('BlockProcessed')) return [];
       const fact = decodeMakerEvent(record);

@@ -318,14 +318,14 @@ function pageOf(tables: Tables, { maker, partition, after, before, happened, ent
 
 /** What the rows say of a maker's orders, in the order of `readMakerHistory`. */
 function entriesOf({ history, fills }: Tables, partition: number, maker: Hex) {
-  const place = (happened: Happening) => happenings.indexOf(happened) + 1;
+  const rank = (happened: Happening) => happenings.indexOf(happened) + 1;
   const changes = history.map(({ remaining, ...row }) => {
-    const at = { orderHash: row.orderHash, place: place(row.happened), blockNumber: -1, logIndex: -1 };
+    const at = { orderHash: row.orderHash, rank: rank(row.happened), blockNumber: -1, logIndex: -1 };
     const entry = { ...row, partition, remaining: BigInt(remaining) } as HistoryEntry;
     return { maker: row.maker, entry, place: { offset: row.logOffset, entry: at } };
   });
   const filled = [...fills.values()].map(({ orderHash, blockNumber, logIndex, logOffset, maker: own }) => {
-    const at = { orderHash, place: place('FILLED'), blockNumber, logIndex };
+    const at = { orderHash, rank: rank('FILLED'), blockNumber, logIndex };
     const entry: HistoryEntry = { partition, logOffset, orderHash, happened: 'FILLED', blockNumber, logIndex };
     return { maker: own, entry, place: { offset: logOffset, entry: at } };
   });
@@ -336,7 +336,7 @@ function entriesOf({ history, fills }: Tables, partition: number, maker: Hex) {
 
 function comparePlaces(one: HistoryPlace, other: HistoryPlace): number {
   const keyOf = ({ offset, entry }: HistoryPlace) =>
-    [offset, entry?.orderHash ?? '', entry?.place ?? 0, entry?.blockNumber ?? -1, entry?.logIndex ?? -1] as const;
+    [offset, entry?.orderHash ?? '', entry?.rank ?? 0, entry?.blockNumber ?? -1, entry?.logIndex ?? -1] as const;
   const [a, b] = [keyOf(one), keyOf(other)];
   for (const [at, value] of a.entries()) {
     const against = b[at] ?? value;

@@ -7,7 +7,7 @@ export interface SegmentRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-interface Parts {
+interface Message {
   readonly segments: (Buffer | undefined)[];
   missing: number;
 }
@@ -18,7 +18,7 @@ interface Parts {
  * belong together by partition, key and producer.
  */
 export class SegmentJoiner {
-  readonly #messages = new Map<string, Parts>();
+  readonly #messages = new Map<string, Message>();
   readonly #incompleteMax: number;
 
   /** @param incompleteMax bound on messages of which segments are missing; the oldest is given up first */
@@ -38,23 +38,23 @@ export class SegmentJoiner {
     if (value === null) return { unreadable: `block ${key}: segment ${index} has no value` };
     if (total === 1) return value;
     const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
-    let parts = messages.get(name);
-    const held = parts?.segments[index];
+    let message = messages.get(name);
+    const held = message?.segments[index];
     // Another cut or other bytes are another message of the same name, as from a node that was restarted with other
     // settings or another release: it begins anew, so that the two are not mixed.
-    if (parts === undefined || parts.segments.length !== total || held?.equals(value) === false) {
-      parts = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
+    if (message === undefined || message.segments.length !== total || held?.equals(value) === false) {
+      message = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
       messages.delete(name);
-      messages.set(name, parts);
+      messages.set(name, message);
       const [oldest] = messages.keys();
       if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
     }
-    if (parts.segments[index] === undefined) parts.missing -= 1;
+    if (message.segments[index] === undefined) message.missing -= 1;
     // A copy: the value is a part of all that was fetched with it, which would be held for its sake.
-    parts.segments[index] = Buffer.from(value);
-    if (parts.missing > 0) return undefined;
+    message.segments[index] = Buffer.from(value);
+    if (message.missing > 0) return undefined;
     messages.delete(name);
-    return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));
+    return Buffer.concat(message.segments.filter((segment) => segment !== undefined));
   }
 }
 

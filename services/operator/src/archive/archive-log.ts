@@ -10,7 +10,7 @@ import {
 } from './segments.js';
 
 /** Where the log is, and its archive. */
-export interface ArchivePlace {
+export interface ArchivedTopic {
   /** Its name in Kafka, with the deployment's prefix. */
   readonly topic: string;
   /** Its name in the archive, without the prefix. */
@@ -27,7 +27,7 @@ const SEGMENT_BYTES = 16 * 1024 * 1024;
  * @throws ArchiveBroken where the archive is of another log; FatalError where the log has lost what is to be archived;
  * LogUnavailable
  */
-export async function archiveLog(log: Log, { topic, name, folder }: ArchivePlace): Promise<Outcome> {
+export async function archiveLog(log: Log, { topic, name, folder }: ArchivedTopic): Promise<Outcome> {
   const partitions = await log.partitionsOf(topic);
   const before = readManifest(folder, name, partitions) ?? emptyManifest(name, partitions);
   const ends = await log.endOffsets(topic);

@@ -1,7 +1,7 @@
 import { pause } from '@makerbook/contracts-primitives';
 import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
-import type { ArchivePlace } from './archive-log.js';
+import type { ArchivedTopic } from './archive-log.js';
 import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
 import { findDifference } from './verify-archive.js';
 
@@ -22,18 +22,23 @@ const SETTLE_MS = 2_000;
  * @param clientId begins the transactional ids
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
  */
-export async function restoreLog(log: Log, place: ArchivePlace, spec: TopicSpec, clientId: string): Promise<Outcome> {
-  const archive = requireManifest(place.folder, place.name, spec.partitions);
+export async function restoreLog(
+  log: Log,
+  archived: ArchivedTopic,
+  spec: TopicSpec,
+  clientId: string,
+): Promise<Outcome> {
+  const archive = requireManifest(archived.folder, archived.name, spec.partitions);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
-  const ends = await log.endOffsets(place.topic, { timeoutMs: TIMEOUT_MS });
+  const ends = await log.endOffsets(archived.topic, { timeoutMs: TIMEOUT_MS });
   // With its own time the broker would stamp all records with that of the restore.
   if (ends.some((end, partition) => end < BigInt(archive.to[partition] ?? 0))) await setTime(log, spec, 'CreateTime');
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
   const parts = ends.map((end, partition) => {
     return new PartitionRestore(
-      { log, appender, archive, folder: place.folder, clientId },
-      { topic: place.topic, partition },
+      { log, appender, archive, folder: archived.folder, clientId },
+      { topic: archived.topic, partition },
       end,
     );
   });

@@ -1,13 +1,13 @@
 import type { Log, StoredRecord, TopicPartition } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
-import type { ArchivePlace } from './archive-log.js';
+import type { ArchivedTopic } from './archive-log.js';
 import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
 
 /**
  * Compares an archive with the log: checksums, and each record with its offset, time, key, value and headers.
  * @returns the first difference of each partition; exit code 1 where there is one
  */
-export async function verifyArchive(log: Log, { topic, name, folder }: ArchivePlace): Promise<Outcome> {
+export async function verifyArchive(log: Log, { topic, name, folder }: ArchivedTopic): Promise<Outcome> {
   const archive = requireManifest(folder, name, await log.partitionsOf(topic));
   const ends = await log.endOffsets(topic);
   const lines: string[] = [];

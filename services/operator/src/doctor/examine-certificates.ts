@@ -32,14 +32,14 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
   );
   const brokers = kafka.tls === undefined ? [] : kafka.brokers;
   const servers = [
-    ...[...brokers, ...settings.TLS_SERVERS].map((place) => ({ place, tls: kafka.tls, isPostgres: false })),
+    ...[...brokers, ...settings.TLS_SERVERS].map((server) => ({ server, tls: kafka.tls, isPostgres: false })),
     ...(postgres.tls === undefined
       ? []
-      : [{ place: `${hostname}:${port || 5432}`, tls: postgres.tls, isPostgres: true }]),
+      : [{ server: `${hostname}:${port || 5432}`, tls: postgres.tls, isPostgres: true }]),
   ];
-  const shown = servers.map(({ place, tls, isPostgres }) =>
-    look(`certificate of ${place}`, isPostgres ? alert('PostgresAway') : RUNBOOK, async () => [
-      judgeEnd(place, await readCertificate(place, tls, isPostgres)),
+  const shown = servers.map(({ server, tls, isPostgres }) =>
+    look(`certificate of ${server}`, isPostgres ? alert('PostgresAway') : RUNBOOK, async () => [
+      judgeEnd(server, await readCertificate(server, tls, isPostgres)),
     ]),
   );
   const found = [...files, ...(await Promise.all(shown)).flat()];
@@ -47,8 +47,8 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
 }
 
 /** The certificate that a server shows, be it valid or not. */
-async function readCertificate(place: string, tls: Tls | undefined, isPostgres: boolean): Promise<X509Certificate> {
-  const [, host = '', port] = /^\[?(.*?)\]?:(\d+)$/.exec(place) ?? [];
+async function readCertificate(server: string, tls: Tls | undefined, isPostgres: boolean): Promise<X509Certificate> {
+  const [, host = '', port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);
   const socket: Socket = connect({ host, port: Number(port) });
   try {

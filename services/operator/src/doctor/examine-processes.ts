@@ -9,8 +9,8 @@ const STALE_SECONDS_MAX = 5;
 /** What each process says of itself, as the console shows it, and which build it is. */
 export async function examineProcesses(settings: DoctorSettings): Promise<readonly Finding[]> {
   if (settings.PROCESSES.length === 0) return [{ verdict: 'unread', what: 'processes: PROCESSES names none' }];
-  const places = await Promise.all(settings.PROCESSES.map(([name = '', url = '']) => findReplicas(name, url)));
-  const told = await Promise.all(places.flat().map(([name, url]) => readMetrics(name, url)));
+  const replicas = await Promise.all(settings.PROCESSES.map(([name = '', url = '']) => findReplicas(name, url)));
+  const told = await Promise.all(replicas.flat().map(([name, url]) => readMetrics(name, url)));
   const checks = judgeProcesses(told, STALE_SECONDS_MAX);
   return [...checks.map(({ isWell, what, alert: name }) => judge(isWell, what, alert(name))), ...compareBuilds(told)];
 }

@@ -163,7 +163,7 @@ export class FactFeed {
 }
 
 /** The fact that led to a message on a feed, and the message's number; undefined where the id is none of ours. */
-export function placeOfMessage({
+export function factOfMessage({
   headers,
   partition,
 }: Pick<StoredRecord, 'headers' | 'partition'>): MessagePlace | undefined {

@@ -1,7 +1,7 @@
 import { FatalError, type FencedPublisher } from '@makerbook/kafka';
 import type { Projection } from '@makerbook/postgres';
 import { RowCommitter } from '../commit/commit-rows.js';
-import { type FeedEnd, makerOfMessage, placeOfMessage } from '../fold/describe-feeds.js';
+import { type FeedEnd, factOfMessage, makerOfMessage } from '../fold/describe-feeds.js';
 import { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
 
@@ -62,8 +62,8 @@ async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): 
   return records
     .flat()
     .flatMap((record) => {
-      const place = placeOfMessage(record);
-      return place === undefined ? [] : { ...place, maker: makerOfMessage(record) };
+      const fact = factOfMessage(record);
+      return fact === undefined ? [] : { ...fact, maker: makerOfMessage(record) };
     })
     .sort((a, b) => Number(a.offset - b.offset) || a.index - b.index)
     .at(-1);

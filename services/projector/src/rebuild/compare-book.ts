@@ -1,7 +1,7 @@
 import { decodeBookRecord, type TopicNames } from '@makerbook/contracts-events';
 import type { Log, StoredRecord } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
-import { placeOfMessage } from '../fold/describe-feeds.js';
+import { factOfMessage } from '../fold/describe-feeds.js';
 import { readBook } from '../store/compare-rows.js';
 
 interface BookParts {
@@ -43,9 +43,9 @@ async function readNewest(partition: number, { log, topics }: BookParts): Promis
   const newest = new Map<string, Newest>();
   for await (const { records } of log.readRange({ topic: topics.book, partition })) {
     for (const record of records) {
-      const place = placeOfMessage(record);
-      const state = place && stateOf(record);
-      if (place !== undefined && state !== undefined) newest.set(record.key, { offset: place.offset, state });
+      const fact = factOfMessage(record);
+      const state = fact && stateOf(record);
+      if (fact !== undefined && state !== undefined) newest.set(record.key, { offset: fact.offset, state });
     }
   }
   return newest;

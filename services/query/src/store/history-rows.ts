@@ -30,7 +30,8 @@ export interface Row {
   readonly log_offset: bigint;
   readonly order_hash: Hex;
   readonly happened: Happening;
-  readonly place: number;
+  /** Where the happening stands among those of one fact. */
+  readonly rank: number;
   readonly status: OrderChange['status'];
   readonly reason: string | null;
   readonly remaining: string;
@@ -46,14 +47,14 @@ export function entryOf(row: Row): HistoryEntry {
   return { ...at, happened, status, reason, remaining: BigInt(row.remaining), cappedUntil: Number(row.capped_until) };
 }
 
-const placeOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
+const rankOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
 export const changes = `
-  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, capped_until, ${placeOfHappened} as place,
+  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, capped_until, ${rankOfHappened} as rank,
     -1::bigint as block_number, -1 as log_index
   from order_history`;
 export const filled = `
   select partition, log_offset, order_hash, maker, 'FILLED' as happened, null as status, null as reason, null::numeric as remaining,
     0::bigint as capped_until,
-    ${happenings.indexOf('FILLED') + 1} as place, block_number, log_index
+    ${happenings.indexOf('FILLED') + 1} as rank, block_number, log_index
   from fills`;
-export const inOrder = 'log_offset, order_hash, place, block_number, log_index';
+export const inOrder = 'log_offset, order_hash, rank, block_number, log_index';

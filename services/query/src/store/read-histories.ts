@@ -59,7 +59,7 @@ export interface HistoryPlace {
   readonly offset: bigint;
   readonly entry?: {
     readonly orderHash: Hex;
-    readonly place: number;
+    readonly rank: number;
     readonly blockNumber: number;
     readonly logIndex: number;
   };
@@ -97,7 +97,7 @@ export interface HistoryPage {
  */
 export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {
   const { maker, partition, after, before, happened, entriesMax } = asked;
-  const { orderHash = '0x', place = -1, blockNumber = -1, logIndex = -1 } = after.entry ?? {};
+  const { orderHash = '0x', rank = -1, blockNumber = -1, logIndex = -1 } = after.entry ?? {};
   const scannedMax = happened.length === happenings.length ? entriesMax + 1 : SCANNED_MAX;
   const rows = await postgres.query<PageRow>(
     readMakerHistorySql,
@@ -106,7 +106,7 @@ export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery):
       partition,
       after.offset,
       byteaOf(orderHash),
-      place,
+      rank,
       blockNumber,
       logIndex,
       before ?? null,
@@ -142,8 +142,8 @@ type PageRow = { readonly folded_to: bigint; readonly history_from: bigint; read
 
 const emptyPage: PageRow = { folded_to: 0n, history_from: 0n, is_unsure: true, happened: null };
 
-function placeOf({ log_offset, order_hash, place, block_number, log_index }: Row): HistoryPlace {
-  const entry = { orderHash: order_hash, place, blockNumber: Number(block_number), logIndex: log_index };
+function placeOf({ log_offset, order_hash, rank, block_number, log_index }: Row): HistoryPlace {
+  const entry = { orderHash: order_hash, rank, blockNumber: Number(block_number), logIndex: log_index };
   return { offset: log_offset, entry };
 }
 
@@ -153,13 +153,13 @@ export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
   const [blockNumber, logIndex] = happened === 'FILLED' ? [entry.blockNumber, entry.logIndex] : [-1, -1];
   return {
     offset: entry.logOffset,
-    entry: { orderHash, place: happenings.indexOf(happened) + 1, blockNumber, logIndex },
+    entry: { orderHash, rank: happenings.indexOf(happened) + 1, blockNumber, logIndex },
   };
 }
 
 const readOrderHistorySql = `
   with own as (
-    select *, row_number() over (order by log_offset desc, place desc, block_number desc, log_index desc) as age
+    select *, row_number() over (order by log_offset desc, rank desc, block_number desc, log_index desc) as age
     from (
       ${changes} where order_hash = $2 and maker = $1
       union all ${filled} where order_hash = $2 and maker = $1
@@ -251,7 +251,7 @@ const readNewsSql = `
   quarantined as (
     select maker from makers where partition = $1 and quarantined_offset is not null and maker = any ($4::bytea[]))
   select projections.next_offset, projections.partition, coalesce(news.maker, quarantined.maker) as maker, news.log_offset, news.order_hash,
-    news.happened, news.status, news.reason, news.remaining, news.capped_until, news.place, news.block_number, news.log_index
+    news.happened, news.status, news.reason, news.remaining, news.capped_until, news.rank, news.block_number, news.log_index
   from projections left join (news full join quarantined on false) on true
   where projections.partition = $1
   order by ${inOrder}`;

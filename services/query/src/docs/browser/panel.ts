@@ -31,8 +31,8 @@ await use(keySigner(false));
 draw();
 
 function show(id: string, drawn: TemplateResult): void {
-  const place = document.getElementById(id);
-  if (place !== null) render(drawn, place);
+  const element = document.getElementById(id);
+  if (element !== null) render(drawn, element);
 }
 
 /** Draws what changes. */
