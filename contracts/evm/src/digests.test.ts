@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import {
   bytesToHex,
   cancelAllRequestTypes,
+  cancelBySaltRequestTypes,
   cancelKeysRequestTypes,
   createOrderHasher,
   createRequestHashers,
@@ -207,6 +208,11 @@ describe('the digest of a message without a salt', () => {
           hashes(where, cancelAllRequestTypes, all);
           hashes(where, heartbeatRequestTypes, { maker: all.maker, cancelAt, issuedAtMs });
           hashes(where, cancelKeysRequestTypes, { maker: all.maker, keys, issuedAtMs });
+          hashes(where, cancelBySaltRequestTypes, {
+            maker: all.maker,
+            salts: [cancelAt, issuedAtMs],
+            untilMs: cancelAt,
+          });
           hashes(where, fillCapRequestTypes, { maker: all.maker, ...cap, issuedAtMs });
         },
       ),

@@ -4,13 +4,13 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import { type SigningDomain, type TypedField, typeString } from './typed-data.js';
 import { createWordBuffer, putAddress, putBytes32, putUint256 } from './word-buffer.js';
 
-/** A field is an address, a list of addresses or of bytes32, a uint256 or a string, as the types say; a uint256 may be in hex. */
+/** A field is an address, a uint256, a string, or a list of addresses, of bytes32 or of uint256, as the types say; a uint256 may be in hex. */
 export type StructHasher<Message extends object> = (message: Message) => Uint8Array;
 
 /**
  * Hashes messages of one struct in the domain without a salt: the EIP-712 digest, 32 new bytes. Throws a TypeError or RangeError
  * for a value that is not of its type.
- * @param types one struct, whose fields are `address`, `address[]`, `bytes32[]`, `uint256` or `string`
+ * @param types one struct, whose fields are `address`, `uint256`, `string`, `address[]`, `bytes32[]` or `uint256[]`
  */
 export function createStructHasher<Message extends object>(
   domain: SigningDomain,
@@ -35,7 +35,9 @@ export function createStructHasher<Message extends object>(
 
 function hashList(type: string, values: readonly Hex[]): Uint8Array {
   const words = createWordBuffer(values.length);
-  const put = type === 'bytes32[]' ? putBytes32 : putAddress;
-  for (const [index, value] of values.entries()) put(words, index, value);
+  for (const [index, value] of values.entries()) {
+    if (type === 'uint256[]') putUint256(words, index, BigInt(value));
+    else (type === 'bytes32[]' ? putBytes32 : putAddress)(words, index, value);
+  }
   return keccak256(words.bytes);
 }

@@ -25,6 +25,7 @@ export { bytesToHex, decodeHex, hexToBytes } from './hex.js';
 export { keccak256 } from './keccak.js';
 export {
   cancelAllRequestTypes,
+  cancelBySaltRequestTypes,
   cancelKeysRequestTypes,
   DOMAIN_VERSION,
   domainName,

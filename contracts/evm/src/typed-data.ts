@@ -147,6 +147,15 @@ export const cancelAllRequestTypes: Record<'CancelAllRequest', TypedField[]> = {
   ],
 };
 
+/** Types of the request to cancel the orders that have one of these salts. */
+export const cancelBySaltRequestTypes: Record<'CancelBySaltRequest', TypedField[]> = {
+  CancelBySaltRequest: [
+    { name: 'maker', type: 'address' },
+    { name: 'salts', type: 'uint256[]' },
+    { name: 'untilMs', type: 'uint256' },
+  ],
+};
+
 /** Types of the request that sets the dead-man's switch. */
 export const heartbeatRequestTypes: Record<'HeartbeatRequest', TypedField[]> = {
   HeartbeatRequest: [

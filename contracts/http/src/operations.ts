@@ -16,7 +16,7 @@ import { info } from './info.js';
 import type { Content, ErrorCases, Method, Operation } from './operation.js';
 import { orderHistory, orderReport } from './order-report.js';
 import {
-  cancellationInputs,
+  cancellationBody,
   cancellations,
   limitOrderRecords,
   placementInputs,
@@ -509,12 +509,13 @@ const cancelByPost: Operation = {
   method: 'POST',
   path: paths.cancellations,
   summary: 'Cancel orders by signature, in a body',
-  description: `The same as DELETE with a body in place of the lists of its query. ${cancelDescription}`,
+  description: `The same as DELETE with a body in place of the lists of its query. ${cancelDescription} A body that names \`salts\` cancels all orders of the maker that have one of them and were accepted by \`untilMs\`, open or on their way, and the answer names each.`,
   query: cancellationsQuery,
-  body: { type: 'application/json', schema: cancellationInputs, example: examples.cancellations },
+  body: { type: 'application/json', schema: cancellationBody, example: examples.cancellations },
   errors: {
     ...bodyErrors,
     ...cancelErrors,
+    maker_not_whitelisted: { cause: 'The maker of the salts was never on the whitelist.', remedy: whitelist },
   },
 };
 
@@ -525,7 +526,7 @@ const replace: Operation = {
   tag: 'Limit orders',
   summary: 'Cancel orders and place others in their stead, all or nothing',
   description:
-    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Where one order to be cancelled is not open any more, another amount of it is left than the request says, or one new order is refused, nothing happens.',
+    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Salts in place of the list `cancel` stand for all open orders of the maker that have them. Where one order to be cancelled is not open any more, another amount of it is left than the request says, or one new order is refused, nothing happens.',
   headers: placeHeaders.extend(cancelHeaders.shape),
   body: { type: 'application/json', schema: replacementInput, example: examples.replacement },
   answer: {
@@ -544,7 +545,7 @@ const replace: Operation = {
     },
     not_found: {
       cause:
-        'An order to be cancelled is not open: it is filled, expired or cancelled, or the maker has no such order.',
+        'An order to be cancelled is not open: it is filled, expired or cancelled, or the maker has no such order, or none with a salt.',
       remedy: 'Nothing happened. Look what became of it (GET …/{orderHash}), and replace what is left.',
     },
     remaining_changed: {

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
+import { time } from './times.js';
 
 const hex = (pattern: RegExp, description: string) =>
   z
@@ -81,6 +82,24 @@ export const cancellationInputs = z
   .array(cancellationInput, { error: 'must be an array of `orderHash` and `signature`' })
   .min(1, { error: 'must hold at least one item' });
 
+/** All orders of a maker that have one of some salts, as its other body. How many salts it may have is a setting. */
+export const saltCancellationInput = z
+  .strictObject({
+    maker: addressInput.describe('The maker whose orders they are'),
+    salts: z.array(quantityInput).min(1).describe('The salts that the maker gave its orders, in hex'),
+    untilMs: time(
+      'milliseconds',
+      'Of the orders with these salts those that were accepted by then, in milliseconds since 1970',
+    ),
+    signature: signatureInput.describe(
+      'Over `CancelBySaltRequest`, in the domain of orders, by the maker or a key that may cancel for it',
+    ),
+  })
+  .meta({ id: 'SaltCancellationInput' });
+
+/** The body of POST …/cancellations. */
+export const cancellationBody = z.union([cancellationInputs, saltCancellationInput]);
+
 /** A uint256 as it is sent: minimal lowercase hex. */
 export const sentQuantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in minimal lowercase hex');
 /** An address as it is sent. */
@@ -159,7 +178,10 @@ export const limitOrderRecord = z
 /** The answer to GET, in the order of acceptance. */
 export const limitOrderRecords = z.array(limitOrderRecord);
 
-/** The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request. */
+/**
+ * The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request; where that names salts, one for
+ * each order that had one of them.
+ */
 export const cancellations = z.array(
   z
     .object({
@@ -188,15 +210,28 @@ export const replacedInputs = z
   .array(replacedInput, { error: 'must be an array of `orderHash` and `signature`' })
   .min(1, { error: 'must hold at least one item' });
 
+/** All orders of the maker with some salts, as those that go. */
+export const replacedSaltsInput = saltCancellationInput
+  .extend({
+    remainingMakingAmount: quantityInput
+      .optional()
+      .describe(
+        'What the maker believes to be left of all of them together, in hex. Where the service has seen another amount, nothing happens. Without it: all of the making amount of each',
+      ),
+  })
+  .meta({ id: 'ReplacedSaltsInput' });
+
 /** The body of POST …/replacements. How many items each list may have is a setting. */
 export const replacementInput = z
   .strictObject({
-    cancel: replacedInputs.describe('The orders that go, as in POST …/cancellations, and what is left of each'),
+    cancel: z
+      .union([replacedInputs, replacedSaltsInput])
+      .describe('The orders that go, as in POST …/cancellations, and what is left of them'),
     place: placementInputs.describe('The orders that come, as in POST; all of the same maker'),
   })
   .meta({ id: 'ReplacementInput' });
 
-/** Its two lists, each to be read as in the request that has it alone. */
+/** Its two parts, each to be read as in the request that has it alone. */
 export const replacementLists = z.strictObject({ cancel: z.unknown(), place: z.unknown() });
 
 /** The answer to POST …/replacements: both lists in the order of the request. */

@@ -13,6 +13,7 @@ const all = [
   ...vectors.historyRequests,
   ...vectors.streamRequests,
   ...vectors.cancelAlls,
+  ...vectors.saltCancellations,
   ...vectors.heartbeats,
   ...vectors.cancelKeys,
   ...vectors.readKeys,

@@ -3,8 +3,8 @@ import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal, type Reply } from '@makerbook/http';
 import type { Outside } from './parts.js';
-import { cancelling, key, maker, openIn, openRoutes, other, stranger } from './testing/open-routes.js';
-import { lower, type SignedOrder, signOrder } from './testing/sign-test-orders.js';
+import { cancelling, foundOf, key, maker, openIn, openRoutes, other, stranger } from './testing/open-routes.js';
+import { hashOf, lower, type SignedOrder, signOrder, signSalts } from './testing/sign-test-orders.js';
 
 describe('cancellations', () => {
   const salted = (order: SignedOrder, signer = maker) => ({ ...cancelling(order, signer), salt: order.order.salt });
@@ -94,6 +94,54 @@ describe('cancellations', () => {
     expect(await send('DELETE', paths.limitOrders, undefined)).toMatchObject({
       detail: expect.not.stringContaining('body'),
     });
+  });
+});
+
+describe('a cancellation by salts', () => {
+  const untilMs = Date.now();
+  const bySalt = (salts: string[], signer = maker) => signSalts(salts, untilMs, maker, signer);
+  const told = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)));
+  /** Two orders of one salt, and others; and one of this salt that was accepted later. */
+  const openSome = async () => {
+    const service = openRoutes();
+    const [first, flying, elsewhere, later] = [
+      ...[await signOrder(maker, { salt: '0x7' }), await signOrder(maker, { salt: '0x7', nonce: '0x1' })],
+      ...[await signOrder(maker, { salt: '0x8' }), await signOrder(maker, { salt: '0x7', nonce: '0x2' })],
+    ] as [SignedOrder, SignedOrder, SignedOrder, SignedOrder];
+    const ofOther = await signOrder(other, { salt: '0x7' });
+    for (const order of [first, elsewhere, later, ofOther]) openIn(service, order);
+    service.held.rows.set(hashOf(flying), { inFlight: foundOf(flying) });
+    service.held.acceptedAtMs.set(hashOf(later), untilMs + 1);
+    return { ...service, meant: [first, flying].map((order) => ({ orderHash: hashOf(order), status: 'CANCELLED' })) };
+  };
+
+  test.each([
+    ['the maker', maker],
+    ['a cancel key', key],
+  ])('signed by %s names each order that has one, open or on its way', async (_who, signer) => {
+    const { post, seen, held, meant } = await openSome();
+    const reply = await post(paths.cancellations, await bySalt(['0x7', '0x007', '0x9'], signer));
+    expect(told(reply)).toEqual(meant);
+    expect(seen.appended).toBe(2);
+    expect(held.decisions.map(({ kind }) => kind)).toEqual(['charge', 'mark', 'mark']);
+    expect(told(await post(paths.cancellations, await bySalt(['0x9'])))).toEqual([]);
+    expect(seen.appended).toBe(2);
+  });
+
+  test.each([
+    ['a stranger has signed it', stranger, {}, 'invalid_signature'],
+    ['Postgres is away', maker, { isAway: true }, 'unavailable'],
+    ['rows may be missing', maker, { trustedSinceMs: undefined }, 'unavailable'],
+    ['the budget is spent', maker, {}, 'rate_limited'],
+  ] as const)('cancels nothing where %s', async (_when, signer, change, code) => {
+    const { post, seen, held, clock } = await openSome();
+    if (code === 'rate_limited') held.set(lower(maker), { cancels: { left: 1, atMs: clock.nowMs } });
+    Object.assign(held, change);
+    const reply = await post(paths.cancellations, await bySalt(['0x7'], signer));
+    expect(reply).toMatchObject({ code });
+    if (code === 'unavailable')
+      expect(reply).toMatchObject({ detail: expect.stringContaining('nothing was cancelled') });
+    expect([seen.appended, seen.losses, 'index' in reply]).toEqual([0, 'trustedSinceMs' in change ? 1 : 0, false]);
   });
 });
 

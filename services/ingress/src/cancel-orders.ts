@@ -1,14 +1,18 @@
+import { saltCancellationInput } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, readQuery, unavailable } from '@makerbook/http';
 import { LogUnavailable } from '@makerbook/kafka';
+import { z } from 'zod';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
 import { decideCancels } from './decide/decide-cancels.js';
 import { lookUp } from './decide/look-up-hashes.js';
-import type { AskedCancellations } from './parse/parse-cancellations.js';
+import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
+import { namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
 import { describeBudget } from './refuse-placements.js';
-import { proveCancellations } from './verify/prove-cancellations.js';
+import { type Proven, proveCancellations } from './verify/prove-cancellations.js';
+import { proveSalts } from './verify/prove-salts.js';
 
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (
@@ -33,6 +37,24 @@ export function cancelBy(parse: ParseCancellations) {
   };
 }
 
+/** POST …/cancellations. A body that names salts cancels all orders of its maker that have them. */
+export async function cancelByBody(parts: Parts, request: ApiRequest): Promise<Reply> {
+  if (!namesSalts(request.body)) return cancelBy(parseCancellationBody)(parts, request);
+  const query = readQuery(request.query, z.object({}));
+  if (isRefusal(query)) return query;
+  const { settings, readSalts } = parts;
+  const asked = readSalts(request.body, saltCancellationInput, settings.MAX_CANCELS_PER_DELETE, parts.now());
+  if (isRefusal(asked)) return asked;
+  request.describe({ maker: asked.maker });
+  const found = await proveSalts(parts, asked, request);
+  if (isRefusal(found)) return found;
+  const { toCancel } = found;
+  const reply = await store(parts, request, [...toCancel.keys()], { toCancel, unplaced: new Map(), unsure: [] });
+  if (!isRefusal(reply)) return reply;
+  const { index: _, ...refusal } = reply;
+  return refusal;
+}
+
 async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
@@ -42,6 +64,11 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const proven = await proveCancellations(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
+  return store(parts, request, orderHashes, proven);
+}
+
+async function store(parts: Parts, request: ApiRequest, orderHashes: readonly Hex[], proven: Proven): Promise<Reply> {
+  const { metrics } = parts;
   const { toCancel, unplaced, unsure } = proven;
   const facts = [...toCancel.values(), ...unplaced.values()];
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });

@@ -6,5 +6,15 @@ export { parsePlacements } from './parse/parse-placements.js';
 export { createPatchQuote } from './patch/patch-quote.js';
 export { createRoutes, type Ingress, runIngress } from './run.js';
 export { openStore } from './store/open-store.js';
-export type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from './store/store.js';
+export type {
+  FoundBySalt,
+  FoundRows,
+  Group,
+  ReadAndWrite,
+  Reading,
+  Store,
+  Trust,
+  Wanted,
+  WantedSalts,
+} from './store/store.js';
 export { createOrderVerifier } from './verify/verify-orders.js';

@@ -14,6 +14,7 @@ import type { TrustKeeper } from './decide/keep-trust.js';
 import type { UnknownNotes } from './decide/note-unknown.js';
 import type { IngressSettings } from './env.js';
 import type { IngressMetrics } from './metrics.js';
+import type { ReadSalts } from './parse/read-salts.js';
 import type { Store } from './store/store.js';
 import type { ProveCancellation } from './verify/verify-cancellations.js';
 import type { VerifyOrders } from './verify/verify-orders.js';
@@ -54,6 +55,7 @@ export interface Parts extends Outside {
   readonly hashOrder: (order: Order) => Hex;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;
+  readonly readSalts: ReadSalts;
   /** Undefined where the service gives no receipts. */
   readonly signReceipt: SignReceipt | undefined;
 }

@@ -12,7 +12,8 @@ export function refuse(refusal: Decided, left?: Verdict['left']): Refusal {
   if (code === 'invalid_request' && index === undefined && pointer !== undefined) {
     return { ...refuseFields([{ path: pointer.slice(1).split('/'), message: detail }]), headers };
   }
-  const errors = pointer === undefined ? undefined : [{ pointer: `/${index}${pointer}`, detail }];
+  const errors =
+    pointer === undefined ? undefined : [{ pointer: `${index === undefined ? '' : `/${index}`}${pointer}`, detail }];
   return {
     code,
     detail,

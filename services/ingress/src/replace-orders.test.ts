@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { paths } from '@makerbook/contracts-http';
 import { isRefusal, type Refusal } from '@makerbook/http';
-import { cancelling, foundOf, maker, openIn, openRoutes } from './testing/open-routes.js';
-import { hashOf, signOrder } from './testing/sign-test-orders.js';
+import { cancelling, foundOf, maker, openIn, openRoutes, other, stranger } from './testing/open-routes.js';
+import { hashOf, signOrder, signSalts } from './testing/sign-test-orders.js';
 
 describe('a replacement', () => {
   const all = 100n;
@@ -43,5 +43,32 @@ describe('a replacement', () => {
     );
     const stored = held.decisions.filter(({ kind }) => kind !== 'charge').length;
     expect([seen.appended, stored]).toEqual(expected === 'stored' ? [3, 3] : [0, 0]);
+  });
+
+  test.each([
+    ['of all orders with a salt', ['0x7'], '0x8c', 'stored', 3],
+    ['of orders with two salts', ['0x7', '0x8'], '0xf0', 'stored', 4],
+    ['that does not know of a fill', ['0x7'], undefined, 'remaining_changed /cancel/remainingMakingAmount', 0],
+    ['of a salt that no open order has', ['0x8', '0x9'], undefined, 'not_found /cancel/salts', 0],
+    ['by a stranger', ['0x7'], undefined, 'invalid_signature /cancel/signature', 0],
+    ['of another maker', ['0x7'], undefined, 'invalid_request /cancel/maker', 0],
+  ])('by salts %s happens, or not at all', async (what, salts, remainingMakingAmount, expected, appended) => {
+    const service = openRoutes();
+    for (const [salt, left] of [
+      ['0x7', all],
+      ['0x7', part],
+      ['0x8', all],
+    ] as const) {
+      openIn(service, await signOrder(maker, { salt, nonce: left === part ? '0x1' : '0x0' }), left);
+    }
+    const signer = what === 'by a stranger' ? stranger : maker;
+    const signed = await signSalts(salts, Date.now(), maker, signer);
+    const cancel = { ...signed, ...(remainingMakingAmount && { remainingMakingAmount }) };
+    const place = [await signOrder(what === 'of another maker' ? other : maker)];
+    const reply = await service.post(paths.replacements, { cancel, place });
+    const { code, errors } = reply as Refusal;
+    expect(isRefusal(reply) ? `${code} ${errors?.[0]?.pointer}` : 'stored').toBe(expected);
+    expect(service.seen.appended).toBe(appended);
+    if (!isRefusal(reply)) expect(JSON.parse(String(reply.body)).cancelled).toHaveLength(appended - 1);
   });
 });

@@ -1,4 +1,4 @@
-import { replacedInputs, replacementLists } from '@makerbook/contracts-http';
+import { replacedInputs, replacedSaltsInput, replacementLists } from '@makerbook/contracts-http';
 import { unlessAway } from '@makerbook/contracts-primitives';
 import { IN_FLIGHT_RETRY_MS, type ProvenOrder, type Replacement, refuseAccepted, wasAccepted } from '@makerbook/domain';
 import {
@@ -18,14 +18,16 @@ import { type LookUpParts, lookUp } from './decide/look-up-hashes.js';
 import { cancelBudgetOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
+import { type AskedSalts, namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
 import { describeAccepted, storeOrders } from './place-orders.js';
 import { inList, refuse } from './refuse-placements.js';
 import { type ProvingParts, proveCancellations, type ToCancel } from './verify/prove-cancellations.js';
 import { proveOrders } from './verify/prove-orders.js';
+import { proveSalts } from './verify/prove-salts.js';
 
 interface AskedReplacement {
-  readonly cancel: AskedCancellations;
+  readonly cancel: AskedCancellations | AskedSalts;
   readonly placements: readonly Placement[];
   readonly validUntilMs: number | undefined;
 }
@@ -34,26 +36,28 @@ interface AskedReplacement {
  * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the two
  * requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel it at the
  * moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The limit of open orders is
- * judged by the result. An order of which another
- * amount is left than the request says is not replaced: the new one would add to what was filled.
+ * judged by the result. An order of which another amount is left than the request says is not replaced: the new one would add to
+ * what was filled. Salts stand for all orders of the maker that have them.
  */
 export async function replace(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();
   const asked = parseReplacement(parts, request);
   if (isRefusal(asked)) return asked;
   const { cancel, placements, validUntilMs } = asked;
-  const orderHashes = cancel.cancellations.map(({ orderHash }) => orderHash);
-  request.describe({ maker: placements[0]?.order.maker, orders: placements.length + orderHashes.length });
+  const count = placements.length + ('salts' in cancel ? cancel.salts : cancel.cancellations).length;
+  request.describe({ maker: placements[0]?.order.maker, orders: count });
   const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return inList('place', proven);
-  const open = await proveOpen(parts, request, cancel, proven);
+  const bySalt = 'salts' in cancel;
+  const open = await (bySalt ? proveSalted(parts, request, cancel, proven) : proveOpen(parts, request, cancel, proven));
   if (isRefusal(open)) return open;
+  const orderHashes = bySalt ? [...open.keys()] : cancel.cancellations.map(({ orderHash }) => orderHash);
   const replacement: Replacement = {
     kind: 'replacement',
     placement: placementOf(parts, proven, validUntilMs),
     budget: cancelBudgetOf(parts.settings),
     cancels: cancelledHashes(parts, open),
-    expected: cancel.cancellations,
+    expected: bySalt ? { ofAll: cancel.remaining } : cancel.cancellations,
   };
   const stored = await storeOrders(parts, request, replacement, proven, [...open.values()]);
   if (isRefusal(stored)) return stored;
@@ -66,29 +70,49 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
 }
 
 function parseReplacement(
-  { settings, askWallets }: Pick<Parts, 'settings' | 'askWallets'>,
+  parts: Pick<Parts, 'settings' | 'askWallets' | 'readSalts' | 'now'>,
   { body, headers }: ApiRequest,
 ): AskedReplacement | Refusal {
   const lists = parseAs(replacementLists, body);
   if (isRefusal(lists)) return lists;
-  const query = new URLSearchParams();
-  const { MAX_CANCELS_PER_DELETE: hashesMax } = settings;
-  const cancel = parseCancellationBody(
-    { body: lists.cancel, query },
-    hashesMax,
-    askWallets !== undefined,
-    replacedInputs,
-  );
+  const cancel = parseCancel(parts, lists.cancel);
   if (isRefusal(cancel)) return inList('cancel', cancel);
-  const placements = parsePlacements(lists.place, settings.MAX_ORDERS_PER_POST);
+  const placements = parsePlacements(lists.place, parts.settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return inList('place', placements);
-  const other = placements.findIndex(({ order }) => order.maker !== placements[0]?.order.maker);
-  if (other >= 0) {
-    const message = `must be that of the first order: ${placements[0]?.order.maker}`;
-    return refuseFields([{ path: ['place', other, 'order', 'maker'], message }]);
-  }
+  const maker = placements[0]?.order.maker;
+  const message = `must be that of the first order: ${maker}`;
+  const other = placements.findIndex(({ order }) => order.maker !== maker);
+  if (other >= 0) return refuseFields([{ path: ['place', other, 'order', 'maker'], message }]);
+  if ('salts' in cancel && cancel.maker !== maker) return refuseFields([{ path: ['cancel', 'maker'], message }]);
   const validUntilMs = parseValidUntil(headers);
   return typeof validUntilMs === 'object' ? validUntilMs : { cancel, placements, validUntilMs };
+}
+
+function parseCancel(
+  { settings, askWallets, readSalts, now }: Pick<Parts, 'settings' | 'askWallets' | 'readSalts' | 'now'>,
+  body: unknown,
+): AskedCancellations | AskedSalts | Refusal {
+  const { MAX_CANCELS_PER_DELETE: itemsMax } = settings;
+  if (namesSalts(body)) return readSalts(body, replacedSaltsInput, itemsMax, now());
+  const query = new URLSearchParams();
+  return parseCancellationBody({ body, query }, itemsMax, askWallets !== undefined, replacedInputs);
+}
+
+/** The cancellations of the orders with these salts, if each salt has one. */
+async function proveSalted(
+  parts: Parts,
+  request: ApiRequest,
+  cancel: AskedSalts,
+  proven: readonly ProvenOrder[],
+): Promise<ToCancel | Refusal> {
+  const found = await proveSalts(parts, cancel, request);
+  if (isRefusal(found)) return inList('cancel', found);
+  const { toCancel, missing } = found;
+  if (missing.length === 0) return toCancel;
+  const detail = `no open order of the maker has the salt ${missing[0]}: nothing was cancelled or placed`;
+  return (
+    (await refuseRepeat(parts, proven)) ?? { code: 'not_found', detail, errors: [{ pointer: '/cancel/salts', detail }] }
+  );
 }
 
 /** The cancellations, if each order is open and of the maker. */

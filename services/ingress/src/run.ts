@@ -23,7 +23,7 @@ import { followMakers } from '@makerbook/whitelist';
 import { followAcks } from './acknowledge/follow-acks.js';
 import { followRows } from './acknowledge/follow-rows.js';
 import { createReceiptSigner } from './acknowledge/sign-receipts.js';
-import { cancelBy } from './cancel-orders.js';
+import { cancelBy, cancelByBody } from './cancel-orders.js';
 import { boundUnplaced } from './decide/bound-unplaced.js';
 import { decideTogether } from './decide/decide-together.js';
 import { findTogether } from './decide/find-hashes.js';
@@ -32,8 +32,9 @@ import { countUnknownNotes } from './decide/note-unknown.js';
 import type { IngressSettings } from './env.js';
 import { judgeReadiness } from './health.js';
 import { createMetrics, type Endpoint } from './metrics.js';
-import { parseCancellationBody, parseCancellationQuery } from './parse/parse-cancellations.js';
+import { parseCancellationQuery } from './parse/parse-cancellations.js';
 import { createExitReaders } from './parse/read-exits.js';
+import { createSaltReader } from './parse/read-salts.js';
 import type { Outside, Parts } from './parts.js';
 import { createPatch } from './patch/serve-patches.js';
 import { place } from './place-orders.js';
@@ -136,6 +137,7 @@ export function createRoutes(outside: Outside): Route[] {
     hashOrder: (order) => bytesToHex(hasher.hashOrder(order)),
     verifyOrders: createOrderVerifier(domain, outside.askWallets),
     proveCancellation: createCancellationVerifier(domain),
+    readSalts: createSaltReader(domain),
     signReceipt: createReceiptSigner(settings),
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
@@ -163,7 +165,7 @@ export function createRoutes(outside: Outside): Route[] {
       path: paths.cancellations,
       takesJson: true,
       clientLimit: cancelLimit,
-      handle: writing('cancel', cancelBy(parseCancellationBody)),
+      handle: writing('cancel', cancelByBody),
     },
     { method: 'POST', path: paths.replacements, takesJson: true, handle: writing('replace', replace) },
     ...[...createExitReaders(domain, settings.CLOCK_SKEW_SECONDS * 1000)].map(

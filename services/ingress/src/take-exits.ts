@@ -40,10 +40,12 @@ export function takeExit(read: ReadExit) {
   return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
     const exit = read(request.body, parts.now());
     if (isRefusal(exit)) return exit;
-    const { maker } = exit.fact;
+    const { maker, type } = exit.fact;
     request.describe({ maker });
-    const signed = await proveSigner(parts, exit, request);
-    if (isRefusal(signed)) return signed;
+    const takesKeys = type === 'OrdersCancelled' || type === 'SwitchSet';
+    const proof = await proveSigner(parts, { maker, ...exit }, takesKeys, request);
+    if (isRefusal(proof)) return proof;
+    const signed = exit.fact.type === 'SwitchSet' ? { ...exit, fact: { ...exit.fact, ...proof } } : exit;
     const digest = bytesToHex(exit.digest);
     const before = answered.get(digest);
     const badToken = before === undefined ? await refuseToken(parts, exit.fact) : undefined;

@@ -128,6 +128,19 @@ class Calls(Case):
         assert problem is not None
         self.assertEqual(problem["remainingMakingAmount"], "0x1")
 
+    def test_orders_are_cancelled_and_replaced_by_salts(self) -> None:
+        gone = [{"orderHash": "0x" + "4e" * 32, "status": "CANCELLED"}]
+        service, caller = self.open(Answer(gone), LOST, refuse("duplicate", 400))
+        self.assertEqual(caller.call("cancel_orders", {"salts": [7, "0x1f"]}), gone)
+        asked = service.asked[0].json
+        self.assertEqual((asked["salts"], asked["untilMs"]), (["0x7", "0x1f"], NOW_MS))
+        named = {"salts": [7], "untilMs": NOW_MS - 1, "remainingMakingAmount": 3}
+        new = caller.order()
+        stored = caller.call("replace_orders", named, [new], duplicate_counts_as_stored=True)
+        self.assertEqual((stored["cancelled"], stored["placed"][0]["orderHash"]), ([], new["orderHash"]))
+        cancel = service.asked[1].json["cancel"]
+        self.assertEqual((cancel["untilMs"], cancel["remainingMakingAmount"]), (NOW_MS - 1, "0x3"))
+
     def test_cancellations_wait_for_the_feed_and_for_routers(self) -> None:
         headers = {"Preference-Applied": "wait=2", "X-Unseen-By": "a, b", "X-Log-Position": "3:7"}
         service, caller = self.open(Answer([], headers=headers), Answer([]))

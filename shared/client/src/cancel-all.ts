@@ -8,7 +8,6 @@ import {
 import type { CancelKeysAnswer, CancelledAll, FillCapAnswer, HeartbeatAnswer } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import {
-  type Address,
   quantity,
   readAddress,
   readArray,
@@ -22,9 +21,8 @@ import {
   type Whole,
   ZERO_ADDRESS,
 } from '@makerbook/contracts-primitives';
-import { type CallOptions, callService, readObject } from './call-service.js';
+import { callService, readObject } from './call-service.js';
 import type { CancelParts } from './cancel-orders.js';
-import type { ServiceClock } from './follow-clock.js';
 
 /** The orders that are cancelled: all of the maker, unless tokens are named. */
 export interface CancelAllScope {
@@ -59,14 +57,8 @@ const WINDOW_SECONDS = { unit: 'seconds', min: 0, max: 604_800 };
 const readAddresses = (field: string, given: readonly string[]) =>
   readArray(field, given).map((key, index) => readAddress(`${field}[${index}]`, key));
 
-interface ExitParts extends Pick<CancelParts, 'signing' | 'again'> {
-  readonly calling: CallOptions;
-  readonly clock: ServiceClock;
-  readonly maker: () => Promise<Address>;
-}
-
 /** Messages about all orders of a maker. A repeat is harmless, so each is tried again as it is. */
-export function createExits({ signing, again, calling, clock, maker }: ExitParts) {
+export function createExits({ signing, again, calling, clock, maker }: CancelParts) {
   let lastMs = 0;
   /** The newest message counts, so each is newer than the one before. */
   const issuedNow = async () => {

@@ -1,9 +1,19 @@
+import { cancelBySaltRequestTypes } from '@makerbook/contracts-evm/typed-data';
 import type { Cancellation } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
-import { quantity, readWhole, type Whole } from '@makerbook/contracts-primitives';
+import {
+  type Address,
+  quantity,
+  readArray,
+  readUint256,
+  readWhole,
+  UNIX_MS,
+  type Whole,
+} from '@makerbook/contracts-primitives';
 import { type CallOptions, callService, readList } from './call-service.js';
+import type { ServiceClock } from './follow-clock.js';
 import type { RequestSigner } from './sign-requests.js';
-import { type OrderToCancel, readOrdersToCancel } from './take-orders.js';
+import { type OrderToCancel, readOrdersToCancel, type SaltsToCancel } from './take-orders.js';
 
 /** More than any service allows. */
 const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
@@ -28,6 +38,8 @@ export interface WaitOptions {
 export interface CancelParts {
   readonly signing: RequestSigner;
   readonly calling: CallOptions;
+  readonly clock: ServiceClock;
+  readonly maker: () => Promise<Address>;
   /** Tries again what may be tried again. */
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -44,15 +56,30 @@ export function signCancellations(signing: RequestSigner, field: string, orders:
   );
 }
 
+/** Signs that all orders with some salts are cancelled, as a body. @throws WrongValue */
+export async function signSalts(
+  { signing, clock, maker }: Pick<CancelParts, 'signing' | 'clock' | 'maker'>,
+  { salts, untilMs }: SaltsToCancel,
+) {
+  const message = {
+    maker: await maker(),
+    salts: readArray('salts', salts).map((salt, index) => quantity(readUint256(`salts[${index}]`, salt))),
+    untilMs: untilMs === undefined ? await clock.latestMs() : readWhole('untilMs', untilMs, UNIX_MS),
+  };
+  return { ...message, signature: await signing.signMessage(cancelBySaltRequestTypes, message) };
+}
+
 /** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
-export function createCancel({ signing, calling, again }: CancelParts) {
+export function createCancel({ signing, calling, again, ...parts }: CancelParts) {
   return async (
-    orders: readonly OrderToCancel[],
+    orders: readonly OrderToCancel[] | SaltsToCancel,
     wait: Whole,
     { by }: WaitOptions = {},
   ): Promise<AwaitedCancellations> => {
     const waitSeconds = readWhole('waitSeconds', wait, WAIT_SECONDS);
-    const body = await signCancellations(signing, 'orders', orders);
+    const body = await ('salts' in orders
+      ? signSalts({ signing, ...parts }, orders)
+      : signCancellations(signing, 'orders', orders));
     const call = { method: 'POST', path: paths.cancellations, body } as const;
     const Prefer = `wait=${waitSeconds}${by === undefined ? '' : `; by=${by}`}`;
     const asked = waitSeconds > 0 ? { ...call, headers: { Prefer } } : call;

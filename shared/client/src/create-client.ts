@@ -41,6 +41,8 @@ import {
   type OrderToCancel,
   type OrderToReplace,
   readDraft,
+  type SaltsToCancel,
+  type SaltsToReplace,
   type SignedOrder,
 } from './take-orders.js';
 import { type Receipt, readReceipt } from './verify-receipts.js';
@@ -93,12 +95,12 @@ export interface MakerbookClient {
   streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by its record,
-   * or by its hash and its salt.
+   * or by its hash and its salt; or all that have some salts are, and the answer names each.
    */
-  cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
+  cancelOrders(orders: readonly OrderToCancel[] | SaltsToCancel): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */
   cancelOrdersAndWait(
-    orders: readonly OrderToCancel[],
+    orders: readonly OrderToCancel[] | SaltsToCancel,
     waitSeconds: Whole,
     options?: WaitOptions,
   ): Promise<AwaitedCancellations>;
@@ -107,7 +109,7 @@ export interface MakerbookClient {
    * is not open any more; `remaining_changed`, with the amount in `problem`, where another amount of it is left.
    */
   replaceOrders(
-    gone: readonly OrderToReplace[],
+    gone: readonly OrderToReplace[] | SaltsToReplace,
     orders: readonly SignedOrder[],
     options?: PlaceOptions,
   ): Promise<Replacement>;
@@ -157,7 +159,8 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const named = options.maker === undefined ? {} : { maker: readAddress('maker', options.maker) };
   const maker = async () => named.maker ?? readAddress('signer', await signer.getAddress());
-  const cancel = createCancel({ signing, calling, again });
+  const storing = { signing, calling, again, clock, maker };
+  const cancel = createCancel(storing);
 
   return {
     maker,
@@ -169,7 +172,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       return signing.signOrder({ ...draft, salt, maker: await maker(), permittedTaker: ZERO_ADDRESS });
     },
 
-    ...createPlace({ signing, calling, again }),
+    ...createPlace(storing),
 
     streamOrders: createStream({ signing, calling, named, clock, randomSalt }),
 
@@ -179,7 +182,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
 
     cancelOrdersAndWait: cancel,
 
-    ...createExits({ signing, again, calling, clock, maker }),
+    ...createExits(storing),
 
     async patchQuote({ data, minOutput }) {
       const amount = readUint256('minOutput', minOutput).toString();

@@ -34,6 +34,8 @@ export type {
   OrderTerms,
   OrderToCancel,
   OrderToReplace,
+  SaltsToCancel,
+  SaltsToReplace,
   SignedOrder,
 } from './take-orders.js';
 export { type Receipt, readReceipt, verifyReceipt } from './verify-receipts.js';

@@ -2,9 +2,15 @@ import type { LimitOrderRecord, Replacement } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
 import { type Answer, callService, readList, readObject } from './call-service.js';
-import { type CancelParts, signCancellations } from './cancel-orders.js';
+import { type CancelParts, signCancellations, signSalts } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
-import { type OrderToReplace, readRemaining, readSignedOrders, type SignedOrder } from './take-orders.js';
+import {
+  type OrderToReplace,
+  readRemaining,
+  readSignedOrders,
+  type SaltsToReplace,
+  type SignedOrder,
+} from './take-orders.js';
 
 export interface PlaceOptions {
   /** Milliseconds since 1970: orders that the service judges later are not stored. */
@@ -17,7 +23,7 @@ export interface PlaceOptions {
 }
 
 /** POST of orders, alone or in the stead of others. */
-export function createPlace({ signing, calling, again }: CancelParts) {
+export function createPlace({ signing, calling, again, ...parts }: CancelParts) {
   /** @param stored what the answer would have been, where only `duplicate` tells of it */
   function store<T>(
     path: string,
@@ -46,6 +52,17 @@ export function createPlace({ signing, calling, again }: CancelParts) {
   const validating = (orders: readonly SignedOrder[]) =>
     orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
 
+  async function signGone(gone: readonly OrderToReplace[] | SaltsToReplace) {
+    if ('salts' in gone) {
+      const [left = {}] = readRemaining('gone', [gone]);
+      return { ...(await signSalts({ signing, ...parts }, gone)), ...left };
+    }
+    const signed = await signCancellations(signing, 'gone', gone);
+    const remaining = readRemaining('gone', gone);
+    // A replacement is of known orders alone.
+    return signed.map(({ expiresAt: _, ...item }, index) => ({ ...item, ...remaining[index] }));
+  }
+
   return {
     async placeOrders(orders: readonly SignedOrder[], options: PlaceOptions = {}): Promise<LimitOrderRecord[]> {
       return store(paths.limitOrders, readSignedOrders(orders), options, readList<LimitOrderRecord>, () =>
@@ -54,20 +71,15 @@ export function createPlace({ signing, calling, again }: CancelParts) {
     },
 
     async replaceOrders(
-      gone: readonly OrderToReplace[],
+      gone: readonly OrderToReplace[] | SaltsToReplace,
       orders: readonly SignedOrder[],
       options: PlaceOptions = {},
     ): Promise<Replacement> {
       const place = readSignedOrders(orders);
-      const signed = await signCancellations(signing, 'gone', gone);
-      const remaining = readRemaining('gone', gone);
-      // A replacement is of known orders alone.
-      const body = {
-        cancel: signed.map(({ expiresAt: _, ...item }, index) => ({ ...item, ...remaining[index] })),
-        place,
-      };
+      const body = { cancel: await signGone(gone), place };
       return store(paths.replacements, body, options, readObject<Replacement>, () => ({
-        cancelled: gone.map(({ orderHash }) => ({
+        // Which orders had the salts, the answer that was lost has told.
+        cancelled: ('salts' in gone ? [] : gone).map(({ orderHash }) => ({
           orderHash: readHex('orderHash', orderHash, 32),
           status: 'CANCELLED',
         })),

@@ -67,6 +67,18 @@ interface CancelTerms {
  */
 export type OrderToReplace = OrderToCancel & { readonly remainingMakingAmount?: Uint256 | undefined };
 
+/** All orders of the maker that are open, or on their way, and have one of the salts that it gave them. */
+export interface SaltsToCancel {
+  readonly salts: readonly Uint256[];
+  /** Of those that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock. */
+  readonly untilMs?: Whole;
+}
+
+/** Likewise; each salt has to have an order, and what is left is that of all of them together. */
+export interface SaltsToReplace extends SaltsToCancel {
+  readonly remainingMakingAmount?: Uint256 | undefined;
+}
+
 /** @throws WrongValue where a field cannot be meant */
 export function readDraft({ making, taking, expiresAt, nonce = 0n, salt }: OrderDraft) {
   return {
@@ -130,7 +142,7 @@ export function readOrdersToCancel(field: string, given: readonly OrderToCancel[
 }
 
 /** What is left of each order by its maker, as an item of a replacement has it. @throws WrongValue */
-export function readRemaining(field: string, given: readonly OrderToReplace[]) {
+export function readRemaining(field: string, given: readonly Pick<OrderToReplace, 'remainingMakingAmount'>[]) {
   return given.map(({ remainingMakingAmount: left }, index) =>
     left === undefined
       ? {}

@@ -179,6 +179,20 @@ describe('a replacement', () => {
     expect(only).toEqual([40n, 'in flight']);
   });
 
+  test.each<[string, bigint | undefined, HashStanding, string]>([
+    ['nothing of which is filled', undefined, open, 'stored'],
+    ['of which as much is left as it says', 140n, filled, 'stored'],
+    ['a fill of which it does not know', undefined, filled, 'remaining_changed 0x8c'],
+    ['of which less is left', 200n, filled, 'remaining_changed 0x8c'],
+    ['one of which is on its way', undefined, inFlight, 'stored'],
+    ['one of which is on its way, and how much is left', 200n, inFlight, 'unavailable undefined'],
+  ])('by salts, of orders %s', (_what, ofAll, second, expected) => {
+    const { refusal } = replace(of(open, second), { expected: { ofAll } });
+    const { code, remainingMakingAmount, index, pointer = '/remainingMakingAmount' } = refusal ?? {};
+    expect(refusal === undefined ? 'stored' : `${code} ${remainingMakingAmount}`).toBe(expected);
+    expect([index, pointer]).toEqual([undefined, '/remainingMakingAmount']);
+  });
+
   test('stored once, is not stored again over what it leaves', () => {
     const standing = draftOf(of(open, open, { open: 2, inFlight: 0 }));
     applyDecisions(standing, replace(standing).decisions, NOW_MS);

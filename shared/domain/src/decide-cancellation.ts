@@ -1,6 +1,7 @@
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { decidePlacement, IN_FLIGHT_RETRY_MS, type Placement } from './decide-placement.js';
 import type { Cutoff } from './exits.js';
+
 import type { Budget } from './standing.js';
 import {
   applyDecisions,
@@ -13,7 +14,7 @@ import {
   type Standing,
   spend,
 } from './standing.js';
-import { refused, unavailable, type Verdict } from './verdict.js';
+import { type Refusal, refused, unavailable, type Verdict } from './verdict.js';
 
 /** A hash that a maker cancels, and where the maker's facts are. */
 export interface CancelledHash {
@@ -41,8 +42,13 @@ export interface Replacement {
   readonly budget: Budget;
   /** Each hash once, in the order of the request. */
   readonly cancels: readonly CancelledHash[];
-  /** What each item of the request expects to be left of its order: all of it where it does not say. */
-  readonly expected: readonly { readonly orderHash: Hex; readonly remaining?: bigint | undefined }[];
+  /**
+   * What each item of the request expects to be left of its order, or what it expects to be left of all of them together; all of
+   * what they sell where it does not say.
+   */
+  readonly expected:
+    | readonly { readonly orderHash: Hex; readonly remaining?: bigint | undefined }[]
+    | { readonly ofAll: bigint | undefined };
 }
 
 /** Takes back all open orders of a maker. */
@@ -188,7 +194,10 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
 export function decideReplacement(standing: Standing, request: Replacement, nowMs: number): Verdict {
   const { cancels, budget, placement } = request;
   const charged = chargeCancels(standing, cancels, budget, nowMs);
-  if (charged.refusal !== undefined) return { ...charged, refusal: { ...charged.refusal, list: 'cancel' } };
+  if (charged.refusal !== undefined) {
+    const { index = 0, ...refusal } = charged.refusal;
+    return { ...charged, refusal: { ...refusal, ...('ofAll' in request.expected ? {} : { index }), list: 'cancel' } };
+  }
   const isOpen = ({ orderHash }: CancelledHash) => {
     const { order, inFlight, remembered, isCancelling } = hashOf(standing, orderHash);
     return !isCancelling && (order !== undefined || (inFlight !== undefined && remembered !== 'CANCELLED'));
@@ -197,12 +206,9 @@ export function decideReplacement(standing: Standing, request: Replacement, nowM
     const detail = 'nothing was stored: another request cancels one of the orders; send this one again';
     return refused(unavailable(detail, IN_FLIGHT_RETRY_MS));
   }
-  for (const [index, { orderHash, remaining }] of request.expected.entries()) {
-    const { order } = hashOf(standing, orderHash);
-    if (order === undefined || order.remaining === (remaining ?? order.making)) continue;
-    const refusal = refuseChanged(orderHash, index, order.remaining, remaining);
-    return { decisions: charged.decisions, refusal, ofClient: 0 };
-  }
+  const changed = findChanged(standing, request);
+  if (changed?.code === 'unavailable') return refused(changed);
+  if (changed !== undefined) return { decisions: charged.decisions, refusal: changed, ofClient: 0 };
   const marks = cancels.map((hash) => ({
     ...markOf(hash, nowMs + placement.lastsMs),
     onlyWith: hashOf(standing, hash.orderHash).order?.remaining ?? ('in flight' as const),
@@ -213,12 +219,37 @@ export function decideReplacement(standing: Standing, request: Replacement, nowM
   return { ...placed, decisions: [...written, ...placed.decisions] };
 }
 
-function refuseChanged(orderHash: Hex, index: number, left: bigint, expected: bigint | undefined) {
+/** Finds an order, or all of them together, of which another amount is left than is expected. */
+function findChanged(standing: Standing, { cancels, expected }: Replacement): Refusal | undefined {
+  if ('ofAll' in expected) {
+    const orders = cancels.flatMap(({ orderHash }) => hashOf(standing, orderHash).order ?? []);
+    const sumOf = (which: 'making' | 'remaining') => orders.reduce((sum, order) => sum + order[which], 0n);
+    if (expected.ofAll !== undefined && orders.length < cancels.length) {
+      const detail = 'nothing was stored: one of the orders is still on its way; send this request again';
+      return unavailable(detail, IN_FLIGHT_RETRY_MS);
+    }
+    const left = sumOf('remaining');
+    return left === (expected.ofAll ?? sumOf('making'))
+      ? undefined
+      : refuseChanged('all of them', left, expected.ofAll);
+  }
+  for (const [index, { orderHash, remaining }] of expected.entries()) {
+    const { order } = hashOf(standing, orderHash);
+    if (order === undefined || order.remaining === (remaining ?? order.making)) continue;
+    return { ...refuseChanged(orderHash, order.remaining, remaining), index };
+  }
+  return undefined;
+}
+
+function refuseChanged(of: string, left: bigint, expected: bigint | undefined): Refusal {
   const remainingMakingAmount = quantity(left);
   const named = expected === undefined ? 'the request does not name it' : `not ${quantity(expected)}`;
-  const detail =
-    `${remainingMakingAmount} is left of the making amount of ${orderHash}, and ${named}: ` +
-    'nothing was cancelled or placed';
-  const pointer = '/remainingMakingAmount';
-  return { code: 'remaining_changed', detail, index, remainingMakingAmount, pointer, list: 'cancel' } as const;
+  const detail = `${remainingMakingAmount} is left of the making amount of ${of}, and ${named}: nothing was cancelled or placed`;
+  return {
+    code: 'remaining_changed',
+    detail,
+    remainingMakingAmount,
+    pointer: '/remainingMakingAmount',
+    list: 'cancel',
+  };
 }

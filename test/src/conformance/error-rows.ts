@@ -6,6 +6,7 @@ import type { OrderTerms } from '../kit/make-requests.js';
 import {
   type Asked,
   asCancellations,
+  bySalts,
   CANCELLATIONS_PATH,
   cancelling,
   type ExitKind,
@@ -496,6 +497,13 @@ const withQuery =
   () =>
     contentTo('POST', `${CANCELLATIONS_PATH}?${query}`)(JSON.stringify([someItem]));
 
+const withSalts =
+  (change: object, of: keyof Makers = 'maker', by = of) =>
+  ({ make, makers }: Bed): Asked => {
+    const body = bySalts(make, [make.order(makers[of])], makers[of], makers[by]);
+    return cancellations(JSON.stringify({ ...body, ...change }));
+  };
+
 const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations, '{}'), {
   invalid_request: [
     ['the array is empty', () => cancellations('[]'), at('')],
@@ -514,8 +522,23 @@ const cancellingByPost = rowsOf('cancelOrdersByPost', bodyCases(5, cancellations
     ],
     ['the salt is no quantity', withQuery('salt=1'), at('/salt')],
     ['a parameter of DELETE is given', withQuery('signatures=0x'), at('/signatures')],
+    ['no salt is named', withSalts({ salts: [] }), at('/salts')],
+    ['a salt is no quantity', withSalts({ salts: ['7'] }), { index: 0, pointers: ['/salts/0'] }],
+    [
+      'there are more salts than allowed',
+      withSalts({ salts: Array(limits.cancelsPerDelete + 1).fill('0x7') }),
+      at('/salts'),
+    ],
+    ['the salts are of long ago', withSalts({ untilMs: 7 }), at('/untilMs')],
+    [
+      'a salt for all is given, and salts',
+      (bed) => ({ ...withSalts({})(bed), target: `${CANCELLATIONS_PATH}?salt=0x1` }),
+      at('/salt'),
+    ],
   ],
+  maker_not_whitelisted: [['the maker of salts was never on the whitelist', withSalts({}, 'stranger'), at('/maker')]],
   invalid_signature: [
+    ['a stranger has signed for salts', withSalts({}, 'maker', 'stranger'), at('/signature')],
     ['somebody else has signed', async (bed) => asCancellations(await cancelledByStranger(bed)), wrongAt('/signature')],
     ['a signature is cut', async (bed) => asCancellations(await cutSignature(bed)), wrongAt('/signature')],
   ],
@@ -572,6 +595,17 @@ const replacing = [
       ],
       ['a third list is given', replaceWith({ more: [] }), at('/more')],
       [
+        'the salts are none',
+        replaceWith({ cancel: { salts: '0x7' } }),
+        at('/cancel/maker', '/cancel/salts', '/cancel/untilMs', '/cancel/signature'),
+      ],
+      [
+        'the salts are of another maker',
+        (bed) =>
+          replaceWith({ cancel: bySalts(bed.make, [bed.make.order(bed.makers.keeper)], bed.makers.keeper) })(bed),
+        at('/cancel/maker'),
+      ],
+      [
         'the new order takes the native coin',
         ({ make, makers: { maker } }) => {
           const taking = { token: ZeroAddress, amount: '0x1' };
@@ -616,6 +650,11 @@ const replacing = [
         'the order that is to go is not open',
         ({ make, makers: { maker } }) => make.replace([make.order(maker)], [make.order(maker)], maker),
         { index: 0, pointers: ['/cancel/0/orderHash'] },
+      ],
+      [
+        'no open order has a salt',
+        (bed) => replaceWith({ cancel: bySalts(bed.make, [bed.make.order(bed.makers.maker)], bed.makers.maker) })(bed),
+        at('/cancel/salts'),
       ],
       [
         'the order that is to go is of another maker',

@@ -40,4 +40,18 @@ export function testReplacements(whole: () => WholeStack): void {
     expect(await replace(undefined, '0x028')).toMatchObject({ status: 200 });
     await maker.lists([order, other], ['gone', 'gone']);
   });
+
+  test('orders are replaced, and cancelled, by the salt that their maker gave them, in one request', async () => {
+    const { stack, chain } = whole();
+    const [maker] = (await openMakers(stack, chain, 1)) as [TestMaker];
+    const salt = '0x2a';
+    const [first, second, other] = await maker.place({ salt }, { salt, amount: 7n }, {});
+    const named = ({ orderHash }: { readonly orderHash: string }) => orderHash;
+    const next = await maker.sign({ salt, amount: 9n });
+    const replaced = await maker.client.replaceOrders({ salts: [salt] }, [next]);
+    expect(replaced.cancelled.map(named).sort()).toEqual([first, second].flatMap((one) => one?.orderHash ?? []).sort());
+    const { cancellations } = await maker.client.cancelOrdersAndWait({ salts: [salt, '0x2b'] }, 2);
+    expect(cancellations).toEqual([{ orderHash: next.orderHash, status: 'CANCELLED' }]);
+    expect((await maker.client.listOrders()).records.map(named)).toEqual([other?.orderHash]);
+  });
 }

@@ -1,6 +1,7 @@
 import {
   bytesToHex,
   cancelAllRequestTypes,
+  cancelBySaltRequestTypes,
   cancelKeysRequestTypes,
   createOrderHasher,
   createRequestHashers,
@@ -148,6 +149,13 @@ function quoteCall(stack: StackFile, change: Partial<QuoteTerms>): string {
   const { key, ...terms } = { deadline: 4_000_000_000n, minOutput: 1n, key: TEST_QUOTE_SIGNER_KEY, ...change };
   const route = { version: 'v0', tokenIn, amountIn: 1000n, tokenOut, pools } as const;
   return createQuoteIssuer(stack, key).issue({ ...route, ...terms });
+}
+
+/** The body by which orders of a maker are cancelled by their salts. @param signer signs instead of the maker */
+export function bySalts({ sign }: RequestMaker, items: readonly SignedItem[], maker: BaseWallet, signer = maker) {
+  const body = { maker: maker.address, salts: items.map(({ order }) => order.salt), untilMs: Date.now() };
+  const digest = TypedDataEncoder.hash(typedDataDomain(sign.domain), cancelBySaltRequestTypes, body);
+  return { ...body, signature: signer.signingKey.sign(digest).serialized };
 }
 
 type HashRead = (request: { readonly issuedAt: bigint; readonly salt: Uint8Array }) => Uint8Array;

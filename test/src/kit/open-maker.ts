@@ -59,6 +59,7 @@ export interface Terms {
   readonly expiresAt?: number;
   /** Index into the stack's tokens of what is sold. */
   readonly token?: number;
+  readonly salt?: string;
 }
 
 /** Hash of a transaction that stands in a block. */
@@ -100,11 +101,13 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     expiresIn = 3600,
     expiresAt,
     token = 0,
+    salt,
   }: Terms = {}) =>
     client.signOrder({
       making: { token: tokenAt(token), amount },
       taking: { token: tokenAt(token === 0 ? 1 : 0), amount: wanted },
       nonce,
+      ...(salt !== undefined && { salt }),
       expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,
     });
   /** Status by order hash: `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`; `gone` for what is not listed. */

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { HashRows } from '@makerbook/domain';
+import type { FoundBySalt, WantedSalts } from '@makerbook/ingress';
 import type { OrderRow } from '@makerbook/postgres';
 import type { Tables } from '@makerbook/projector/testing';
 
@@ -24,6 +25,7 @@ export const planted = {
   readsOnce: false,
   forgetsHashes: false,
   ignoresQuarantine: false,
+  overlooksInFlight: false,
   tellsOthersOrders: false,
 };
 
@@ -50,6 +52,19 @@ export function findRows(all: readonly Tables[], orderHash: Hex, notedUntilMs: n
     isAccepted: hash !== undefined,
     ...(notedUntilMs !== undefined && { notedUntilMs }),
   };
+}
+
+/** The orders of a maker with some salts: open, in flight, or held by a quarantine. */
+export function findSalted(all: readonly Tables[], { maker, salts, untilMs, lastsMs }: WantedSalts): FoundBySalt[] {
+  const own = all.flatMap(({ orders, inFlight, hashes }) => [
+    ...[...orders.values()]
+      .filter(({ acceptedAtMs }) => acceptedAtMs <= untilMs)
+      .map((order) => ({ ...order, salt: JSON.parse(`${order.recordStart}}`).order.salt as string })),
+    ...[...inFlight.values()].filter((order) => !planted.overlooksInFlight && order.untilMs - lastsMs <= untilMs),
+    ...[...hashes.values()].filter(({ state }) => state === 'UNFOLDED'),
+  ]);
+  const meant = own.filter((order) => order.maker === maker && salts.includes(order.salt as Hex));
+  return meant.map(({ orderHash, salt, expiresAtSeconds }) => ({ orderHash, salt: salt as Hex, expiresAtSeconds }));
 }
 
 export function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {

@@ -11,7 +11,7 @@ import {
 import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
-import { amountsOf, findRows, listedOf, planted } from './find-placements.js';
+import { amountsOf, findRows, findSalted, listedOf, planted } from './find-placements.js';
 
 type Tokens = MakerStanding['orders'];
 type Ask = <T>(serve: () => T) => Promise<T>;
@@ -74,6 +74,15 @@ export class PlacementsInMemory {
         return done;
       },
       findHashes: (hashes) => ask(() => this.#find(hashes)),
+      findBySalts: (wanted) =>
+        ask(() =>
+          this.isTrusted
+            ? findSalted(
+                this.#rows.map(({ tables }) => tables),
+                wanted,
+              )
+            : 'untrusted',
+        ),
       note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
       release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),
       forgetNotes: (olderThanMs) =>

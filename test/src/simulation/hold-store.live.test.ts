@@ -161,6 +161,13 @@ async function decideInto(store: Store) {
       trustedSinceMs,
       rows.map(({ notedUntilMs, ...row }) => ({ ...row, isNoted: notedUntilMs !== undefined })),
     );
+    const salts = rows.flatMap(({ open, inFlight, unfolded }) => (open ?? inFlight ?? unfolded)?.salt ?? []);
+    for (const maker of makers) {
+      for (const untilMs of [NOW_MS, Date.now() + 60_000]) {
+        const found = await store.findBySalts({ maker, salts, untilMs, lastsMs: LASTS_MS });
+        outcomes.push(found === 'untrusted' ? found : found.map((order) => JSON.stringify(order)).sort());
+      }
+    }
   };
   await find();
   await store.note(

@@ -45,5 +45,6 @@ export const placementDefects: readonly Defect[] = [
     name: 'orders of a maker in quarantine are placed',
     plant: breakPromise(planted, 'ignoresQuarantine'),
   },
+  { name: 'an order in flight is not found by its salt', plant: breakPromise(planted, 'overlooksInFlight') },
   { name: 'what is decided too late is appended', plant: breakPromise(Clocks, 'stand') },
 ];

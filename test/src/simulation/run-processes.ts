@@ -135,6 +135,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     const path =
       {
         DELETE: paths.cancellations,
+        SALTS: paths.cancellations,
         REPLACE: paths.replacements,
         ALL: paths.cancelAll,
         BEAT: paths.heartbeat,

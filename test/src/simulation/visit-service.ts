@@ -2,6 +2,7 @@ import type { OrdersCancelled } from '@makerbook/contracts-events';
 import {
   bytesToHex,
   cancelAllRequestTypes,
+  cancelBySaltRequestTypes,
   createOrderHasher,
   createRequestHashers,
   createStructHasher,
@@ -35,6 +36,7 @@ export interface Visit {
   readonly kind:
     | 'POST'
     | 'DELETE'
+    | 'SALTS'
     | 'REPLACE'
     | 'ALL'
     | 'BEAT'
@@ -51,6 +53,8 @@ export interface Visit {
   /** How much of each of them is filled: as the request says, and as the rows had it when it was stored, if they had the order. */
   readonly expectedFills: readonly bigint[];
   seenFills: readonly (bigint | undefined)[];
+  /** Until when the orders of a cancellation by salts were accepted. */
+  readonly untilMs?: number | undefined;
   /** What a cancellation of all orders is about. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
   /** A standing instruction: what it is about, and when it was signed. */
@@ -74,6 +78,7 @@ const domain = { serviceName: SERVICE_NAME, chainId: CHAIN_ID, verifyingContract
 const orderHasher = createOrderHasher(domain);
 const requestHashers = createRequestHashers(domain);
 const hashCancelAll = createStructHasher(domain, cancelAllRequestTypes);
+const hashBySalt = createStructHasher(domain, cancelBySaltRequestTypes);
 const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
 const hashFillCap = createStructHasher(domain, fillCapRequestTypes);
 /** A page that has not come by then does not come: its process is gone. */
@@ -167,7 +172,8 @@ export class Visits {
       const other = chance.oneIn(4)
         ? orders.find(({ maker, hash }) => maker === first?.maker && hash !== first.hash)
         : undefined;
-      return void this.cancel([...some(first), ...some(other)], chance);
+      const named = [...some(first), ...some(other)];
+      return void (draw % 3 === 0 ? this.cancelSalts(named, chance) : this.cancel(named, chance));
     }
     if (kind === 'again' && this.#unconfirmed.length > 0 && chance.oneIn(2)) {
       return void this.post(some(chance.pickAny(this.#unconfirmed.slice(-3))), chance);
@@ -223,12 +229,14 @@ export class Visits {
     const first = (chance.oneIn(2) ? chance.pickAny(filled) : undefined) ?? chance.pickAny(own);
     if (first === undefined) return void this.post([placed], chance);
     const replaced = chance.oneIn(4) ? [first, ...own.filter((order) => order !== first).slice(-1)] : [first];
-    void this.#replaceBy(placed, replaced, chance);
+    // Not drawn, so that kept runs stay as they were.
+    const bySalt = this.all.length % 3 === 0;
+    void this.#replaceBy(placed, replaced, bySalt, chance);
     const other = this.sign(chance);
-    if (other.maker === placed.maker) void this.#replaceBy(other, replaced, chance);
+    if (other.maker === placed.maker) void this.#replaceBy(other, replaced, bySalt, chance);
   }
 
-  #replaceBy(placed: SignedOrder, replaced: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+  #replaceBy(placed: SignedOrder, replaced: readonly SignedOrder[], bySalt: boolean, chance: Chance): Promise<Visit> {
     const { filledOf } = this.#parts;
     const expectedFills = replaced.map(({ hash }) => (chance.oneIn(2) ? (filledOf(hash) ?? 0n) : 0n));
     const cancel = this.#cancellations(replaced, chance).map((item, index) => {
@@ -236,7 +244,10 @@ export class Visits {
       const left = (replaced[index]?.amount ?? 0n) - filled;
       return { ...item, ...(filled > 0n && { remainingMakingAmount: quantity(left) }) };
     });
-    const body = { cancel, place: this.#placements([placed]) };
+    const filled = expectedFills.reduce((sum, each) => sum + each, 0n);
+    const left = replaced.reduce((sum, { amount }) => sum + amount, 0n) - filled;
+    const salted = { ...this.#salted(replaced), ...(filled > 0n && { remainingMakingAmount: quantity(left) }) };
+    const body = { cancel: bySalt ? salted : cancel, place: this.#placements([placed]) };
     const hashes = replaced.map(({ hash }) => hash);
     return this.#send('REPLACE', [placed], { body, replaced: hashes, expectedFills }, chance);
   }
@@ -249,6 +260,19 @@ export class Visits {
       const digest = requestHashers.hashCancellation(request, 'uint256');
       return { orderHash, signature: this.#signatureOf(order.maker, bytesToHex(digest)), ...(hasSalts && { salt }) };
     });
+  }
+
+  /** Each order has a salt of its own here. */
+  cancelSalts(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+    const body = this.#salted(orders, this.#parts.nowMs() + chance.between(-2_000, 1_000));
+    return this.#send('SALTS', orders, { body, untilMs: body.untilMs }, chance);
+  }
+
+  #salted(orders: readonly SignedOrder[], untilMs = this.#parts.nowMs() + 1_000) {
+    const maker = orders[0]?.maker ?? ZERO_ADDRESS;
+    const salts = orders.map((order) => quantity(BigInt(this.#numberOf(order) + 1)));
+    const signature = this.#signatureOf(maker, bytesToHex(hashBySalt({ maker, salts, untilMs })));
+    return { maker, salts, untilMs, signature };
   }
 
   /** All that was accepted up to a time around now, perhaps of one token. */
@@ -394,12 +418,13 @@ export class Visits {
     {
       body,
       query,
+      untilMs,
       scope,
       instruction,
       asOf,
       replaced = [],
       expectedFills = [],
-    }: Pick<Visit, 'scope' | 'instruction' | 'asOf'> &
+    }: Pick<Visit, 'untilMs' | 'scope' | 'instruction' | 'asOf'> &
       Partial<Pick<Visit, 'replaced' | 'expectedFills'>> & {
         readonly body?: unknown;
         readonly query?: Record<string, string>;
@@ -420,6 +445,7 @@ export class Visits {
       replaced,
       expectedFills,
       seenFills: [],
+      untilMs,
       scope,
       instruction,
       asOf,

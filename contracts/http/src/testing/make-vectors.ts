@@ -258,6 +258,7 @@ function makeDatedRequests(type: string, { issuedAt, salt }: { readonly issuedAt
 
 const zero = `0x${'0'.repeat(40)}`;
 const allFields = [...fields('address', 'maker', 'making', 'taking'), ...fields('uint256', 'untilMs')];
+const saltFields = [...fields('address', 'maker'), ...fields('uint256[]', 'salts'), ...fields('uint256', 'untilMs')];
 const beatFields = [...fields('address', 'maker'), ...fields('uint256', 'cancelAt', 'issuedAtMs')];
 const keyFields = [...fields('address', 'maker'), ...fields('address[]', 'keys'), ...fields('uint256', 'issuedAtMs')];
 const allKeyFields = [
@@ -292,12 +293,14 @@ function makeExits() {
   const { signature: _keys, ...keys } = examples.cancelKeys;
   const readers = { ...keys, listKeys: keys.keys, streamKeys: [stranger.address.toLowerCase()], historyKeys: [] };
   const { signature: _cap, ...cap } = examples.fillCap;
+  const salts = { maker: order.maker, salts: ['0x7', '0x1f'], untilMs: all.untilMs };
   const everything = { maker: order.maker, untilMs: all.untilMs };
   return {
     cancelAlls: [
       ...named('CancelAllRequest', allFields, all, { ...all, taking: zero }),
       ...named('CancelAllRequest', allFields, everything, { ...everything, making: zero, taking: zero }),
     ],
+    saltCancellations: named('CancelBySaltRequest', saltFields, salts, salts),
     heartbeats: named('HeartbeatRequest', beatFields, beat, beat),
     cancelKeys: named('CancelKeysRequest', keyFields, keys, keys),
     readKeys: named('KeysRequest', allKeyFields, readers, readers),

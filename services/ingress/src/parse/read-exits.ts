@@ -19,11 +19,17 @@ type CancelAll = OfType<'OrdersCancelled'>;
 /** A standing instruction: the newest one of a maker about the same counts. */
 export type Instruction = OfType<'SwitchSet' | 'CancelKeysSet' | 'FillCapSet'>;
 
-/** A request about all orders of a maker, parsed. */
-export interface Exit<Fact extends CancelAll | Instruction = CancelAll | Instruction> {
-  readonly fact: Fact;
+/** A message that the maker signs, or a key for it. */
+export interface SignedMessage {
+  readonly maker: Address;
   readonly digest: Uint8Array;
   readonly signature: Hex;
+}
+
+/** A request about all orders of a maker, parsed. */
+export interface Exit<Fact extends CancelAll | Instruction = CancelAll | Instruction>
+  extends Omit<SignedMessage, 'maker'> {
+  readonly fact: Fact;
 }
 
 /** Reads a body at a time of the service's clock. */
@@ -51,7 +57,7 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
     const asked = parseAs(cancelAllInput, body);
     if (isRefusal(asked)) return asked;
     const { untilMs, signature } = asked;
-    const untimely = refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
+    const untimely = refuseUntil(untilMs, nowMs);
     if (untimely !== undefined) return untimely;
     const maker = lower(asked.maker);
     const [making, taking] = [tokenOf(asked.making), tokenOf(asked.taking)];
@@ -120,6 +126,11 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
     [paths.cancelKeys, cancelKeys],
     [paths.fillCap, fillCap],
   ]);
+}
+
+/** The time until which orders are cancelled. */
+export function refuseUntil(untilMs: number, nowMs: number): Refusal | undefined {
+  return refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
 }
 
 /** Every time of a message by the clock here; `cancelAt` alone lies beyond these bounds. */

@@ -290,6 +290,26 @@ describe('what is read', () => {
       ...[['0x7', true], ['0x9', false], ['0x5', false], 'UNSURE'],
     ]);
     expect(await find([hashOf(4), hashOf(1)], true)).toMatchObject([{ state: 'UNKNOWN' }, { state: 'FOUND' }]);
+
+    const salts = ['0x5', '0x7', '0x9', '0x1'] as const;
+    const findSalts = async (untilMs = Date.now() + 60_000, by = maker) => {
+      const orders = await store.findBySalts({ maker: by, salts, untilMs, lastsMs: 8_000 });
+      return orders === 'untrusted' ? orders : orders.map(({ orderHash, salt }) => [Number(orderHash), salt]);
+    };
+    expect(await findSalts()).toEqual([
+      [1, '0x9'],
+      [2, '0x7'],
+      [3, '0x5'],
+    ]);
+    // What was accepted later is not meant: the one in flight a moment ago, the open one at 1.
+    expect(await findSalts(Date.now() - 60_000)).toEqual([
+      [1, '0x9'],
+      [3, '0x5'],
+    ]);
+    expect(await findSalts(0)).toEqual([[3, '0x5']]);
+    expect(await findSalts(undefined, other)).toEqual([]);
+    await owner.query('update trust set is_trusted = false');
+    expect(await findSalts()).toBe('untrusted');
   });
 });
 
@@ -381,6 +401,7 @@ test('every look-up is by an index, whatever the size of the tables', async () =
   ];
   for (const request of all) expect(await askOf(request, by)).toBe('stored');
   await findTogether(noted)([hashOf(1), hashOf(20)], true);
+  await noted.findBySalts({ maker, salts: ['0x9'], untilMs: 1, lastsMs: 1 });
   await owner.query('update in_flight set until_ms = 1 where maker is null');
   expect(await askOf(placing([20]), by)).toBe('stored');
   await noted.alone([maker], async () => undefined);

@@ -1,5 +1,5 @@
 import { encodeArray, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
-import { lockMakers, readHashes, readStanding } from './read-standing.js';
+import { lockMakers, readHashes, readSalts, readStanding } from './read-standing.js';
 import type { ReadAndWrite, Store } from './store.js';
 import { writeDecisions } from './write-decisions.js';
 
@@ -17,6 +17,7 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
         return work(readAndWrite(query));
       }),
     findHashes: (orderHashes) => readHashes(postgres.query, orderHashes),
+    findBySalts: (wanted) => readSalts(postgres.query, wanted),
     async note(orderHashes, trustedSinceMs, nowMs) {
       await postgres.query(noteSql, [encodeArray('bytea', orderHashes), trustedSinceMs, nowMs], 'note');
     },

@@ -54,6 +54,11 @@ export interface Store extends ReadAndWrite {
   alone<T>(makers: readonly Address[], work: (locked: ReadAndWrite) => Promise<T>): Promise<T>;
   /** The rows of hashes, in their order. */
   findHashes(orderHashes: readonly Hex[]): Promise<FoundRows>;
+  /**
+   * The orders of a maker with one of these salts that are open, on their way, or held by a quarantine.
+   * @returns `untrusted` where rows may be missing
+   */
+  findBySalts(wanted: WantedSalts): Promise<readonly FoundBySalt[] | 'untrusted'>;
   /** Notes that hashes were told unknown, where nothing was lost since and no request has placed them. */
   note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): Promise<void>;
   /** The append of a request has certainly stored nothing: deletes what was stored of it. */
@@ -64,6 +69,22 @@ export interface Store extends ReadAndWrite {
   beginTrust(): Promise<Trust>;
   /** The server is trusted, unless it has lost something since. */
   endTrust(sinceMs: number): Promise<void>;
+}
+
+export interface WantedSalts {
+  readonly maker: Address;
+  /** Minimal hex. */
+  readonly salts: readonly Hex[];
+  /** Orders that were accepted later are not wanted. */
+  readonly untilMs: number;
+  /** How long an order counts as on its way: from its acceptance to the `untilMs` of its row. */
+  readonly lastsMs: number;
+}
+
+export interface FoundBySalt {
+  readonly orderHash: Hex;
+  readonly salt: Hex;
+  readonly expiresAtSeconds: number;
 }
 
 export interface FoundRows extends Pick<Reading, 'nowMs'>, Pick<Standing, 'trustedSinceMs'> {

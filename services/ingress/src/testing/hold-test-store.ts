@@ -23,6 +23,8 @@ export function holdTestStore(nowMs: () => number) {
     hashes: new Map<Hex, HashStanding>(),
     /** Of hashes that are looked up. */
     rows: new Map<Hex, Partial<HashRows>>(),
+    /** When orders of `rows` were accepted, where it matters. */
+    acceptedAtMs: new Map<Hex, number>(),
     decisions: [] as Decision[],
     released: [] as (readonly Hex[])[],
     /** How often the next writes are overtaken. */
@@ -60,6 +62,16 @@ export function holdTestStore(nowMs: () => number) {
       reach();
       const rows = orderHashes.map((orderHash) => ({ isAccepted: false, ...held.rows.get(orderHash) }));
       return { nowMs: nowMs(), trustedSinceMs: held.trustedSinceMs, rows };
+    },
+    async findBySalts({ maker, salts, untilMs }) {
+      reach();
+      if (held.trustedSinceMs === undefined) return 'untrusted';
+      return [...held.rows].flatMap(([orderHash, { open, inFlight, unfolded }]) => {
+        const order = open ?? inFlight ?? unfolded;
+        const isMeant = order?.maker === maker && salts.includes(order.salt);
+        const isInTime = (held.acceptedAtMs.get(orderHash) ?? 0) <= untilMs;
+        return isMeant && isInTime ? [{ ...order, orderHash }] : [];
+      });
     },
     async note(orderHashes) {
       for (const hash of orderHashes) held.rows.set(hash, { ...held.rows.get(hash), notedUntilMs: nowMs() });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   cancelAllRequestTypes,
+  cancelBySaltRequestTypes,
   cancelKeysRequestTypes,
   fillCapRequestTypes,
   heartbeatRequestTypes,
@@ -97,6 +98,13 @@ export async function signExit(what: keyof typeof exitTypes, maker: Wallet, term
 /** The digest of such a body. */
 export const hashExit = (what: keyof typeof exitTypes, body: object) =>
   TypedDataEncoder.hash(typedDataDomain(testDomain), exitTypes[what], { ...anyToken, ...body });
+
+/** The body of a request for orders by their salts. */
+export async function signSalts(salts: readonly string[], untilMs: number, maker: Wallet, signer = maker) {
+  const body = { maker: maker.address, salts, untilMs };
+  const signature = await signer.signTypedData(typedDataDomain(testDomain), cancelBySaltRequestTypes, body);
+  return { ...body, signature };
+}
 
 export const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
 export const newWallet = () => new Wallet(`0x${randomBytes(32).toString('hex')}`);

@@ -1,32 +1,35 @@
 import { bytesToHex } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
 import { isCapOn } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
-import type { Exit } from '../parse/read-exits.js';
+import type { Exit, SignedMessage } from '../parse/read-exits.js';
 import type { Parts } from '../parts.js';
 import { askAbout } from './ask-about.js';
 
-/** The whitelist first: a stranger costs a look-up. @returns the request, with the key that signed it for the maker */
+/**
+ * The whitelist first: a stranger costs a look-up.
+ * @param takesKeys whether a key that may cancel for the maker may sign it
+ * @returns the key, where it was no key or contract of the maker
+ */
 export async function proveSigner(
   { makers, askWallets }: Pick<Parts, 'makers' | 'askWallets'>,
-  exit: Exit,
+  { maker, digest, signature }: SignedMessage,
+  takesKeys: boolean,
   request: ApiRequest,
-): Promise<Exit | Refusal> {
-  const { fact, digest, signature } = exit;
-  const { maker } = fact;
-  const takesKeys = fact.type === 'OrdersCancelled' || fact.type === 'SwitchSet';
+): Promise<{ readonly key?: Address } | Refusal> {
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   if (makers.admissionOf(maker) === 'UNKNOWN') {
     const errors = [{ pointer: '/maker', detail: 'is not on the whitelist' }];
     return { code: 'maker_not_whitelisted', detail: `maker ${maker} is not on the whitelist`, errors };
   }
   const { signer, fault = `it recovers to ${signer}` } = recoverSigner(digest, signature);
-  if (signer === maker) return exit;
+  if (signer === maker) return {};
   const key = signer !== undefined && makers.cancelKeysOf(maker).includes(signer) ? signer : undefined;
-  if (key !== undefined && takesKeys) return fact.type === 'SwitchSet' ? { ...exit, fact: { ...fact, key } } : exit;
+  if (key !== undefined && takesKeys) return { key };
   const question = { index: 0, fault, wallet: maker, digests: [bytesToHex(digest)], signature };
   const doubt = askWallets === undefined ? question : await askAbout(askWallets, [question], request, takesKeys);
-  if (doubt === undefined) return exit;
+  if (doubt === undefined) return {};
   if (isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
   const remedy =

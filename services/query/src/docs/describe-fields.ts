@@ -14,6 +14,7 @@ interface JsonSchema extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
@@ -26,6 +27,8 @@ export function describeFields(schema: z.ZodType, io: 'input' | 'output'): Field
 function fieldsOf(given: JsonSchema, prefix: string, named: Readonly<Record<string, JsonSchema>>): Field[] {
   const schema = resolve(given, named);
   if (schema.items !== undefined) return fieldsOf(schema.items, `${prefix}[]`, named);
+  // One form or the other.
+  if (schema.anyOf !== undefined) return schema.anyOf.flatMap((form) => fieldsOf(form, prefix, named));
   return Object.entries(schema.properties ?? {}).flatMap(([key, property]) => {
     const name = prefix === '' ? key : `${prefix}.${key}`;
     const inner = resolve(property, named);

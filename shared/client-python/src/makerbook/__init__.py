@@ -14,6 +14,7 @@ from .answers import (
     OrderReport,
     OrderToCancel,
     Replacement,
+    SaltsToCancel,
     SignedOrder,
     TimelineEntry,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "Receipt",
     "Replacement",
     "Retry",
+    "SaltsToCancel",
     "SignedOrder",
     "Signer",
     "TimelineEntry",

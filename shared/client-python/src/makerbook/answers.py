@@ -3,6 +3,7 @@
 Newer services may add keys.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, Union
 
 from .values import Uint256
@@ -71,6 +72,19 @@ class HashAndSalt(_Until):
 
 #: What is cancelled or replaced.
 OrderToCancel = Union[SignedOrder, LimitOrderRecord, HashAndSalt]
+
+
+class _Salts(TypedDict):
+    salts: Sequence[Uint256]
+
+
+class SaltsToCancel(_Salts, total=False):
+    """All orders of the maker that are open, or on their way, and have one of the salts that it gave them."""
+
+    #: Of those that the service accepted by then, in milliseconds since 1970; now, by its clock, unless given.
+    untilMs: Uint256
+    #: Of a replacement: what is left of all of them together, as you know it; without it, all.
+    remainingMakingAmount: Uint256
 
 
 class Cancellation(TypedDict):

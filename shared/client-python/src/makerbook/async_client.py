@@ -19,6 +19,7 @@ from .answers import (
     OrderReport,
     OrderToCancel,
     Replacement,
+    SaltsToCancel,
     SignedOrder,
     TakenMessage,
 )
@@ -165,16 +166,17 @@ class AsyncClient:
         """
         return await self._driver.run(self._flows.read_history(happened, from_ms, to_ms, limit, cursor))
 
-    async def cancel_orders(self, orders: Sequence[OrderToCancel]) -> list[Cancellation]:
+    async def cancel_orders(self, orders: Sequence[OrderToCancel] | SaltsToCancel) -> list[Cancellation]:
         """POST …/cancellations: takes orders from the service; they stay valid on the chain.
 
-        An order is named by itself, by its record, or by its `orderHash` and its `salt`.
+        An order is named by itself, by its record, or by its `orderHash` and its `salt`; `{"salts": […]}` stands for
+        all orders that have one of these salts, open or on their way, and the answer names each.
         """
         return (await self._driver.run(self._flows.cancel(orders))).cancellations
 
     async def cancel_orders_and_wait(
         self,
-        orders: Sequence[OrderToCancel],
+        orders: Sequence[OrderToCancel] | SaltsToCancel,
         wait_seconds: Uint256,
         *,
         by: Literal["router"] | None = None,
@@ -184,7 +186,7 @@ class AsyncClient:
 
     async def replace_orders(
         self,
-        gone: Sequence[OrderToCancel],
+        gone: Sequence[OrderToCancel] | SaltsToCancel,
         orders: Sequence[SignedOrder],
         *,
         valid_until_ms: Uint256 | None = None,

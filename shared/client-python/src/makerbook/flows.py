@@ -14,6 +14,7 @@ from .answers import (
     OrderReport,
     OrderToCancel,
     Replacement,
+    SaltsToCancel,
     SignedOrder,
     TakenMessage,
 )
@@ -78,33 +79,43 @@ class Flows(SigningFlows):
         return self._place(ORDERS, body, options, read, _validating(orders))
 
     def replace_orders(
-        self, gone: Sequence[OrderToCancel], orders: Sequence[SignedOrder], **options: Any
+        self, gone: Sequence[OrderToCancel] | SaltsToCancel, orders: Sequence[SignedOrder], **options: Any
     ) -> Flow[Replacement]:
         place = read_signed_orders(orders)
-        signed = self.sign_cancellations("gone", gone)
-        left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
         path = f"{ORDERS}/replacements"
 
         def read(response: Response) -> Any:
             return read_answer(Call("POST", path), response, dict)
 
-        cancelled = [{"orderHash": item["orderHash"], "status": "CANCELLED"} for item in signed]
-        stored = {"cancelled": cancelled, "placed": _validating(orders)}
+        def replace(cancel: Any, hashes: Sequence[str]) -> Flow[Replacement]:
+            cancelled = [{"orderHash": order_hash, "status": "CANCELLED"} for order_hash in hashes]
+            stored = {"cancelled": cancelled, "placed": _validating(orders)}
+            return self._place(path, {"cancel": cancel, "place": place}, options, read, stored)
+
+        if isinstance(gone, Mapping):
+            [of] = read_remaining("gone", [gone])
+            # Which orders had the salts, the answer that was lost has told.
+            cancel = {**(yield from self.sign_salts(gone)), **of}
+            return (yield from replace(cancel, []))
+        signed = self.sign_cancellations("gone", gone)
+        left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
         for item, of in zip(signed, left, strict=True):
             item.pop("expiresAt", None)  # a replacement is of known orders alone
             item.update(of)
-        body = {"cancel": signed, "place": place}
-        return self._place(path, body, options, read, stored)
+        return (yield from replace(signed, [item["orderHash"] for item in signed]))
 
     # Cancelling
 
     def cancel(
-        self, orders: Sequence[OrderToCancel], wait: Uint256 = 0, by: Literal["router"] | None = None
+        self, orders: Sequence[OrderToCancel] | SaltsToCancel, wait: Uint256 = 0, by: Literal["router"] | None = None
     ) -> Flow[AwaitedCancellations]:
         wait_seconds = read_whole("wait_seconds", wait, _WAIT_SECONDS)
         if by not in (None, "router"):
             raise WrongValue("by", "must be router, or left out")
-        body = body_of(self.sign_cancellations("orders", orders))
+        if isinstance(orders, Mapping):
+            body = body_of((yield from self.sign_salts(orders)))
+        else:
+            body = body_of(self.sign_cancellations("orders", orders))
         prefer = f"wait={wait_seconds}{'' if by is None else f'; by={by}'}"
         headers = {"Prefer": prefer} if wait_seconds > 0 else {}
         path = f"{ORDERS}/cancellations"
@@ -121,7 +132,7 @@ class Flows(SigningFlows):
                 position=response.headers.get("x-log-position"),
             )
 
-        return self.again(once)
+        return (yield from self.again(once))
 
     def cancel_all(
         self, making: str | None = None, taking: str | None = None, until_ms: Uint256 | None = None

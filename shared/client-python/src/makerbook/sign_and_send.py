@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypedDict
 
-from .answers import OrderToCancel, SignedOrder
+from .answers import OrderToCancel, SaltsToCancel, SignedOrder
 from .calls import ONCE, Call, Flow, Response, Retry, Send, again, expect_200, read_answer, unreachable
 from .clock import ServiceClock
 from .errors import MakerbookError, NoAnswer
@@ -15,7 +15,7 @@ from .keys import PrivateKey, Signer, read_signer
 from .orders import read_draft, read_orders_to_cancel
 from .receipts import Receipt, read_receipt
 from .typed_data import Domain, TypedData
-from .values import read_address
+from .values import UNIX_MS, read_address, read_list, read_uint256, read_whole
 
 ORDERS = "/v0alpha/limit-orders"
 
@@ -119,6 +119,16 @@ class SigningFlows:
             until = {} if expires_at is None else {"expiresAt": hex(expires_at)}
             signed.append({"orderHash": order_hash, "signature": signature, "salt": hex(salt), **until})
         return signed
+
+    def sign_salts(self, named: SaltsToCancel) -> Flow[dict[str, Any]]:
+        given = read_list("salts", named["salts"])
+        until = named.get("untilMs")
+        message = {
+            "maker": self.maker,
+            "salts": [hex(read_uint256(f"salts[{index}]", salt)) for index, salt in enumerate(given)],
+            "untilMs": (yield from self.clock.latest_ms()) if until is None else read_whole("untilMs", until, UNIX_MS),
+        }
+        return {**message, "signature": self.sign("CancelBySaltRequest", message)}
 
     # Reading
 

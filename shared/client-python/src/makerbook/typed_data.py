@@ -33,6 +33,7 @@ STRUCTS: Mapping[str, Fields] = {
     "GetLimitOrderHistoryRequest": _fields("uint256 issuedAt"),
     "OrderCancellationRequest": _fields("bytes32 orderHash"),
     "CancelAllRequest": _fields("address maker,address making,address taking,uint256 untilMs"),
+    "CancelBySaltRequest": _fields("address maker,uint256[] salts,uint256 untilMs"),
     "HeartbeatRequest": _fields("address maker,uint256 cancelAt,uint256 issuedAtMs"),
     "CancelKeysRequest": _fields("address maker,address[] keys,uint256 issuedAtMs"),
     "KeysRequest": _fields(

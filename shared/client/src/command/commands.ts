@@ -49,8 +49,8 @@ export interface Command {
 const HOUR = '1h';
 const SEED = { unit: 'a seed', min: 0, max: 2 ** 31 };
 const PORT = { unit: 'a port', min: 1, max: 65_535 };
-const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce'];
-const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0]';
+const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce', 'salt'];
+const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0] [--salt SALT]';
 
 /** Other names of commands. */
 export const aliases: ReadonlyMap<string, string> = new Map([
@@ -125,13 +125,17 @@ export const commands: Readonly<Record<string, Command>> = {
   replace: {
     usage: [
       `replace HASH… ${TERMS} [--remaining AMOUNT]`,
-      'cancels orders and places one in their stead, all or nothing, and only if all of them is left, or so much',
+      'cancels orders, or without hashes all with the salt, and places one in their stead, all or nothing, and only if all of them is left, or so much',
     ],
     options: [...terms, 'remaining'],
     takesMore: true,
     read(words) {
-      const [gone, sign, left] = [readOrders(words), readTerms(words), readLeft(words)];
+      const [salts, sign, left] = [readSalts(words), readTerms(words), readLeft(words)];
+      const gone = salts === undefined ? readOrders(words) : [];
       return async ({ client }) => {
+        if (salts !== undefined) {
+          return client.replaceOrders({ salts, ...left }, [await sign(client)], { duplicateCountsAsStored: true });
+        }
         const { known, unknown } = await findSalts(client, gone);
         if (unknown.length > 0) throw notFound(unknown);
         const named = known.map((order) => ({ ...order, ...left }));
@@ -142,18 +146,18 @@ export const commands: Readonly<Record<string, Command>> = {
   cancel: {
     usage: [
       'cancel HASH[:SALT]… | --salt SALT',
-      'cancels orders, or all open ones with a salt; with their salts also by a cancel key',
+      'cancels orders, or all with a salt, open or on their way; with their salts also by a cancel key',
     ],
     options: ['salt'],
     takesMore: true,
     read(words) {
-      const { salt } = words.values;
-      if (salt !== undefined && words.rest.length > 0) throw new WrongWords('cancel takes hashes, or --salt alone');
-      if (salt !== undefined) {
-        const orderSalt = readUint256('--salt', salt);
+      const salts = readSalts(words);
+      if (words.values.salt !== undefined && salts === undefined) {
+        throw new WrongWords('cancel takes hashes, or --salt alone');
+      }
+      if (salts !== undefined) {
         return async function* ({ client }) {
-          const { records } = await client.listOrders({ orderSalt });
-          if (records.length > 0) yield* await client.cancelOrders(records);
+          yield* await client.cancelOrders({ salts });
         };
       }
       const orders = readOrders(words);
@@ -259,18 +263,24 @@ export const commands: Readonly<Record<string, Command>> = {
 
 /** The terms of an order. Nothing is signed that the service must refuse. */
 function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrder> {
-  const { expires = HOUR, nonce = '0' } = words.values;
+  const { expires = HOUR, nonce = '0', salt } = words.values;
   const [making, taking] = [readAmount('making', words), readAmount('taking', words)];
   if (making.amount === 0n || taking.amount === 0n) throw new WrongWords('an amount of an order is above zero');
   if (making.token === taking.token) throw new WrongWords('--making and --taking must be of two tokens');
   const expiry = readMoment('--expires', expires, 1);
-  const order = { making, taking, nonce: readUint256('--nonce', nonce) };
+  const named = salt === undefined ? {} : { salt: readUint256('--salt', salt) };
+  const order = { making, taking, nonce: readUint256('--nonce', nonce), ...named };
   return async (client) => {
     const nowMs = await client.serverTimeMs();
     const expiresAt = Math.floor(expiry(nowMs) / 1000);
     if (expiresAt * 1000 <= nowMs) throw new WrongWords('--expires is in the past');
     return client.signOrder({ ...order, expiresAt });
   };
+}
+
+/** The salt of the orders that are meant, where no hashes are given. */
+function readSalts({ values: { salt }, rest }: Words) {
+  return salt === undefined || rest.length > 0 ? undefined : [readUint256('--salt', salt)];
 }
 
 function readHistory({ values: { happened, from, to, cursor: begin } }: Words): Run {

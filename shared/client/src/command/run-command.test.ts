@@ -54,6 +54,8 @@ describe('a command', () => {
     [`replace ${HASH} ${TERMS} --remaining 7`, `POST ${paths.replacements}`],
     [`cancel ${HASH}`, `POST ${paths.cancellations}`],
     ['cancel --salt 7', `POST ${paths.cancellations}`],
+    [`place ${TERMS} --salt 7`, `POST ${paths.limitOrders}`],
+    [`replace ${TERMS} --salt 7 --remaining 5`, `POST ${paths.replacements}`],
     [`cancel-all --making ${SELL}`, `POST ${paths.cancelAll}`],
     ['heartbeat 30s', `POST ${paths.heartbeat}`],
     ['heartbeat off', `POST ${paths.heartbeat}`],

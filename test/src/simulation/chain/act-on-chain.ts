@@ -212,7 +212,7 @@ function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
     maker,
     orderHash: hash,
     order: {
-      salt: '0x1',
+      salt: '0x0',
       nonce: quantity(nonce),
       expiresAt: quantity(BigInt(expiresAt)),
       making: { token, amount: quantity(amount) },

@@ -69,6 +69,8 @@ class AnswerJudge {
         return visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index));
       case 'DELETE':
         return visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+      case 'SALTS':
+        return this.#judgeSalted(visit);
       case 'REPLACE':
         return this.#judgeReplaced(visit);
       case 'ALL':
@@ -86,7 +88,7 @@ class AnswerJudge {
     const sent = (...kinds: Visit['kind'][]) =>
       visits.flatMap(({ kind, hashes }) => (kinds.includes(kind) ? hashes : []));
     const posted = new Set(sent('POST', 'REPLACE'));
-    const cancelled = new Set([...sent('DELETE'), ...visits.flatMap(({ replaced }) => replaced)]);
+    const cancelled = new Set([...sent('DELETE', 'SALTS'), ...visits.flatMap(({ replaced }) => replaced)]);
     const invented = [
       ...[...this.#submitted.keys()].filter((hash) => this.#labelOf.has(hash) && !posted.has(hash)),
       ...[...this.#cancelled.keys()].filter((hash) => !cancelled.has(hash)),
@@ -133,7 +135,7 @@ class AnswerJudge {
     const [first] = this.#submitted.get(hash) ?? [];
     return this.#parts.visits.some(({ kind, maker, hashes, replaced, scope, sentAtMs }) => {
       if (sentAtMs > atMs) return false;
-      if (kind === 'DELETE') return hashes.includes(hash);
+      if (kind === 'DELETE' || kind === 'SALTS') return hashes.includes(hash);
       if (kind === 'REPLACE') return replaced.includes(hash);
       return scope !== undefined && first !== undefined && isMeant(first.fact, { maker, ...scope });
     });
@@ -199,6 +201,31 @@ class AnswerJudge {
     return isOpened || this.#isCancelledFirst(hash)
       ? []
       : [`${this.#name(hash)} was answered with 200, and never opened`];
+  }
+
+  /** What is named is cancelled. What is not, though it was accepted by then and answered before, had ended. */
+  #judgeSalted(visit: Visit): string[] {
+    const { maker, hashes, answer, sentAtMs, untilMs = 0 } = visit;
+    if (answer === undefined || isRefusal(answer.reply)) return [];
+    const named: Hex[] = JSON.parse(String(answer.reply.body)).map((each: { orderHash: Hex }) => each.orderHash);
+    const others = named.filter((hash) => !hashes.includes(hash));
+    const answered = this.#parts.visits.flatMap((other) => {
+      const isBefore = other.answer !== undefined && other.answer.atMs < sentAtMs && !isRefusal(other.answer.reply);
+      return isBefore && ['POST', 'REPLACE'].includes(other.kind) ? other.hashes : [];
+    });
+    const end = answer.at[partitionOf(maker, this.#parts.replays.length)] ?? 0n;
+    const missed = hashes.filter((hash) => {
+      const [first] = this.#submitted.get(hash) ?? [];
+      const isMeant = first?.fact.type === 'OrderSubmitted' && first.fact.acceptedAtMs <= untilMs;
+      if (named.includes(hash) || !isMeant || !answered.includes(hash)) return false;
+      const [removal = end] = this.#removals(hash);
+      return this.#lives(hash).some((offset) => offset < end) && removal >= end;
+    });
+    return [
+      ...others.map((hash) => `${this.#name(hash)} is cancelled, and has another salt`),
+      ...missed.map((hash) => `${this.#name(hash)} is open, and is not cancelled by its salt`),
+      ...named.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index)),
+    ];
   }
 
   /** Both lists are in the log, or neither is; and no fill was seen before but those that the request knows. */

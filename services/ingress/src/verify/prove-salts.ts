@@ -1,0 +1,45 @@
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
+import { cancelOrder } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
+import { settledMsOf } from '../limits.js';
+import type { AskedSalts } from '../parse/read-salts.js';
+import type { Parts } from '../parts.js';
+import type { ToCancel } from './prove-cancellations.js';
+import { proveSigner } from './prove-exits.js';
+
+export interface ProvenSalts {
+  /** In the order of the salts. */
+  readonly toCancel: ToCancel;
+  /** The salts that none of the orders has. */
+  readonly missing: readonly Hex[];
+}
+
+/**
+ * Finds the orders that a request names by their salts, open or on their way, once its signature is proved.
+ * @returns 503 where Postgres cannot tell: nothing is cancelled then, and no answer says that there are none
+ */
+export async function proveSalts(
+  parts: Pick<Parts, 'makers' | 'askWallets' | 'store' | 'settings' | 'trust'>,
+  asked: AskedSalts,
+  request: ApiRequest,
+): Promise<ProvenSalts | Refusal> {
+  const { maker, salts, untilMs } = asked;
+  const signed = await proveSigner(parts, asked, true, request);
+  if (isRefusal(signed)) return signed;
+  const wanted = { maker, salts, untilMs, lastsMs: settledMsOf(parts.settings) };
+  const found = await unlessAway(parts.store.findBySalts(wanted));
+  if (found === undefined || found === 'untrusted') {
+    if (found === 'untrusted') parts.trust.noteLoss();
+    return unavailable(
+      'it is not known now which orders have these salts, and nothing was cancelled. Named by its hash, with its salt, an ' +
+        'order is cancelled at once; cancel-all cancels all',
+    );
+  }
+  const cause = { kind: 'request', requestId: request.requestId } as const;
+  const bySalt = Map.groupBy(found, ({ salt }) => salt);
+  const ordered = salts.flatMap((salt) => bySalt.get(salt) ?? []);
+  const facts = ordered.map(({ orderHash, expiresAtSeconds: expiry }) => {
+    return [orderHash, cancelOrder(maker, orderHash, expiry, cause)] as const;
+  });
+  return { toCancel: new Map(facts), missing: salts.filter((salt) => !bySalt.has(salt)) };
+}
