@@ -9,7 +9,7 @@ const BLOCK_TIME_SECONDS = 1;
  * A dead broker is replaced, or may come back, when its session has ended: by Kafka's own settings after 9 s. Until
  * then the same broker that is started again waits for its former self.
  */
-const SHORT_SESSIONS = { 'broker.session.timeout.ms': '3000', 'broker.heartbeat.interval.ms': '500' };
+const SHORT_SESSIONS = { 'broker.session.timeout.ms': '1500', 'broker.heartbeat.interval.ms': '250' };
 
 export type Addresses = {
   readonly kafkaBrokers: string;
