@@ -2,8 +2,9 @@
 # Makes the Secrets that no operator makes. One that is there stays as it is, so it may be run again.
 #   RPC_URL=https://… QUOTE_SIGNER_KEY_FILE=quote-signer.key deploy/k8s/make-secrets.sh production
 #   POSTGRES_PASSWORD=… RPC_URL=… QUOTE_SIGNER_KEY_FILE=… deploy/k8s/make-secrets.sh small
-# QUOTE_SIGNER_KEY_FILE has 0x and 64 hex digits. BOOK_READERS_FILE: who may read the book; without it nobody may. REDIS_URL: of a Redis that exists, for small. GATEWAY_CERT_FILE and
-# GATEWAY_KEY_FILE: of the host name; without them the gateway's certificate is left to cert-manager. Needs openssl.
+# QUOTE_SIGNER_KEY_FILE has 0x and 64 hex digits. BOOK_READERS_FILE: who may read the book; without it nobody may.
+# REDIS_URL: of a Redis that exists, for small. GATEWAY_CERT_FILE and GATEWAY_KEY_FILE: of the host name; without them
+# the gateway's certificate is left to cert-manager. Needs openssl.
 set -eu
 : "${RPC_URL:?JSON-RPC of Kaia nodes, comma-separated}" "${QUOTE_SIGNER_KEY_FILE:?file of the quote signer}"
 namespace=${NAMESPACE:-makerbook}

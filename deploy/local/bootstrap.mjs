@@ -1,7 +1,7 @@
 /**
- * The entry of every command of this repository, also in a fresh clone: `node deploy/local/bootstrap.mjs <file> [words]`.
- * Checks that what is needed is there, installs and builds where something has changed, and hands over to `<file>` under
- * Node.js 24. It depends on nothing but Node.js 20, and prints nothing when there is nothing to do.
+ * The entry of every command of this repository, also in a fresh clone: `node deploy/local/bootstrap.mjs <file> …`.
+ * Checks that what is needed is there, installs and builds where something has changed, and hands over to `<file>`
+ * under Node.js 24. It depends on nothing but Node.js 20, and prints nothing when there is nothing to do.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -107,8 +107,8 @@ async function build() {
 }
 
 /**
- * Services verify orders in two thirds of the time with it, and do without it: so it is fetched where Maven fetches Kafka
- * anyway, and where there is one.
+ * Services verify orders in two thirds of the time with the library, and do without it: so it is fetched where Maven
+ * fetches Kafka anyway, and where there is one.
  */
 async function placeLibrary() {
   if (!needs.includes('maven') || process.platform !== 'linux') return;

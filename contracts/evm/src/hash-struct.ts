@@ -4,12 +4,12 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import { type SigningDomain, type TypedField, typeString } from './typed-data.js';
 import { createWordBuffer, putAddress, putBytes32, putUint256 } from './word-buffer.js';
 
-/** A field is an address, a uint256, a string, or a list of addresses, of bytes32 or of uint256, as the types say; a uint256 may be in hex. */
+/** An address, a uint256 (also in hex), a string, or a list of addresses, bytes32 or uint256, as the types say. */
 export type StructHasher<Message extends object> = (message: Message) => Uint8Array;
 
 /**
- * Hashes messages of one struct in the domain without a salt: the EIP-712 digest, 32 new bytes. Throws a TypeError or RangeError
- * for a value that is not of its type.
+ * Hashes messages of one struct in the domain without a salt: the EIP-712 digest, 32 new bytes. Throws a TypeError or
+ * RangeError for a value that is not of its type.
  * @param types one struct, whose fields are `address`, `uint256`, `string`, `address[]`, `bytes32[]` or `uint256[]`
  */
 export function createStructHasher<Message extends object>(

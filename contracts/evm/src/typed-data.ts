@@ -187,8 +187,8 @@ export const keysRequestTypes: Record<'KeysRequest', TypedField[]> = {
 };
 
 /**
- * Types of what the service signs of an acknowledged request: the hashes of the orders that it placed and cancelled, the digest of
- * a message about all orders, and the position in the log as `X-Log-Position` has it.
+ * Types of what the service signs of an acknowledged request: the hashes of the orders that it placed and cancelled,
+ * the digest of a message about all orders, and the position in the log as `X-Log-Position` has it.
  */
 export const receiptTypes: Record<'Receipt', TypedField[]> = {
   Receipt: [
@@ -199,7 +199,7 @@ export const receiptTypes: Record<'Receipt', TypedField[]> = {
   ],
 };
 
-/** Types of the request that caps what may be filled of a token within a window; an amount or a window of zero removes it. */
+/** Caps what may be filled of a token within a window; an amount or a window of zero removes the cap. */
 export const fillCapRequestTypes: Record<'FillCapRequest', TypedField[]> = {
   FillCapRequest: [
     { name: 'maker', type: 'address' },

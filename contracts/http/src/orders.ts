@@ -179,8 +179,8 @@ export const limitOrderRecord = z
 export const limitOrderRecords = z.array(limitOrderRecord);
 
 /**
- * The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request; where that names salts, one for
- * each order that had one of them.
+ * The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request; where that names
+ * salts, one for each order that had one of them.
  */
 export const cancellations = z.array(
   z

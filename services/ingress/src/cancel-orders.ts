@@ -22,12 +22,13 @@ export type ParseCancellations = (
 ) => AskedCancellations | Refusal;
 
 /**
- * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one that
- * is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a repeated
- * hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the log may
- * hold its cancellation before it. Of a hash that Postgres cannot tell of, the signature and the salt name the maker: its
- * cancellation goes to the log all the same. Without its salt the answer is 503, and the other orders are cancelled.
- * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
+ * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one
+ * that is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a
+ * repeated hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other:
+ * the log may hold its cancellation before it. Of a hash that Postgres cannot tell of, the signature and the salt name
+ * the maker: its cancellation goes to the log all the same. Without its salt the answer is 503, and the other orders
+ * are cancelled. With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that
+ * time.
  * @param parse the one thing in which the two requests differ
  */
 export function cancelBy(parse: ParseCancellations) {

@@ -33,11 +33,11 @@ interface AskedReplacement {
 }
 
 /**
- * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the two
- * requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel it at the
- * moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The limit of open orders is
- * judged by the result. An order of which another amount is left than the request says is not replaced: the new one would add to
- * what was filled. Salts stand for all orders of the maker that have them.
+ * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the
+ * two requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel
+ * it at the moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The limit
+ * of open orders is judged by the result. An order of which another amount is left than the request says is not
+ * replaced: the new one would add to what was filled. Salts stand for all orders of the maker that have them.
  */
 export async function replace(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();

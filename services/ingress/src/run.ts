@@ -52,8 +52,8 @@ export type Ingress = Awaited<ReturnType<typeof runIngress>>;
 const START_MS_MAX = 2_000;
 
 /**
- * Starts the service that answers POST, DELETE and PATCH. It listens at once, and is ready once it has read the whitelist.
- * Kafka and Postgres may be away: PATCH needs neither, and POST answers 503 until they are back.
+ * Starts the service that answers POST, DELETE and PATCH. It listens at once, and is ready once it has read the
+ * whitelist. Kafka and Postgres may be away: PATCH needs neither, and POST answers 503 until they are back.
  * @throws TopicMismatch when a topic is missing or has another number of partitions (found later: `failed` settles)
  */
 export function runIngress(

@@ -19,9 +19,9 @@ interface Answered {
 }
 
 /**
- * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no store: while
- * Postgres is away it is not charged, and whether an instruction counts is not known. 200 means that the log has acknowledged it. A
- * repeat of an answered one is answered without a charge.
+ * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no
+ * store: while Postgres is away it is not charged, and whether an instruction counts is not known. 200 means that the
+ * log has acknowledged it. A repeat of an answered one is answered without a charge.
  */
 export function takeExit(read: ReadExit) {
   /** The messages that were answered, by their digests. */

@@ -50,13 +50,13 @@ const CONCURRENCY_MAX = 4;
 const CODES_MAX = 40;
 
 /**
- * Reads batches of calls through Multicall3, failures allowed. A call that fails in a batch is asked again alone: another
- * call may have burnt its gas. One that fails alone is a suspect, and is kept out of batches until it succeeds.
+ * Reads batches of calls through Multicall3, failures allowed. A call that fails in a batch is asked again alone:
+ * another call may have burnt its gas. One that fails alone is a suspect, and is kept out of batches until it succeeds.
  *
  * Nothing that a contract does costs the others more than a bound: in one reading of `n` values the node is asked for
  * 0.15 n million gas in batches, once more 0.4 million for each that fails there for the first time, and 3 million
- * for each of `suspectCallsMax` suspects, those of other accounts first. All but the last costs 14 million for one payer at most.
- * What is beyond that is put off.
+ * for each of `suspectCallsMax` suspects, those of other accounts first. All but the last costs 14 million for one
+ * payer at most. What is beyond that is put off.
  *
  * Only a failed execution is held against a contract, and only where the same endpoint, in the same
  * answer, has run an empty call at the same block. All else is the node's own failure.

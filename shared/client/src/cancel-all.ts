@@ -31,12 +31,13 @@ export interface CancelAllScope {
   /** The token that they want. */
   readonly taking?: string;
   /**
-   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock. A time ahead, by at most a minute, also takes orders whose POST is still on its way.
+   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock. A time
+   * ahead, by at most a minute, also takes orders whose POST is still on its way.
    */
   readonly untilMs?: Whole;
 }
 
-/** Addresses that may read for the maker: its list and account, its stream, its history and the reports of its orders. */
+/** Addresses that may read for the maker: lists, account, stream, history and reports of orders. */
 export interface Readers {
   readonly listKeys?: readonly string[];
   readonly streamKeys?: readonly string[];

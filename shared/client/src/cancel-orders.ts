@@ -20,7 +20,7 @@ const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
 
 export interface AwaitedCancellations {
   readonly cancellations: Cancellation[];
-  /** Whether the cancelled orders are out of the router's feed; false where the time passed, or nothing was cancelled. */
+  /** Whether the cancelled orders are out of the feed; false where the time passed, or nothing was cancelled. */
   readonly isOutOfFeed: boolean;
   /** Whether all routers that the operator has registered have acknowledged it, where they were waited for. */
   readonly isSeenByRouters: boolean;

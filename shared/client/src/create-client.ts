@@ -53,7 +53,7 @@ export interface ClientOptions extends DomainOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | string;
-  /** The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key may cancel or read. */
+  /** The maker, where another signs: a contract wallet that accepts its signatures, or whose key may cancel or read. */
   readonly maker?: string;
   /** The clock here, in milliseconds since 1970: requests are signed by the service's. Default `Date.now`. */
   readonly now?: () => number;
@@ -72,8 +72,8 @@ export interface ClientOptions extends DomainOptions {
 }
 
 /**
- * The service, for one maker. A call throws WrongValue, which names the field, before it signs or sends what cannot be meant; and
- * MakerbookError where the service refuses or does not answer.
+ * The service, for one maker. A call throws WrongValue, which names the field, before it signs or sends what cannot be
+ * meant; and MakerbookError where the service refuses or does not answer.
  */
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
@@ -94,8 +94,8 @@ export interface MakerbookClient {
   /** GET …/stream: the list, then each change as it happens; it connects again by itself. */
   streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
-   * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by its record,
-   * or by its hash and its salt; or all that have some salts are, and the answer names each.
+   * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by
+   * its record, or by its hash and its salt; or all that have some salts are, and the answer names each.
    */
   cancelOrders(orders: readonly OrderToCancel[] | SaltsToCancel): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */
@@ -105,8 +105,8 @@ export interface MakerbookClient {
     options?: WaitOptions,
   ): Promise<AwaitedCancellations>;
   /**
-   * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is to go
-   * is not open any more; `remaining_changed`, with the amount in `problem`, where another amount of it is left.
+   * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is
+   * to go is not open any more; `remaining_changed`, with the amount in `problem`, where another amount of it is left.
    */
   replaceOrders(
     gone: readonly OrderToReplace[] | SaltsToReplace,
@@ -123,8 +123,8 @@ export interface MakerbookClient {
   /** POST …/cancel-keys: these addresses may cancel for the maker, and the readers may read for it; no others. */
   nameCancelKeys(keys: readonly string[], readers?: Readers): Promise<CancelKeysAnswer>;
   /**
-   * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the router's
-   * feed until it has passed, or the cap is set again.
+   * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the
+   * router's feed until it has passed, or the cap is set again.
    */
   setFillCap(cap: FillCap): Promise<FillCapAnswer>;
   /** PATCH: the transaction data with another minimum output. */

@@ -16,8 +16,9 @@ export interface PlaceOptions {
   /** Milliseconds since 1970: orders that the service judges later are not stored. */
   readonly validUntilMs?: Whole;
   /**
-   * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored by
-   * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
+   * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored
+   * by the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly
+   * signed.
    */
   readonly duplicateCountsAsStored?: boolean;
 }

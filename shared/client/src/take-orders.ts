@@ -48,8 +48,9 @@ export interface SignedOrder {
 }
 
 /**
- * What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is signed. Where the
- * service does not know the order, it remembers the hash until the order expires, or for good if it is not told when.
+ * What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is
+ * signed. Where the service does not know the order, it remembers the hash until the order expires, or for good if it
+ * is not told when.
  */
 export type OrderToCancel =
   | ({ readonly orderHash: string } & CancelTerms)
@@ -62,8 +63,8 @@ interface CancelTerms {
 }
 
 /**
- * What is replaced: likewise, and what is left of the order as its maker knows it, which a record has. All of it unless given: where
- * the service has seen another amount, nothing happens.
+ * What is replaced: likewise, and what is left of the order as its maker knows it, which a record has. All of it unless
+ * given: where the service has seen another amount, nothing happens.
  */
 export type OrderToReplace = OrderToCancel & { readonly remainingMakingAmount?: Uint256 | undefined };
 
@@ -95,7 +96,7 @@ function readAmountOf(field: string, given: AmountOfToken) {
   return { token: readToken(`${field}.token`, token), amount: readUint256(`${field}.amount`, amount) };
 }
 
-/** The order as it is signed. What it says is for the service to judge. @throws WrongValue where a field has another form */
+/** The order as it is signed; the service judges what it says. @throws WrongValue where a field has another form */
 export function readTerms(field: string, given: OrderTerms): Order {
   const uint256 = (name: 'salt' | 'nonce') => readUint256(`${field}.${name}`, given[name]);
   const amountOf = (name: 'making' | 'taking') => {

@@ -30,7 +30,7 @@ export interface Cancellation {
   readonly budget: Budget;
   /** In the order of the request. */
   readonly hashes: readonly CancelledHash[];
-  /** Hashes that nobody has placed, as far as is known, with their maker's budget of orders: each may be remembered for good. */
+  /** Hashes that nobody is known to have placed, with their maker's budget of orders: each may be kept for good. */
   readonly unplaced: readonly (CancelledHash & { readonly ordersBudget: Budget })[];
   readonly rememberedMax: number;
 }
@@ -43,8 +43,8 @@ export interface Replacement {
   /** Each hash once, in the order of the request. */
   readonly cancels: readonly CancelledHash[];
   /**
-   * What each item of the request expects to be left of its order, or what it expects to be left of all of them together; all of
-   * what they sell where it does not say.
+   * What each item of the request expects to be left of its order, or what it expects to be left of all of them
+   * together; all of what they sell where it does not say.
    */
   readonly expected:
     | readonly { readonly orderHash: Hex; readonly remaining?: bigint | undefined }[]
@@ -118,8 +118,8 @@ function chargeCancels(
 }
 
 /**
- * Charges cancellations of hashes that nobody has placed like orders, and holds them to what may be remembered. What is remembered or
- * on its way already costs nothing.
+ * Charges cancellations of hashes that nobody has placed like orders, and holds them to what may be remembered. What is
+ * remembered or on its way already costs nothing.
  */
 function markUnplaced(standing: Standing, { unplaced, lastsMs, rememberedMax }: Cancellation, nowMs: number): Verdict {
   const decisions: Decision[] = [];
@@ -188,8 +188,8 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
 }
 
 /**
- * Decides about a replacement: each order to be cancelled has to be open with what is expected to be left of it, and no other
- * request may cancel it. The new orders are judged by what its cancellations leave.
+ * Decides about a replacement: each order to be cancelled has to be open with what is expected to be left of it, and no
+ * other request may cancel it. The new orders are judged by what its cancellations leave.
  */
 export function decideReplacement(standing: Standing, request: Replacement, nowMs: number): Verdict {
   const { cancels, budget, placement } = request;

@@ -59,7 +59,7 @@ export interface ErrorRow {
   readonly operation: OperationId | 'any';
   readonly code: string;
   readonly when: string;
-  /** Prepares what has to be, and makes the request that is refused; or hands back its answer, where it is one of many. */
+  /** Prepares, and makes the request that is refused; or hands back its answer, where it is one of many. */
   readonly ask: (bed: Bed) => Asked | Promise<Asked | RawAnswer>;
   /** The address that the request comes from, where it matters. */
   readonly client?: string;

@@ -100,7 +100,7 @@ export function requestMaker(stack: StackFile) {
     stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
     account: (maker: BaseWallet, at?: number) => reading('/account', maker, sign.hashers.hashAccountRequest, at),
     history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
-    /** POST …/cancel-all of one token, …/heartbeat, …/cancel-keys and …/fill-cap. @param more is not signed, and `cap` is */
+    /** Cancel-all of one token, heartbeat, cancel keys and fill cap. @param more is not signed, and `cap` is */
     exit(
       kind: ExitKind,
       wallet: BaseWallet,

@@ -150,8 +150,8 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
 }
 
 /**
- * Waits until the transaction stands in a block. Not by its `wait`: there ethers asks the node where nobody can catch the error,
- * so that a node that is away would end the process.
+ * Waits until the transaction stands in a block. Not by its `wait`: there ethers asks the node where nobody can catch
+ * the error, so that a node that is away would end the process.
  * @throws Error where it was reverted, or the node does not answer
  */
 async function minedOf(provider: JsonRpcProvider, hash: string): Promise<void> {

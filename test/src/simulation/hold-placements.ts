@@ -23,8 +23,8 @@ const LOCKED_MS_MAX = 5_000;
 const LOCK_MS_MAX = 1_000;
 
 /**
- * What ingress decides by, in memory: the rows, the budgets with their versions, the notes. It compares and stores, and decides
- * nothing. Each call is one step.
+ * What ingress decides by, in memory: the rows, the budgets with their versions, the notes. It compares and stores, and
+ * decides nothing. Each call is one step.
  */
 export class PlacementsInMemory {
   readonly #rows: readonly RowsInMemory[];

@@ -78,7 +78,7 @@ const budget = { ratePerSecond: 0.0001, burst: 1_000 };
 const LASTS_MS = 10_000;
 const mark: Hex = `0x${'ee'.repeat(32)}`;
 
-/** Some requests of each kind: orders that are known, new, in flight and being cancelled, and whatever is said of all of a maker's. */
+/** Some requests of each kind: of orders known, new, in flight and being cancelled, and of all of a maker's. */
 function requestsOf(maker: Hex): readonly DecidedRequest[] {
   const own = { maker, partition };
   const key = (number: number) => ({ ...own, orderHash: orderOf(maker, number).orderHash });
@@ -225,7 +225,7 @@ async function readHistories(rows: ReadModel) {
   return { orders, pages };
 }
 
-/** The page behind each place that a cursor can name: behind each entry, and behind one that the rows do not have any more. */
+/** The page behind each cursor: behind each entry, and behind one that the rows do not have any more. */
 async function readBehindEach(rows: ReadModel, maker: Hex, before: bigint | undefined) {
   const asked = { maker, partition, before, happened: happenings };
   const { entries, next } = await rows.readMakerHistory({ ...asked, after: { offset: 0n }, entriesMax: 1_000 });

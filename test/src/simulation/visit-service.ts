@@ -50,7 +50,7 @@ export interface Visit {
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
   readonly replaced: readonly Hex[];
-  /** How much of each of them is filled: as the request says, and as the rows had it when it was stored, if they had the order. */
+  /** How much of each is filled: as the request says, and as the rows had it when it was stored, if they did. */
   readonly expectedFills: readonly bigint[];
   seenFills: readonly (bigint | undefined)[];
   /** Until when the orders of a cancellation by salts were accepted. */
@@ -219,7 +219,7 @@ export class Visits {
     return this.#send('DELETE', orders, { body }, chance);
   }
 
-  /** Replaces one or two orders of a maker by one; every other time two processes are asked at once, with different orders. */
+  /** Replaces one or two orders of a maker by one; every other time two processes are asked at once. */
   replace(chance: Chance): void {
     const placed = this.sign(chance);
     const { orders } = this.#parts.makers;
@@ -301,7 +301,7 @@ export class Visits {
     }
   }
 
-  /** Posts some orders of one token, and caps it for some seconds, or removes the cap; one message may overtake an older one. */
+  /** Posts some orders of a token, and caps it for some seconds or removes the cap; messages may come out of order. */
   cap(maker: Address, chance: Chance): void {
     const token = chance.pick(TOKENS);
     const { makers, nowMs } = this.#parts;

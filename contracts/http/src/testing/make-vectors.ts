@@ -375,8 +375,8 @@ function makeReceipts() {
 }
 
 /**
- * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from fixed
- * keys.
+ * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from
+ * fixed keys.
  */
 export function makeVectors() {
   return {

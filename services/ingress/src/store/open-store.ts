@@ -41,8 +41,8 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
 
 const clockSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-// In the order of the hashes, so that two statements never wait for each other. A note holds for requests that were received
-// before it was there.
+// In the order of the hashes, so that two statements never wait for each other. A note holds for requests that were
+// received before it was there.
 const noteSql = `
   insert into in_flight as f (order_hash, until_ms)
   select u.order_hash, greatest($3::bigint, ${clockSql}) from unnest($1::bytea[]) as u (order_hash)

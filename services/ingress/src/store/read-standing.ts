@@ -133,8 +133,8 @@ interface Row {
 }
 
 /**
- * The columns and joins that requests need. A statement that a connection knows already is not parsed again, so each variant has
- * its name. Every look-up is by an index.
+ * The columns and joins that requests need. A statement that a connection knows already is not parsed again, so each
+ * variant has its name. Every look-up is by an index.
  */
 function standingSql({ isPlacing, isInstructing, isCancellingAll, replaced }: Wanted) {
   const isReplacing = replaced.length > 0;
@@ -170,8 +170,8 @@ const statements = new Map<string, string>();
 
 const ofMakers = 'unnest($1::bytea[]) with ordinality as r (maker, at)';
 
-// Counted in one snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not forget a hash
-// before it writes the nonce that has passed it. The hashes are looked up once, for all makers.
+// Counted in one snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not
+// forget a hash before it writes the nonce that has passed it. The hashes are looked up once, for all makers.
 const placingSql = `m.nonce, coalesce(m.open_orders, 0) - c.open as open, f.orders as in_flight,
     coalesce(m.remembered, 0) as remembered, f.placed + c.unplaced as on_their_way,
     case when coalesce(m.open_orders, 0) - c.open + f.orders > r.beyond then (

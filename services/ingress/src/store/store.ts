@@ -3,7 +3,7 @@ import type { BudgetName, Decision, HashKey, HashRows, Standing } from '@makerbo
 
 /** What is to be read for some requests. */
 export interface Wanted {
-  /** In the order of their addresses, with the open orders and those in flight beyond which the expired ones are counted. */
+  /** By address, with the number of orders, open and in flight, beyond which the expired ones are counted. */
   readonly makers: readonly { readonly maker: Address; readonly countExpiredBeyond: number }[];
   /** What is asked of the makers besides their budgets. */
   readonly isPlacing: boolean;
@@ -35,8 +35,8 @@ export type Group = readonly { readonly requestId: string; readonly decisions: r
 export interface ReadAndWrite {
   read(wanted: Wanted): Promise<Reading>;
   /**
-   * Stores each group where the versions of the budgets that it charges are as they were read, nothing was lost, what it replaces
-   * is as it was, and no other request has placed or noted one of its hashes.
+   * Stores each group where the versions of the budgets that it charges are as they were read, nothing was lost, what
+   * it replaces is as it was, and no other request has placed or noted one of its hashes.
    * @returns for each group whether it is stored. It throws where that is not known.
    */
   write(reading: Reading, groups: readonly Group[]): Promise<readonly boolean[]>;
@@ -48,7 +48,7 @@ export interface Trust {
   readonly isTrusted: boolean;
 }
 
-/** What is decided by, in Postgres. It compares and stores, and decides nothing. Every call throws what `Postgres` throws. */
+/** What is decided by, in Postgres: it compares and stores. Every call throws what `Postgres` throws. */
 export interface Store extends ReadAndWrite {
   /** The same while nobody else can charge these makers. It waits for that a second at most. */
   alone<T>(makers: readonly Address[], work: (locked: ReadAndWrite) => Promise<T>): Promise<T>;

@@ -43,7 +43,8 @@ const tokenB = '0x00000000000000000000000000000000000000b2';
 const hex = (value: bigint | number) => `0x${value.toString(16)}`;
 
 /**
- * A well-formed order of the wallet that expires in an hour. It is signed with the generic encoder of ethers: the oracle.
+ * A well-formed order of the wallet that expires in an hour. It is signed with the generic encoder of ethers: the
+ * oracle.
  */
 export async function signOrder(wallet: Wallet, terms: Partial<OrderText> = {}): Promise<SignedOrder> {
   const order = {

@@ -38,7 +38,7 @@ export async function proveSigner(
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 
-/** An account without code is no token, and capping it caps nothing. While no node answers, a cap is taken: it may save funds. */
+/** An account without code is no token. While no node answers, a cap is taken all the same: it may save funds. */
 export async function refuseToken(
   { askCode }: Pick<Parts, 'askCode'>,
   fact: Exit['fact'],

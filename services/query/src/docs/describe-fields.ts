@@ -18,7 +18,7 @@ interface JsonSchema extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** The fields of a schema, depth first. @param io whether it is of what is sent to the service, or of what it answers */
+/** The fields of a schema, depth first. @param io whether the service is sent it, or answers it */
 export function describeFields(schema: z.ZodType, io: 'input' | 'output'): Field[] {
   const root = z.toJSONSchema(schema, { unrepresentable: 'any', io }) as JsonSchema;
   return fieldsOf(root, '', root.$defs ?? {});

@@ -32,7 +32,7 @@ export interface ReplayGuardOptions {
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
   const { windowMs, budget, localSaltsMax = 100_000 } = options;
-  /** Key of the request → when it may be forgotten. All have the same window, so the first one is always the oldest. */
+  /** Key of the request → when it may be forgotten. All have the same window: the first is the oldest. */
   const seen = new Map<string, number>();
 
   function takeLocally(name: string, nowMs: number): boolean {

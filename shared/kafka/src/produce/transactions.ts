@@ -18,15 +18,15 @@ const EPOCH_MAX = 32_766;
 const SEQUENCE_MODULUS = 2 ** 31;
 
 /**
- * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish. A
- * single record batch for an own partition is stored without a transaction, and so is all that `append` gets.
+ * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish.
+ * A single record batch for an own partition is stored without a transaction, and so is all that `append` gets.
  *
- * The coordinator fences transactions; the leader of a partition fences batches, and refuses an epoch older than it has seen.
- * So each new epoch first writes the marker of an empty transaction to the own partitions.
+ * The coordinator fences transactions; the leader of a partition fences batches, and refuses an epoch older than it has
+ * seen. So each new epoch first writes the marker of an empty transaction to the own partitions.
  *
- * After a failure it aborts the transaction and takes a new epoch *as the same holder*: the broker refuses both if another
- * has taken over, and refuses whatever is still on its way under the former epoch. So a fenced holder never fences its
- * successor, whatever it retries, and readers wait at a broken transaction no longer than its abort takes.
+ * After a failure the Transactor aborts the transaction and takes a new epoch *as the same holder*: the broker refuses
+ * both if another has taken over, and whatever is still on its way under the former epoch. So a fenced holder never
+ * fences its successor, whatever it retries, and readers wait at a broken transaction no longer than its abort takes.
  *
  * | state | when | what the next call does first |
  * |---|---|---|

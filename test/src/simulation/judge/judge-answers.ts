@@ -98,8 +98,9 @@ class AnswerJudge {
   }
 
   /**
-   * More open orders of a maker than it may have. Those of which no answer came may come late. An order whose cancellation
-   * has been sent takes no place, and neither does one that has expired, even where it expired while its own request waited.
+   * More open orders of a maker than it may have. Those of which no answer came may come late. An order whose
+   * cancellation has been sent takes no place, and neither does one that has expired, even where it expired while its
+   * own request waited.
    */
   judgeLimits(): string[] {
     const confirmed = new Set(this.#accepted.keys());
@@ -157,7 +158,10 @@ class AnswerJudge {
     return isLogged ? [] : ['it was answered with 200, and is not in the log'];
   }
 
-  /** Whether another instruction about the same, as new at least, was sent before this one was answered; and answered before it was sent. */
+  /**
+   * Whether another about the same, as new at least, was sent before this was answered; and answered before this was
+   * sent.
+   */
   #supersede({ maker, number, instruction, sentAtMs, answer }: Visit) {
     const others = this.#parts.visits.filter(
       (other) =>
@@ -295,7 +299,7 @@ class AnswerJudge {
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
   }
 
-  /** An order that was accepted before is not unknown; its timeline is that of a position behind all that was answered before. */
+  /** An order accepted before is not unknown; its timeline is of a position behind all that was answered before. */
   #judgeOrder(visit: Visit): string[] {
     const {
       maker,
@@ -328,7 +332,7 @@ class AnswerJudge {
       : [`the timeline of ${this.#name(hash)} has ${is.length} entries of ${needed.length}`];
   }
 
-  /** The timeline up to a moment is whole, unless facts of the maker were folded later, and the moment is refused where it was to come. */
+  /** The timeline up to a moment is whole, unless facts were folded later; a moment that was to come is refused. */
   #judgeOrderThen({ maker, hashes: [hash = '0x'], answer }: Visit, { at, end }: NonNullable<Visit['asOf']>): string[] {
     if (answer === undefined) return [];
     const partition = this.#partitionOf(maker, hash);
@@ -366,8 +370,8 @@ class AnswerJudge {
   }
 
   /**
-   * The list is that of a position, and of one behind every write that was answered to the maker before. The list of a quarantine is
-   * that of each later position, too: so what was cancelled before is not in it either.
+   * The list is that of a position, and of one behind every write that was answered to the maker before. The list of a
+   * quarantine is that of each later position, too: so what was cancelled before is not in it either.
    */
   #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
@@ -428,7 +432,7 @@ class AnswerJudge {
     return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
   }
 
-  /** The orders whose cancellation had been answered by then. One that Postgres has not marked, because it did not answer, is left out. */
+  /** Orders whose cancellation had been answered by then, but for those that Postgres, being away, has not marked. */
   #endedBefore(maker: Address, atMs: number): (readonly [Hex, readonly LoggedFact[]])[] {
     const isWritten = this.#writtenBefore(maker, atMs);
     return [...this.#cancelled, ...this.#cutOff].filter(([hash, told]) => {
