@@ -132,6 +132,10 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
       examples: [['FILLED', 'REMOVED']],
       param: list,
     }),
+  orderSalt: quantityInput.optional().meta({
+    description:
+      'Only of orders with this `salt`, a number: the id that the maker gave them; of the newest thousand that have it',
+  }),
   fromMs: timeText('milliseconds', 'From the first fact on that was logged then or later: milliseconds since 1970'),
   toMs: timeText('milliseconds', 'Up to the first fact that was logged then or later, without it'),
   limit: digits(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${HISTORY_PAGE_MAX}`)

@@ -20,6 +20,8 @@ import type { ListFilter } from './read-list.js';
 /** What part of the history is asked for. */
 export interface HistoryPart {
   readonly happened: readonly Happening[] | undefined;
+  /** Minimal hex. */
+  readonly salt?: Hex | undefined;
   /** Milliseconds since 1970. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
@@ -91,9 +93,10 @@ export function parseHistoryRequest(
 ): (SignedRequest & { readonly part: HistoryPart }) | Refusal {
   const asked = readQuery(query, historyQuery);
   if (isRefusal(asked)) return asked;
-  const { happened, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
+  const { happened, orderSalt, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
   const part = {
     happened,
+    salt: orderSalt && quantity(BigInt(orderSalt)),
     fromMs,
     toMs,
     entriesMax: limit,

@@ -74,7 +74,7 @@ export type EntryReader = ReturnType<typeof readEntriesFrom>;
 export function readEntriesFrom(sources: EntrySources, partitions: number) {
   return async (
     maker: Hex,
-    asked: Pick<HistoryQuery, 'after' | 'before' | 'happened' | 'entriesMax'>,
+    asked: Pick<HistoryQuery, 'after' | 'before' | 'happened' | 'salt' | 'entriesMax'>,
   ): Promise<(Omit<HistoryPage, 'entries'> & { readonly entries: readonly ReadEntry[] }) | Refusal> => {
     const partition = partitionOf(maker, partitions);
     const page = await unlessAway(sources.rows.readMakerHistory({ maker, partition, ...asked }));
@@ -107,7 +107,7 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
   const readEntries = readEntriesFrom(sources, partitions);
   return async (
     { maker, state: begun }: Asker,
-    { happened = happenings, fromMs, toMs, entriesMax, after }: HistoryPart,
+    { happened = happenings, salt, fromMs, toMs, entriesMax, after }: HistoryPart,
   ): Promise<{ readonly history: OrderHistory; readonly lag: number | undefined } | Refusal> => {
     const refusal = after && (await cursors.refuse(after, maker));
     if (refusal !== undefined) return refusal;
@@ -124,7 +124,7 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
     const state = begun && (await watch.awaitSettled(maker, begun));
     if (state === undefined) return rowsAreAway;
     const place = after?.place ?? { offset: start };
-    const page = await readEntries(maker, { after: place, before: end, happened, entriesMax });
+    const page = await readEntries(maker, { after: place, before: end, happened, salt, entriesMax });
     if (isRefusal(page)) return page;
     if (after !== undefined && place.offset < page.keptFrom) return historyIsGone;
     const nextCursor = await cursors.cursorOf(partition, page.next);

@@ -170,7 +170,7 @@ class Calls(Case):
     def test_history_reports_quotes_and_the_account(self) -> None:
         page = {"entries": [], "nextCursor": "5", "hasMore": False}
         service, caller = self.open(Answer(page), Answer({"status": "FILLED"}), Answer(parts=[b"0x12"]), Answer(page))
-        self.assertEqual(caller.call("read_history", happened=["FILLED"], from_ms=NOW_MS, cursor="4"), page)
+        self.assertEqual(caller.call("read_history", happened=["FILLED"], order_salt=31, from_ms=NOW_MS, cursor="4"), page)
         self.assertEqual(caller.call("find_order", "0x" + "4E" * 32, at=9)["status"], "FILLED")
         self.assertEqual(caller.call("patch_quote", data="0x12", min_output="7"), "0x12")
         self.assertEqual(caller.call("read_account"), page)

@@ -38,6 +38,8 @@ export interface ListFilter {
 /** The part of the history that is asked for: all that is kept, unless it says otherwise. */
 export interface HistoryRequest {
   readonly happened?: readonly Happening[];
+  /** Of orders with this salt alone. */
+  readonly orderSalt?: Uint256;
   /** Milliseconds since 1970. */
   readonly fromMs?: Whole;
   readonly toMs?: Whole;
@@ -104,7 +106,8 @@ export function createReads({ signing, calling, named, again, clock, randomSalt 
 
     async readHistory(asked: HistoryRequest = {}): Promise<OrderHistory> {
       const times = { fromMs: readTimeMs('fromMs', asked.fromMs), toMs: readTimeMs('toMs', asked.toMs) };
-      const given = Object.entries({ ...asked, ...times }).filter(([, value]) => value !== undefined);
+      const salt = asked.orderSalt === undefined ? undefined : quantity(readUint256('orderSalt', asked.orderSalt));
+      const given = Object.entries({ ...asked, ...times, orderSalt: salt }).filter(([, value]) => value !== undefined);
       const rest = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
       return readObject(await read(paths.history, signing.signHistory, rest));
     },

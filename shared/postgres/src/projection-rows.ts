@@ -131,6 +131,8 @@ const history = {
   remaining: 'numeric',
   /** As of an order, afterwards. */
   cappedUntil: 'number',
+  /** Minimal hex, where the order is opened; else null. */
+  salt: 'text?',
 } as const;
 export type HistoryRow = RowOf<typeof history> & {
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';

@@ -418,6 +418,7 @@ const history = rowsOf('readHistory', readCases(13, `${ORDERS_PATH}/history`, re
     ],
     ['the cursor is malformed', readWith(reads.readHistory, { cursor: '7:-:0x12' }), at('/cursor')],
     ['the cursor is of an earlier version', readWith(reads.readHistory, { cursor: '1380' }), at('/cursor')],
+    ['the salt of orders is no number', readWith(reads.readHistory, { orderSalt: '7' }), at('/orderSalt')],
     ['the cursor is of another partition', ofNextPartition(reads.readHistory), at('/cursor')],
   ],
   gone: [['the cursor is of another log', ofAnotherLog(reads.readHistory)]],

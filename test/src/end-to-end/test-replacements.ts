@@ -53,5 +53,8 @@ export function testReplacements(whole: () => WholeStack): void {
     const { cancellations } = await maker.client.cancelOrdersAndWait({ salts: [salt, '0x2b'] }, 2);
     expect(cancellations).toEqual([{ orderHash: next.orderHash, status: 'CANCELLED' }]);
     expect((await maker.client.listOrders()).records.map(named)).toEqual([other?.orderHash]);
+    const { entries } = await maker.client.readHistory({ orderSalt: salt, happened: ['REMOVED'] });
+    const gone = [first, second, next].flatMap((one) => one?.orderHash ?? []);
+    expect(entries.map(named).sort()).toEqual(gone.sort());
   });
 }

@@ -220,6 +220,11 @@ async function readHistories(rows: ReadModel) {
         }
       }
       pages.push(...(await readBehindEach(rows, maker, before)));
+      const salted = { maker, partition, after: { offset: 0n }, before, happened: happenings, entriesMax: 9 };
+      for (const number of numbers) {
+        const page = await rows.readMakerHistory({ ...salted, salt: orderOf(maker, number).order.salt });
+        pages.push({ ...page, entries: told(page.entries) });
+      }
     }
   }
   return { orders, pages };

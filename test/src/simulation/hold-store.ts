@@ -300,10 +300,12 @@ function fail(partition: number): never {
 }
 
 /** As `readMakerHistory` reads it. */
-function pageOf(tables: Tables, { maker, partition, after, before, happened, entriesMax }: HistoryQuery) {
+function pageOf(tables: Tables, { maker, partition, after, before, happened, salt, entriesMax }: HistoryQuery) {
   const quarantined = tables.makers.get(maker)?.quarantinedOffset ?? null;
   const end = quarantined ?? tables.projection.nextOffset;
+  const salted = new Set(tables.history.flatMap((row) => (row.salt === salt ? [row.orderHash] : [])));
   const left = entriesOf(tables, partition, maker).filter(({ entry, place }) => {
+    if (salt !== undefined && !salted.has(entry.orderHash)) return false;
     const { logOffset: offset } = entry;
     const isIn = offset < end && (before === undefined || offset < before) && happened.includes(entry.happened);
     return isIn && (after.entry === undefined ? offset >= after.offset : comparePlaces(place, after) > 0);
@@ -319,7 +321,7 @@ function pageOf(tables: Tables, { maker, partition, after, before, happened, ent
 /** What the rows say of a maker's orders, in the order of `readMakerHistory`. */
 function entriesOf({ history, fills }: Tables, partition: number, maker: Hex) {
   const rank = (happened: Happening) => happenings.indexOf(happened) + 1;
-  const changes = history.map(({ remaining, ...row }) => {
+  const changes = history.map(({ remaining, salt: _, ...row }) => {
     const at = { orderHash: row.orderHash, rank: rank(row.happened), blockNumber: -1, logIndex: -1 };
     const entry = { ...row, partition, remaining: BigInt(remaining) } as HistoryEntry;
     return { maker: row.maker, entry, place: { offset: row.logOffset, entry: at } };

@@ -1,5 +1,5 @@
 import type { OrderSubmitted } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
   type ExitFact,
@@ -111,8 +111,9 @@ export class Changes {
       reason: kind === 'OrderRemoved' ? transition.reason : reasonOf(order.state),
       remaining: String(order.remaining),
       cappedUntil: order.cappedUntil,
+      salt: null,
     };
-    this.history.push(row);
+    this.history.push(kind === 'OrderOpened' ? { ...row, salt: quantity(order.order.salt) } : row);
     if (kind === 'OrderOpened' && transition.isWithheld) this.history.push({ ...row, happened: 'WITHHELD' });
   }
 

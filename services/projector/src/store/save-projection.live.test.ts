@@ -48,7 +48,8 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
 
 function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint, reason: string | null): HistoryRow {
   const { orderHash, status, remaining, cappedUntil } = row;
-  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining, cappedUntil };
+  const salt = happened === 'OPENED' ? '0x7' : null;
+  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining, cappedUntil, salt };
 }
 
 function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {

@@ -13,11 +13,18 @@ const { owner, postgres, close } = await openTestDatabase('query');
 afterAll(close);
 beforeEach(() => owner.query('truncate order_history, fills, hashes, in_flight, makers'));
 
-const happen = (happened: OrderChange['happened'], logOffset: number, reason: string | null = null) =>
+const happen = (
+  happened: OrderChange['happened'],
+  logOffset: number,
+  reason: string | null = null,
+  orderHash = order,
+  whose = maker,
+) =>
   insertRow(owner, 'order_history', {
     log_offset: logOffset,
-    order_hash: order,
-    maker,
+    order_hash: orderHash,
+    maker: whose,
+    salt: happened === 'OPENED' ? '0x7' : null,
     happened,
     status: happened === 'OPENED' ? 'VALIDATING' : 'ACTIVE',
     reason,
@@ -127,6 +134,29 @@ describe('the history of a maker', () => {
       if (!hasMore) expect(after).toEqual({ offset: 9n });
     }
     expect(read).toEqual(all);
+  });
+
+  test('of a salt has all orders that have it, and no others, in pages', async () => {
+    const third: Hex = `0x${'03'.repeat(32)}`;
+    await happen('OPENED', 5, null, third);
+    await happen('CHANGED', 6, null, third);
+    await happen('OPENED', 7, null, `0x${'04'.repeat(32)}`, addressOf(9));
+    await owner.query(`update order_history set salt = '0x8' where log_offset = 7`);
+    const salted = async (salt: Hex, over: object = {}) => {
+      const read: string[] = [];
+      for (let after: HistoryPlace = { offset: 0n }, hasMore = true; hasMore; ) {
+        const one = await page(after, { salt, entriesMax: 2, ...over });
+        read.push(...told(one));
+        ({ next: after, hasMore } = one);
+      }
+      return read;
+    };
+    // The fill of an order that nobody has placed here has none.
+    const own = ['1 01 OPENED', '4 01 FILLED', '4 01 CHANGED', '5 03 OPENED', '6 03 CHANGED', '8 01 REMOVED'];
+    expect(await salted('0x7')).toEqual(own);
+    expect(await salted('0x7', { happened: ['REMOVED', 'FILLED'] })).toEqual(['4 01 FILLED', '8 01 REMOVED']);
+    expect(await salted('0x7', { before: 5n })).toEqual(own.slice(0, 3));
+    expect(await salted('0x8')).toEqual([]);
   });
 
   test('looks at a bounded part of it for a kind that is rare, and goes on behind that', async () => {

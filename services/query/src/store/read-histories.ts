@@ -13,6 +13,8 @@ import {
 
 /** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
 const SCANNED_MAX = 5_000;
+/** Orders with a salt that are looked at. */
+const SALTED_MAX = 1_000;
 const OFFSET_MAX = 2n ** 63n - 1n;
 
 /** What the rows know of one order, in one snapshot. */
@@ -74,6 +76,8 @@ export interface HistoryQuery {
   /** Entries of facts before this offset; undefined: of all. */
   readonly before: bigint | undefined;
   readonly happened: readonly Happening[];
+  /** Of the newest orders with this salt alone, `SALTED_MAX` of them; minimal hex. */
+  readonly salt?: Hex | undefined;
   readonly entriesMax: number;
 }
 
@@ -96,11 +100,11 @@ export interface HistoryPage {
  * @throws PostgresUnavailable
  */
 export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {
-  const { maker, partition, after, before, happened, entriesMax } = asked;
+  const { maker, partition, after, before, happened, salt, entriesMax } = asked;
   const { orderHash = '0x', rank = -1, blockNumber = -1, logIndex = -1 } = after.entry ?? {};
   const scannedMax = happened.length === happenings.length ? entriesMax + 1 : SCANNED_MAX;
   const rows = await postgres.query<PageRow>(
-    readMakerHistorySql,
+    salt === undefined ? readMakerHistorySql : readSaltedHistorySql,
     [
       byteaOf(maker),
       partition,
@@ -113,8 +117,9 @@ export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery):
       happened,
       entriesMax + 1,
       scannedMax,
+      ...(salt === undefined ? [] : [salt]),
     ],
-    'read maker history',
+    salt === undefined ? 'read maker history' : 'read history of a salt',
   );
   const { folded_to: end, history_from: keptFrom, is_unsure: isUnsure } = rows[0] ?? emptyPage;
   const scanned = rows.flatMap((row) => (row.happened === null ? [] : [row]));
@@ -183,7 +188,17 @@ const scanOf = (entries: string, isAsked: string) => `(
   where (${inOrder}) > ($3::bigint, $4::bytea, $5::integer, $6::bigint, $7::integer)
   order by ${inOrder} limit $11)`;
 
-const readMakerHistorySql = `
+/** The same, order by order: by its hash. */
+const scanSalted = (entries: string, isAsked: string) => `(
+  select each.* from salted
+    cross join lateral ${scanOf(entries, `${isAsked} and order_hash = salted.hash`)} as each
+  order by ${inOrder} limit $11)`;
+
+const saltedSql = `salted as materialized (
+    select order_hash as hash from order_history where maker = $1 and salt = $12
+    group by order_hash order by max(log_offset) desc limit ${SALTED_MAX})`;
+
+const pageSql = (scan: typeof scanOf) => `
   select folded_to, history_from, block_parts > 0 or not exists (select from trusted) as is_unsure, page.*
   from (
       select history_from, block_parts, least(next_offset, (select quarantined_offset from makers where maker = $1)) as folded_to
@@ -191,7 +206,7 @@ const readMakerHistorySql = `
     left join lateral (
       select *, happened = any ($9::text[]) as is_asked from (
         select *, row_number() over (order by ${inOrder})::integer as number, count(*) over () as scanned from (
-          select * from (${scanOf(changes, "$9::text[] <> array['FILLED']")} union all ${scanOf(filled, "'FILLED' = any ($9::text[])")}) as both_tables
+          select * from (${scan(changes, "$9::text[] <> array['FILLED']")} union all ${scan(filled, "'FILLED' = any ($9::text[])")}) as both_tables
           order by ${inOrder} limit $11) as entries) as numbered
       where happened = any ($9::text[]) or number = scanned
       order by number limit $10) as page on true
@@ -255,3 +270,6 @@ const readNewsSql = `
   from projections left join (news full join quarantined on false) on true
   where projections.partition = $1
   order by ${inOrder}`;
+
+const readMakerHistorySql = pageSql(scanOf);
+const readSaltedHistorySql = `with ${saltedSql} ${pageSql(scanSalted)}`;

@@ -155,6 +155,7 @@ class AsyncClient:
         self,
         *,
         happened: Sequence[Happening] | None = None,
+        order_salt: Uint256 | None = None,
         from_ms: Uint256 | None = None,
         to_ms: Uint256 | None = None,
         limit: int | None = None,
@@ -162,9 +163,9 @@ class AsyncClient:
     ) -> OrderHistory:
         """GET …/history: what happened to the maker's orders, oldest first.
 
-        `cursor`: the `nextCursor` of the page before.
+        `order_salt`: of orders with it alone. `cursor`: the `nextCursor` of the page before.
         """
-        return await self._driver.run(self._flows.read_history(happened, from_ms, to_ms, limit, cursor))
+        return await self._driver.run(self._flows.read_history(happened, order_salt, from_ms, to_ms, limit, cursor))
 
     async def cancel_orders(self, orders: Sequence[OrderToCancel] | SaltsToCancel) -> list[Cancellation]:
         """POST …/cancellations: takes orders from the service; they stay valid on the chain.

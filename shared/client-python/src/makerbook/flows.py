@@ -221,6 +221,7 @@ class Flows(SigningFlows):
     def read_history(
         self,
         happened: Sequence[str] | None = None,
+        order_salt: Uint256 | None = None,
         from_ms: Uint256 | None = None,
         to_ms: Uint256 | None = None,
         limit: int | None = None,
@@ -228,6 +229,7 @@ class Flows(SigningFlows):
     ) -> Flow[OrderHistory]:
         given: dict[str, Any] = {
             "happened": None if happened is None else ",".join(read_list("happened", happened)),
+            "orderSalt": None if order_salt is None else hex(read_uint256("order_salt", order_salt)),
             "fromMs": None if from_ms is None else read_whole("from_ms", from_ms, UNIX_MS),
             "toMs": None if to_ms is None else read_whole("to_ms", to_ms, UNIX_MS),
             "limit": None if limit is None else read_whole("limit", limit, Bounds("entries", 1, 100)),

@@ -222,10 +222,10 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   history: {
     usage: [
-      'history [--happened FILLED,REMOVED] [--from 24h] [--to TIME] [--cursor CURSOR]',
+      'history [--happened FILLED,REMOVED] [--salt SALT] [--from 24h] [--to TIME] [--cursor CURSOR]',
       'prints every fill and every change, and then the cursor of what comes next',
     ],
-    options: ['happened', 'from', 'to', 'cursor'],
+    options: ['happened', 'salt', 'from', 'to', 'cursor'],
     read: readHistory,
   },
   stream: {
@@ -283,16 +283,18 @@ function readSalts({ values: { salt }, rest }: Words) {
   return salt === undefined || rest.length > 0 ? undefined : [readUint256('--salt', salt)];
 }
 
-function readHistory({ values: { happened, from, to, cursor: begin } }: Words): Run {
+function readHistory({ values: { happened, salt, from, to, cursor: begin } }: Words): Run {
   if (happened !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(happened)) {
     throw new WrongWords(`--happened must be kinds such as FILLED,REMOVED, and not ${shown(happened)}`);
   }
+  const orderSalt = salt === undefined ? undefined : readUint256('--salt', salt);
   const fromAt = from === undefined ? undefined : readMoment('--from', from, -1);
   const toAt = to === undefined ? undefined : readMoment('--to', to, -1);
   return async function* ({ client }) {
     const nowMs = await client.serverTimeMs();
     const asked = {
       ...(happened !== undefined && { happened: happened.split(',') as never }),
+      ...(orderSalt !== undefined && { orderSalt }),
       ...(fromAt !== undefined && { fromMs: fromAt(nowMs) }),
       ...(toAt !== undefined && { toMs: toAt(nowMs) }),
     };

@@ -64,7 +64,7 @@ describe('a command', () => {
     ['keys none', `POST ${paths.cancelKeys}`],
     [`cap --making ${SELL}:7 --window 60s`, `POST ${paths.fillCap}`],
     [`cap --making ${SELL}:0`, `POST ${paths.fillCap}`],
-    ['history --happened FILLED --from 24h --cursor 7', `GET ${paths.history}`],
+    ['history --happened FILLED --salt 7 --from 24h --cursor 7', `GET ${paths.history}`],
     ['patch-quote --data 0x12 --min-output 5', `PATCH ${paths.quoteData}`],
   ])('%s sends its request, and prints JSON', async (words, request) => {
     const { exitCode, printed, complaints, sent } = await run(words);
