@@ -50,6 +50,7 @@ describe('a replacement', () => {
     ['of orders with two salts', ['0x7', '0x8'], '0xf0', 'stored', 4],
     ['that does not know of a fill', ['0x7'], undefined, 'remaining_changed /cancel/remainingMakingAmount', 0],
     ['of a salt that no open order has', ['0x8', '0x9'], undefined, 'not_found /cancel/salts', 0],
+    ['of orders that are being cancelled', ['0x7'], '0x8c', 'unavailable undefined', 0],
     ['by a stranger', ['0x7'], undefined, 'invalid_signature /cancel/signature', 0],
     ['of another maker', ['0x7'], undefined, 'invalid_request /cancel/maker', 0],
   ])('by salts %s happens, or not at all', async (what, salts, remainingMakingAmount, expected, appended) => {
@@ -60,6 +61,10 @@ describe('a replacement', () => {
       ['0x8', all],
     ] as const) {
       openIn(service, await signOrder(maker, { salt, nonce: left === part ? '0x1' : '0x0' }), left);
+    }
+    if (what === 'of orders that are being cancelled') {
+      for (const [hash, standing] of service.held.hashes)
+        service.held.hashes.set(hash, { ...standing, isCancelling: true });
     }
     const signer = what === 'by a stranger' ? stranger : maker;
     const signed = await signSalts(salts, Date.now(), maker, signer);

@@ -98,14 +98,14 @@ function parseCancel(
   return parseCancellationBody({ body, query }, itemsMax, askWallets !== undefined, replacedInputs);
 }
 
-/** The cancellations of the orders with these salts, if each salt has one. */
+/** The cancellations of the orders with these salts, if each salt has one. It waits for those of earlier requests. */
 async function proveSalted(
   parts: Parts,
   request: ApiRequest,
   cancel: AskedSalts,
   proven: readonly ProvenOrder[],
 ): Promise<ToCancel | Refusal> {
-  const found = await proveSalts(parts, cancel, request);
+  const found = await proveSalts(parts, cancel, request, parts.settings.PLACE_WAIT_MS);
   if (isRefusal(found)) return inList('cancel', found);
   const { toCancel, missing } = found;
   if (missing.length === 0) return toCancel;

@@ -50,11 +50,16 @@ export function testReplacements(whole: () => WholeStack): void {
     const next = await maker.sign({ salt, amount: 9n });
     const replaced = await maker.client.replaceOrders({ salts: [salt] }, [next]);
     expect(replaced.cancelled.map(named).sort()).toEqual([first, second].flatMap((one) => one?.orderHash ?? []).sort());
+    const last = await maker.sign({ salt, amount: 11n });
+    // At once: the orders that went are not there any more.
+    const again = await maker.client.replaceOrders({ salts: [salt] }, [last]);
+    expect(again.cancelled.map(named)).toEqual([next.orderHash]);
+    await maker.lists([next], ['gone']);
     const { cancellations } = await maker.client.cancelOrdersAndWait({ salts: [salt, '0x2b'] }, 2);
-    expect(cancellations).toEqual([{ orderHash: next.orderHash, status: 'CANCELLED' }]);
+    expect(cancellations).toEqual([{ orderHash: last.orderHash, status: 'CANCELLED' }]);
     expect((await maker.client.listOrders()).records.map(named)).toEqual([other?.orderHash]);
     const { entries } = await maker.client.readHistory({ orderSalt: salt, happened: ['REMOVED'] });
-    const gone = [first, second, next].flatMap((one) => one?.orderHash ?? []);
+    const gone = [first, second, next, last].flatMap((one) => one?.orderHash ?? []);
     expect(entries.map(named).sort()).toEqual(gone.sort());
   });
 }

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { HashRows } from '@makerbook/domain';
+import { type HashRows, hashKeyText } from '@makerbook/domain';
 import type { FoundBySalt, WantedSalts } from '@makerbook/ingress';
 import type { OrderRow } from '@makerbook/postgres';
 import type { Tables } from '@makerbook/projector/testing';
@@ -64,7 +64,11 @@ export function findSalted(all: readonly Tables[], { maker, salts, untilMs, last
     ...[...hashes.values()].filter(({ state }) => state === 'UNFOLDED'),
   ]);
   const meant = own.filter((order) => order.maker === maker && salts.includes(order.salt as Hex));
-  return meant.map(({ orderHash, salt, expiresAtSeconds }) => ({ orderHash, salt: salt as Hex, expiresAtSeconds }));
+  const marked = new Set(all.flatMap(({ cancelling }) => cancelling.map(hashKeyText)));
+  return meant.map(({ orderHash, salt, expiresAtSeconds }) => {
+    const isCancelling = marked.has(hashKeyText({ orderHash, maker }));
+    return { orderHash, salt: salt as Hex, expiresAtSeconds, isCancelling };
+  });
 }
 
 export function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {

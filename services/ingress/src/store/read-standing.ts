@@ -275,8 +275,10 @@ export async function readSalts(query: Query, { maker, salts, untilMs, lastsMs }
   const given = [byteaOf(maker), salts, untilMs, lastsMs];
   const rows = await query<SaltRow>(saltsSql, given, 'find by salts');
   if (rows[0]?.is_trusted !== true) return 'untrusted';
-  return rows.flatMap(({ order_hash: orderHash, salt, expires_at_seconds: expiry }): FoundBySalt[] =>
-    orderHash === null ? [] : [{ orderHash, salt: salt as Hex, expiresAtSeconds: Number(expiry) }],
+  return rows.flatMap(({ order_hash: orderHash, salt, expires_at_seconds: expiry, is_cancelling }): FoundBySalt[] =>
+    orderHash === null
+      ? []
+      : [{ orderHash, salt: salt as Hex, expiresAtSeconds: Number(expiry), isCancelling: is_cancelling }],
   );
 }
 
@@ -285,6 +287,7 @@ interface SaltRow {
   readonly order_hash: Hex | null;
   readonly salt: string | null;
   readonly expires_at_seconds: bigint | null;
+  readonly is_cancelling: boolean;
 }
 
 const saltsSql = `
@@ -298,7 +301,8 @@ const saltsSql = `
     union
     select order_hash, salt, expires_at_seconds from hashes
     where maker = $1 and state = 'UNFOLDED' and salt = any ($2::text[]))
-  select exists (select from trusted) as is_trusted, order_hash, salt, expires_at_seconds
+  select exists (select from trusted) as is_trusted, order_hash, salt, expires_at_seconds,
+    exists (select from cancelling k where k.maker = $1 and k.order_hash = named.order_hash) as is_cancelling
   from (values (1)) as one left join named on true order by order_hash`;
 
 /** The makers' rows, in the order of their addresses, until the transaction ends. */

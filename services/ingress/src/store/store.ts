@@ -85,6 +85,8 @@ export interface FoundBySalt {
   readonly orderHash: Hex;
   readonly salt: Hex;
   readonly expiresAtSeconds: number;
+  /** An earlier cancellation of it is on its way. */
+  readonly isCancelling: boolean;
 }
 
 export interface FoundRows extends Pick<Reading, 'nowMs'>, Pick<Standing, 'trustedSinceMs'> {

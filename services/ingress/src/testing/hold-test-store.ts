@@ -70,7 +70,8 @@ export function holdTestStore(nowMs: () => number) {
         const order = open ?? inFlight ?? unfolded;
         const isMeant = order?.maker === maker && salts.includes(order.salt);
         const isInTime = (held.acceptedAtMs.get(orderHash) ?? 0) <= untilMs;
-        return isMeant && isInTime ? [{ ...order, orderHash }] : [];
+        const isCancelling = held.hashes.get(orderHash)?.isCancelling === true;
+        return isMeant && isInTime ? [{ ...order, orderHash, isCancelling }] : [];
       });
     },
     async note(orderHashes) {

@@ -4,8 +4,12 @@ import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerboo
 import { settledMsOf } from '../limits.js';
 import type { AskedSalts } from '../parse/read-salts.js';
 import type { Parts } from '../parts.js';
+import type { WantedSalts } from '../store/store.js';
 import type { ToCancel } from './prove-cancellations.js';
 import { proveSigner } from './prove-exits.js';
+
+type ProvingParts = Pick<Parts, 'makers' | 'askWallets' | 'store' | 'settings' | 'trust' | 'monotonicMs' | 'pause'>;
+const POLL_MS = 20;
 
 export interface ProvenSalts {
   /** In the order of the salts. */
@@ -16,18 +20,20 @@ export interface ProvenSalts {
 
 /**
  * Finds the orders that a request names by their salts, open or on their way, once its signature is proved.
+ * @param settleMs how long to wait for earlier cancellations of them to take effect
  * @returns 503 where Postgres cannot tell: nothing is cancelled then, and no answer says that there are none
  */
 export async function proveSalts(
-  parts: Pick<Parts, 'makers' | 'askWallets' | 'store' | 'settings' | 'trust'>,
+  parts: ProvingParts,
   asked: AskedSalts,
   request: ApiRequest,
+  settleMs = 0,
 ): Promise<ProvenSalts | Refusal> {
   const { maker, salts, untilMs } = asked;
   const signed = await proveSigner(parts, asked, true, request);
   if (isRefusal(signed)) return signed;
   const wanted = { maker, salts, untilMs, lastsMs: settledMsOf(parts.settings) };
-  const found = await unlessAway(parts.store.findBySalts(wanted));
+  const found = await findSettled(parts, wanted, settleMs);
   if (found === undefined || found === 'untrusted') {
     if (found === 'untrusted') parts.trust.noteLoss();
     return unavailable(
@@ -42,4 +48,14 @@ export async function proveSalts(
     return [orderHash, cancelOrder(maker, orderHash, expiry, cause)] as const;
   });
   return { toCancel: new Map(facts), missing: salts.filter((salt) => !bySalt.has(salt)) };
+}
+
+async function findSettled({ store, monotonicMs, pause }: ProvingParts, wanted: WantedSalts, settleMs: number) {
+  const deadlineMs = monotonicMs() + settleMs;
+  for (;;) {
+    const found = await unlessAway(store.findBySalts(wanted));
+    const isSettled = !Array.isArray(found) || found.every(({ isCancelling }) => !isCancelling);
+    if (isSettled || monotonicMs() >= deadlineMs) return found;
+    await pause(POLL_MS);
+  }
 }
