@@ -224,6 +224,7 @@ export class StoreInMemory {
         admission: row.admission as Maker['admission'],
         limits: row.limits,
         exits: { ...noExits, ...row.exits },
+        isUnsure: !this.#placements.isTrusted,
         quarantine: row.quarantineReason,
         nonce: row.nonce === null ? null : BigInt(row.nonce),
         openOrders: own.filter(({ expiresAtSeconds }) => expiresAtSeconds * 1000 > nowMs).length,

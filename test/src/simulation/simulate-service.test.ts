@@ -35,11 +35,12 @@ test.each(kept)('the kept run $file, without a defect, is right', async ({ plan 
   expect((await runPlan(plan)).wrong).toEqual([]);
 });
 
-test('the same plan does the same again', async () => {
-  const plan = planRun(8, { hasFaults: true, hasKills: true, hasCrashes: true });
+test('the same plan does the same again, also where nobody is told of it', async () => {
+  const plan = planRun(1, { hasFaults: true, hasKills: true, hasCrashes: true });
   const trace = await traceOf(plan);
   expect(trace.length).toBeGreaterThan(100);
   expect(await traceOf(plan)).toEqual(trace);
+  expect(await runPlan(plan)).toEqual(await runPlan(plan, { onLine() {} }));
 });
 
 const seeds = Array.from({ length: 200 }, (_, index) => index + 1);

@@ -459,7 +459,10 @@ class Run {
   /** An order is filled where it is not open: before it is posted, or after it was cancelled. */
   #fillLate(chance: Chance): void {
     const order = this.#visits.sign(chance);
-    const fill = () => this.#note(() => this.#makers.fill(chance, order) ?? `${order.label} cannot be filled`);
+    const fill = () => {
+      const filled = this.#makers.fill(chance, order) ?? `${order.label} cannot be filled`;
+      this.#note(() => filled);
+    };
     const post = () => void this.#visits.post([order], chance);
     const cancel = () => void this.#visits.cancel([order], chance);
     const steps = chance.oneIn(3) ? [fill, post] : [post, cancel, fill];
