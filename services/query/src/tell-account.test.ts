@@ -28,6 +28,7 @@ const found: MakerAccount = {
     keysIssuedAtMs: 3,
     caps: [cap],
   },
+  isUnsure: false,
   quarantine: null,
   nonce: 31n,
   openOrders: 2,
@@ -111,5 +112,7 @@ describe('an account', () => {
     expect(await ask(new PostgresUnavailable('away'))).toMatchObject({ code: 'unavailable' });
     expect(await ask(null)).toMatchObject({ code: 'unavailable' });
     expect(await ask(found, ['placed'])).toHaveProperty('headers.X-Read-Lag', '1');
+    // A crash of Postgres came between its state and the account.
+    expect(await ask({ ...found, isUnsure: true })).toHaveProperty('headers.X-Read-Lag', 'unknown');
   });
 });

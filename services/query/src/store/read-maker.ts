@@ -8,6 +8,8 @@ export interface MakerAccount extends Pick<Maker, 'admission' | 'limits' | 'exit
   /** The facts of the maker before it are folded. */
   readonly nextOffset: bigint;
   readonly clock: LogClock;
+  /** Postgres has lost rows, and the log is not folded yet. */
+  readonly isUnsure: boolean;
   /** Null where it is not in quarantine. */
   readonly quarantine: string | null;
   readonly nonce: bigint | null;
@@ -35,6 +37,7 @@ export async function readMaker(postgres: Pick<Postgres, 'query'>, maker: Addres
     admission: row.admission,
     limits: row.limits,
     exits: { ...noExits, ...row.exits },
+    isUnsure: row.is_unsure,
     quarantine: row.quarantine_reason,
     nonce: row.nonce === null ? null : BigInt(row.nonce),
     openOrders: Number(row.open_orders),
@@ -47,6 +50,7 @@ export async function readMaker(postgres: Pick<Postgres, 'query'>, maker: Addres
 const readMakerSql = `
   select p.partition, least(p.next_offset, m.quarantined_offset) as next_offset, p.block_number, p.block_timestamp,
     m.admission, m.limits, m.exits, m.nonce, m.quarantine_reason, m.remembered, clock.ms as now_ms,
+    not exists (select from trusted) as is_unsure,
     (select count(*) from orders where maker = m.maker and expires_at_seconds > clock.ms / 1000) as open_orders,
     (select coalesce(json_agg(b), '[]') from (select of_cancels, tokens, at_ms from budgets where maker = m.maker) as b) as budgets
   from (select (extract(epoch from statement_timestamp()) * 1000)::bigint as ms) as clock, makers m join projections p using (partition)
@@ -61,6 +65,7 @@ interface Row {
   readonly limits: Maker['limits'];
   readonly exits: Partial<Exits>;
   readonly nonce: string | null;
+  readonly is_unsure: boolean;
   readonly quarantine_reason: string | null;
   readonly remembered: bigint;
   readonly now_ms: bigint;
