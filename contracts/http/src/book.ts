@@ -76,7 +76,7 @@ export const bookQuoteQuery = z.object({
     'The worst that the transaction accepts: the least amountOut, or the most amountIn where `amountOut` is asked. Without it: the amounts of the quote',
   ),
   amountOutPerMillionGas: amount(
-    'What a million gas costs: orders that give less than their gas are passed over. Without it those are that give less than a thousandth of the quote, as long as the others are enough',
+    'What a million gas costs: orders that give less than their gas are passed over, what is left of `amountIn` is not spent on a fill that does, and the answer has `netAmountOut`. Without it those are that give less than a thousandth of the quote, as long as the others are enough',
     'tokenOut',
   ),
 });
@@ -156,6 +156,16 @@ export const bookQuote = z
     gas: count.describe(
       'The limit of gas of the whole transaction, also where it tries every spare order, for tokens like those of OpenZeppelin; 0 without fills',
     ),
+    gasUsed: count.describe(
+      'About what the transaction takes where every fill works, for tokens like those of OpenZeppelin; 0 without fills',
+    ),
+    netAmountOut: z
+      .string()
+      .regex(/^-?[0-9]+$/)
+      .optional()
+      .describe(
+        '`amountOut` less the price of `gasUsed`, below zero where that is more; there where the request has `amountOutPerMillionGas`',
+      ),
     passedOver: count.describe(
       'How many orders of a better price are not filled, because they give too little (`amountOutPerMillionGas`) or no transaction fills so many',
     ),

@@ -300,6 +300,7 @@ export const examples = {
     amountIn: '50',
     amountOut: '100',
     gas: 300_000,
+    gasUsed: 197_000,
     passedOver: 0,
     fills: [{ ...placement, orderHash, makingAmount: '100', takingAmount: '50', executable: '100' }],
     spares: [],

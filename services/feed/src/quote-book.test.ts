@@ -113,6 +113,9 @@ describe('a quote', () => {
     expect(bodyOf(quote(asked))).toMatchObject({ amountOut: '10000', fills: { length: 1 }, passedOver: 400 });
     const known = bodyOf(quote({ ...asked, amountOutPerMillionGas: '125' }));
     expect(known).toMatchObject({ amountOut: '10000', passedOver: 400 - 199 });
-    expect(bodyOf(quote({ ...asked, amountOutPerMillionGas: '126' }))).toMatchObject({ passedOver: 400 });
+    const net = bodyOf(quote({ ...asked, amountOutPerMillionGas: '126' }));
+    expect(net).toMatchObject({ passedOver: 400, gasUsed: 197_000, netAmountOut: String(10_000 - 25) });
+    expect(bodyOf(quote({ amountOut: '1', amountOutPerMillionGas: '126' })).netAmountOut).toBe('-24');
+    expect(bodyOf(quote(asked))).not.toHaveProperty('netAmountOut');
   });
 });

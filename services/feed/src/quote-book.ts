@@ -3,8 +3,10 @@ import {
   fillCalldata,
   findFault,
   gasLimitOf,
+  gasUsedOf,
   type Level,
   ladder,
+  netAmountOut,
   type Pair,
   type Quote,
   quote,
@@ -64,6 +66,7 @@ export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orde
   const read = readQuery(query, bookQuoteQuery);
   if (isRefusal(read)) return read;
   const { tokenIn, tokenOut, amountIn, amountOut, limit, ...options } = read;
+  const { amountOutPerMillionGas: gasPrice } = options;
   const fault = (name: string, message: string) => refuseFields([{ path: [name], message }]);
   if (tokenIn === tokenOut) return fault('tokenOut', SAME_TOKEN);
   if ((amountIn === undefined) === (amountOut === undefined))
@@ -84,6 +87,8 @@ export function quoteAmount({ query }: ApiRequest, { book, staleSecondsMax, orde
     amountIn: String(quoted.amountIn),
     amountOut: String(quoted.amountOut),
     gas: gasLimitOf(quoted),
+    gasUsed: gasUsedOf(quoted),
+    ...(gasPrice !== undefined && { netAmountOut: String(netAmountOut(quoted, gasPrice)) }),
     passedOver: quoted.passedOver,
     fills: quoted.fills.map(describeFill),
     spares: quoted.spares.map(describeFill),

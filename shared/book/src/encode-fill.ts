@@ -20,6 +20,10 @@ const GAS_PER_FILL = 300_000;
 /** Before what is given back at the end: more than is paid for. */
 const GAS_OF_CALL = 200_000;
 const GAS_OF_TRY = 100_000;
+/** What a transaction takes besides its fills, and for each spare order that it does not need. */
+const GAS_OF_TRANSACTION = 125_000;
+const GAS_OF_SPARE = 7_000;
+const MILLION = 1_000_000n;
 /** Of other lengths are contract wallets' alone, which may take all that a fill is given. */
 const SIGNATURE_BYTES = [64, 65];
 
@@ -73,6 +77,20 @@ export function gasLimitOf({ fills, spares }: Quote): number {
   const gasOf = ({ entry: { signature } }: Fill) =>
     SIGNATURE_BYTES.includes(bytesIn(signature.slice(2))) ? GAS_OF_TRY : GAS_PER_FILL;
   return [...fills, ...spares].reduce((sum, each) => sum + gasOf(each), GAS_OF_CALL);
+}
+
+/** About the gas that the call takes where every fill works, of tokens like OpenZeppelin's; 0 without fills. */
+export function gasUsedOf({ fills, spares, gas }: Quote): number {
+  return fills.length === 0 ? 0 : GAS_OF_TRANSACTION + gas + spares.length * GAS_OF_SPARE;
+}
+
+/**
+ * What is left of `amountOut` after that gas: below zero where the gas costs more.
+ * @param amountOutPerMillionGas what a million gas costs, in the smallest unit of tokenOut
+ */
+export function netAmountOut(quote: Quote, amountOutPerMillionGas: bigint): bigint {
+  const cost = BigInt(gasUsedOf(quote)) * amountOutPerMillionGas;
+  return quote.amountOut - (cost + MILLION - 1n) / MILLION;
 }
 
 function encodeTry({ entry: { order, signature }, executable }: Fill): string {

@@ -5,7 +5,7 @@ import { expectRevert } from '@makerbook/contracts-evm/testing';
 import { type Address, quantity } from '@makerbook/contracts-primitives';
 import { type BaseWallet, Interface } from 'ethers';
 import fc from 'fast-check';
-import { type FillLimits, fillCalldata, gasLimitOf } from './encode-fill.js';
+import { type FillLimits, fillCalldata, gasLimitOf, gasUsedOf } from './encode-fill.js';
 import { type Asked, GAS_PER_ORDER, type Quote, quote } from './quote-orders.js';
 import { openMarket, type TokenName } from './testing/open-market.js';
 import { openRouterBook } from './testing/router-book.js';
@@ -288,6 +288,8 @@ describe('a fill that fails', () => {
     const spare = await fill(failed, { limit: 120n });
     expect(two.gas - one.gas).toBeLessThanOrEqual(GAS_PER_ORDER);
     expect(two.gas - one.gas).toBeGreaterThan(GAS_PER_ORDER * 0.9);
+    const expected = gasUsedOf(unneeded);
+    expect(Math.abs(one.gas - expected)).toBeLessThan(expected / 20);
     // With the calldata of the order that fails.
     expect(spare.gas - one.gas).toBeLessThan(20_000);
   });

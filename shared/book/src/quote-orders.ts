@@ -52,7 +52,8 @@ export interface QuoteOptions extends When, Costs {
   /** Orders of the quote, spare ones too; 200 unless given. Beyond, those that give least are passed over. */
   readonly ordersMax?: number;
   /**
-   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over.
+   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over, and what
+   * is left of `amountIn` is not spent on a fill that does.
    * Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
    */
   readonly amountOutPerMillionGas?: bigint | undefined;
@@ -94,7 +95,8 @@ export function quote(
   options: QuoteOptions,
 ): Quote {
   const { backups = 0, gasPerOrder = GAS_PER_ORDER, ordersMax = ORDERS_MAX } = options;
-  const fillWithout = (isDust: IsDust) => fillOrders(orders.executable(pair, options), asked, isDust, ordersMax);
+  const isNet = options.amountOutPerMillionGas !== undefined;
+  const fillWithout = (isDust: IsDust) => fillOrders(orders.executable(pair, options), asked, isDust, ordersMax, isNet);
   const { fills, unfilled, rest, isDust, amountIn, amountOut, passedOver } = fillWithoutDust(fillWithout, options);
   const { orders: next } = chooseOrders(andThen(unfilled, rest), {
     wanted: (amountOut * BigInt(backups) + 99n) / 100n,
@@ -122,7 +124,14 @@ function fillWithoutDust(fillWithout: (isDust: IsDust) => Filled, options: Quote
   return fair.isEnough ? fair : whole;
 }
 
-function fillOrders(offers: Generator<Executable, void, void>, asked: Asked, isDust: IsDust, countMax: number) {
+/** @param isNet whether a part of an order can be dust, too */
+function fillOrders(
+  offers: Generator<Executable, void, void>,
+  asked: Asked,
+  isDust: IsDust,
+  countMax: number,
+  isNet: boolean,
+) {
   const [wanted, amountOf] =
     'amountIn' in asked ? [asked.amountIn, takingOf] : [asked.amountOut, (order: Executable) => order.makingAmount];
   const { orders: chosen, ...choice } = chooseOrders(offers, { wanted, amountOf, isDust, countMax });
@@ -130,7 +139,7 @@ function fillOrders(offers: Generator<Executable, void, void>, asked: Asked, isD
   let [amountIn, amountOut] = [0n, 0n];
   for (const each of chosen) {
     const makingAmount = amountWithin(each, asked, amountIn, amountOut);
-    if (makingAmount === 0n) {
+    if (makingAmount === 0n || (isNet && 'amountIn' in asked && isDust({ ...each, makingAmount }))) {
       unfilled.push(each);
       continue;
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from makerbook import Domain, PrivateKey, Receipt, read_receipt, verify_receipt
-from makerbook.book import Book, BookChange, FeedRecord, RankedOrders, ladder, quote
+from makerbook.book import Book, BookChange, FeedRecord, RankedOrders, ladder, net_amount_out, quote
 from makerbook.keys import recover_address
 from makerbook.typed_data import STRUCTS, TypedData
 
@@ -104,6 +104,7 @@ def _answer(vector: dict[str, Any]) -> dict[str, Any]:
         "amountOut": str(quoted.amount_out),
         "gas": quoted.gas,
         "passedOver": quoted.passed_over,
+        "netAmountOut": str(net_amount_out(quoted, int(gas_price or 0))),
         "block": None if quoted.block is None else quoted.block["number"],
     }
     return {"ladder": levels, "quote": told}

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { netAmountOut } from '../encode-fill.js';
 import { type Asked, ladder, type QuoteOptions, quote } from '../quote-orders.js';
 import { addressOf, type Given, openRouterBook, pair } from './router-book.js';
 
@@ -119,6 +120,16 @@ const cases: readonly Case[] = [
     amountOutPerMillionGas: 100n,
   },
   {
+    title: 'leaves what is not worth the gas of a fill, where its price is known',
+    orders: [
+      { making: 100, taking: 100 },
+      { making: 50, taking: 100 },
+    ],
+    asked: { amountIn: 117n },
+    amountOutPerMillionGas: 100n,
+    backups: 10,
+  },
+  {
     title: 'fills the orders that give most where there are too many',
     orders: [
       { making: 10, taking: 10 },
@@ -159,10 +170,8 @@ function makeVector({ title, orders, asked, nowSeconds = 1_000, ...given }: Case
   const book = openRouterBook();
   for (const [index, given] of orders.entries()) book.put(String(index + 1).padStart(2, '0'), given);
   const when = { nowSeconds, staleSecondsMax: 5, gasPerOrder: 90_000 };
-  const { fills, spares, amountIn, amountOut, gas, passedOver, block } = quote(book.orders, pair, asked, {
-    ...when,
-    ...given,
-  });
+  const quoted = quote(book.orders, pair, asked, { ...when, ...given });
+  const { fills, spares, amountIn, amountOut, gas, passedOver, block } = quoted;
   const vector = {
     title,
     clocks: [...book.clocks.values()],
@@ -180,6 +189,7 @@ function makeVector({ title, orders, asked, nowSeconds = 1_000, ...given }: Case
       amountOut,
       gas,
       passedOver,
+      netAmountOut: netAmountOut(quoted, given.amountOutPerMillionGas ?? 0n),
       block: block?.number ?? null,
     },
   };

@@ -47,9 +47,8 @@ export interface OracleOptions {
 /** Ladder and quote of one pair, found without any index: sort all, and try each number of orders and amount. */
 export function askOracle(book: RouterBook, asked: Asked, options: OracleOptions) {
   const offers = offersOf(book);
-  const { fills, amountIn, amountOut, passedOver, isDust } = fillAsked(offers, asked, options);
-  const last = fills.at(-1);
-  const next = last === undefined ? offers : offers.slice(offers.indexOf(last.offer) + 1);
+  const { fills, unfilled, amountIn, amountOut, passedOver, isDust, looked } = fillAsked(offers, asked, options);
+  const next = [...unfilled, ...offers.slice(looked)];
   const isCovered = (some: readonly Offer[]) => sumOf(some) * 100n >= amountOut * BigInt(options.backups);
   const spares = leastOf(next, isCovered, isDust, options.ordersMax - fills.length).orders;
   const levels = Map.groupBy(
@@ -82,14 +81,19 @@ function fillAsked(offers: readonly Offer[], asked: Asked, { ordersMax, gasFloor
   const fill = (isDust: IsDust) => {
     const { orders, passedOver } = leastOf(offers, isEnough, isDust, ordersMax);
     const fills: { readonly offer: Offer; readonly amount: bigint }[] = [];
+    const unfilled: Offer[] = [];
     let [amountIn, amountOut] = [0n, 0n];
     for (const offer of orders) {
-      const amount = mostOf(offer, asked, amountIn, amountOut);
+      const most = mostOf(offer, asked, amountIn, amountOut);
+      // What is left over is not worth the gas of a fill.
+      const amount = 'amountIn' in asked && most < (gasFloor ?? 0n) ? 0n : most;
       if (amount > 0n) fills.push({ offer, amount });
+      else unfilled.push(offer);
       amountIn += costOf(offer.entry, amount);
       amountOut += amount;
     }
-    return { fills, amountIn, amountOut, passedOver, isDust, isEnough: isEnough(orders) };
+    const looked = orders.length + passedOver;
+    return { fills, unfilled, amountIn, amountOut, passedOver, isDust, looked, isEnough: isEnough(orders) };
   };
   if (gasFloor !== undefined) return fill(({ executable }) => executable < gasFloor);
   const whole = fill(() => false);

@@ -1,7 +1,7 @@
 """The open orders of `limit-orders.book.v1`, the feed for routers: read, verified, ranked and quoted. See README.md."""
 
 from .book import Book, BookChange, BookHash, FeedBatch, FeedRecord, FeedViolation, ack_of
-from .encode_fill import FillFault, fill_calldata, find_fault, gas_limit_of
+from .encode_fill import FillFault, fill_calldata, find_fault, gas_limit_of, gas_used_of, net_amount_out
 from .quote_orders import Fill, Level, Quote, ladder, quote
 from .rank_orders import Executable, Pair, RankedOrders
 from .read_over_http import FeedLost, read_over_http, read_over_http_async
@@ -26,7 +26,9 @@ __all__ = [
     "fill_calldata",
     "find_fault",
     "gas_limit_of",
+    "gas_used_of",
     "ladder",
+    "net_amount_out",
     "quote",
     "read_over_http",
     "read_over_http_async",

@@ -13,6 +13,9 @@ _GAS_PER_FILL = 300_000
 # Before what is given back at the end: more than is paid for.
 _GAS_OF_CALL = 200_000
 _GAS_OF_TRY = 100_000
+# What a transaction takes besides its fills, and for each spare order that it does not need.
+_GAS_OF_TRANSACTION = 125_000
+_GAS_OF_SPARE = 7_000
 
 
 class FillFault(NamedTuple):
@@ -72,6 +75,19 @@ def gas_limit_of(quote: Quote) -> int:
     # Signatures of other lengths are contract wallets' alone, which may take all that a fill is given.
     lengths = [(len(fill.entry["signature"]) - 2) // 2 for fill in [*quote.fills, *quote.spares]]
     return _GAS_OF_CALL + sum(_GAS_OF_TRY if length in (64, 65) else _GAS_PER_FILL for length in lengths)
+
+
+def gas_used_of(quote: Quote) -> int:
+    """About the gas that the call takes where every fill works, of tokens like OpenZeppelin's; 0 without fills."""
+    return _GAS_OF_TRANSACTION + quote.gas + len(quote.spares) * _GAS_OF_SPARE if quote.fills else 0
+
+
+def net_amount_out(quote: Quote, amount_out_per_million_gas: int) -> int:
+    """What is left of `amount_out` after that gas: below zero where the gas costs more.
+
+    `amount_out_per_million_gas`: what a million gas costs, in the smallest unit of token_out.
+    """
+    return quote.amount_out - -(-gas_used_of(quote) * amount_out_per_million_gas // 1_000_000)
 
 
 def _encode_try(fill: Fill) -> str:

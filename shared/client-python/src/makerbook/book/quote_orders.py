@@ -88,7 +88,8 @@ def quote(
 
     `backups`: a share in percent of the amount that the spare orders are to cover. `orders_max`: orders of the quote,
     spare ones too; where more would be needed, those that give least are passed over. `amount_out_per_million_gas`:
-    what a million gas costs, in the smallest unit of token_out: orders that give less than their gas are passed over.
+    what a million gas costs, in the smallest unit of token_out: orders that give less than their gas are passed over,
+    and what is left of `amount_in` is not spent on a fill that does.
     Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
     """
     if (amount_in is None) == (amount_out is None):
@@ -96,7 +97,7 @@ def quote(
 
     def fill_without(is_dust: "_IsDust") -> "_Filled":
         offers = orders.executable(pair, now_seconds, stale_seconds_max)
-        return _fill(offers, amount_in, amount_out, is_dust, orders_max)
+        return _fill(offers, amount_in, amount_out, is_dust, orders_max, gas_price is not None)
 
     gas_price = amount_out_per_million_gas
     if gas_price is None:
@@ -156,8 +157,14 @@ def _fill_without_dust(fill_without: Callable[[_IsDust], _Filled]) -> _Filled:
 
 
 def _fill(
-    offers: Iterator[Executable], amount_in: int | None, amount_out: int | None, is_dust: _IsDust, count_max: int
+    offers: Iterator[Executable],
+    amount_in: int | None,
+    amount_out: int | None,
+    is_dust: _IsDust,
+    count_max: int,
+    is_net: bool,
 ) -> _Filled:
+    """`is_net`: whether a part of an order can be dust, too."""
     wanted, amount_of = (amount_out, _making_of) if amount_out is not None else (amount_in or 0, _taking_of)
     chosen = _choose(offers, wanted, amount_of, is_dust, count_max)
     fills: list[Fill] = []
@@ -168,7 +175,7 @@ def _fill(
             making = min(offer.making_amount, amount_out - got)
         else:
             making = _most_for(offer, (amount_in or 0) - paid)
-        if making == 0:
+        if making == 0 or (is_net and amount_out is None and is_dust(Executable(offer.entry, making))):
             unfilled.append(offer)
             continue
         taking = _taking_of(Executable(offer.entry, making))
