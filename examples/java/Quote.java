@@ -64,19 +64,20 @@ class Quote {
     BigInteger amountOf(Offer offer) { return out != null ? offer.most : offer.cost(offer.most); }
   }
 
-  /** @param gasFloor orders that give less do not bring their gas; null where its price is not known */
+  /** @param gasFloor an order that gives less does not bring its gas, nor does a part; null: its price is not known */
   static Quote of(List<Offer> offers, Asked asked, BigInteger gasFloor) {
-    if (gasFloor != null) return new Quote(offers, asked, offer -> offer.most.compareTo(gasFloor) < 0);
-    var whole = new Quote(offers, asked, offer -> false);
+    var one = BigInteger.ONE;
+    if (gasFloor != null) return new Quote(offers, asked, offer -> offer.most.compareTo(gasFloor) < 0, asked.in == null ? one : gasFloor.max(one));
+    var whole = new Quote(offers, asked, offer -> false, one);
     if (!whole.isEnough) return whole;
     // Less than a thousandth of the quote, as long as the others are enough.
-    var fair = new Quote(offers, asked, offer -> offer.most.multiply(BigInteger.valueOf(1000)).compareTo(whole.amountOut) < 0);
+    var fair = new Quote(offers, asked, offer -> offer.most.multiply(BigInteger.valueOf(1000)).compareTo(whole.amountOut) < 0, one);
     return fair.isEnough ? fair : whole;
   }
 
   private final boolean isEnough;
 
-  private Quote(List<Offer> offers, Asked asked, Predicate<Offer> isDust) {
+  private Quote(List<Offer> offers, Asked asked, Predicate<Offer> isDust, BigInteger least) {
     var chosen = new ArrayList<Offer>();
     int seen = choose(offers, asked.wanted(), asked::amountOf, isDust, asked.ordersMax, chosen);
     isEnough = chosen.stream().map(asked::amountOf).reduce(BigInteger.ZERO, BigInteger::add).compareTo(asked.wanted()) >= 0;
@@ -84,7 +85,7 @@ class Quote {
     var rest = new ArrayList<Offer>();
     for (var offer : chosen) {
       var making = asked.out != null ? offer.most.min(asked.out.subtract(amountOut)) : within(offer, asked.in.subtract(amountIn));
-      if (making.signum() == 0) {
+      if (making.compareTo(least) < 0) {
         rest.add(offer);
         continue;
       }

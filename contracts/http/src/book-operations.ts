@@ -8,6 +8,7 @@ import {
   bookStreamQuery,
   ladderParams,
   ladderQuery,
+  pairsQuery,
 } from './book.js';
 import { examples } from './examples.js';
 import type { ErrorCases, Operation } from './operation.js';
@@ -96,8 +97,9 @@ const listPairs: Operation = {
   ...base,
   path: paths.bookPairs,
   summary: 'Traded pairs, each with its best price',
-  description: 'Made anew once a second, however many ask.',
-  query: none,
+  description:
+    'Made anew once a second, however many ask. With `pairs` it is made for the request: their ladders in one call, all at one moment. Each of them counts as a request.',
+  query: pairsQuery,
   answer: {
     type: 'application/json',
     schema: bookPairs,

@@ -2,11 +2,14 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import { examples } from './examples.js';
 import { addressInput, orderRecord, sentAddress } from './orders.js';
+import { list } from './parameters.js';
 import { amountInput } from './quotes.js';
 
 /** Levels of one ladder, and orders of one quote. */
 export const LEVELS_MAX = 200;
 export const QUOTED_ORDERS_MAX = 200;
+/** Pairs whose levels one request asks for. */
+export const PAIRS_MAX = 50;
 
 const token = (description: string, example: string) =>
   addressInput
@@ -58,6 +61,32 @@ export const ladderParams = z.object({
 /** The query of GET …/book/{making}-{taking}. */
 export const ladderQuery = z.object({
   limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'At most so many levels. Without it: 20'),
+});
+
+const PAIR = /^0x[0-9a-fA-F]{40}-0x[0-9a-fA-F]{40}$/;
+
+/** The query of GET …/book/pairs. */
+export const pairsQuery = z.object({
+  pairs: z
+    .string()
+    .transform((text) => text.toLowerCase().split(','))
+    .pipe(
+      z
+        .array(z.string().regex(PAIR, { error: 'must be `<making>-<taking>`' }))
+        .min(1)
+        .max(PAIRS_MAX),
+    )
+    .optional()
+    .meta({
+      type: 'array',
+      items: { type: 'string', pattern: PAIR.source },
+      maxItems: PAIRS_MAX,
+      description:
+        'Only these pairs, each as in the path of its ladder, and with its levels. Without it: all that are traded',
+      examples: [[`${examples.ladder.tokenOut}-${examples.ladder.tokenIn}`]],
+      param: list,
+    }),
+  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'At most so many levels of each of `pairs`. Without it: 20'),
 });
 
 /** The query of GET …/book/quote. One of both amounts has to be given. */
@@ -125,6 +154,7 @@ export const bookPairs = z
             ...sentPair,
             orders: count.describe('`ACTIVE` orders'),
             best: level.nullable().describe('The best level; null where nothing can be filled'),
+            levels: z.array(level).optional().describe('The best first; there where the request names `pairs`'),
           })
           .meta({ id: 'TradedPair' }),
       )

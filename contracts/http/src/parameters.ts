@@ -5,7 +5,8 @@ import { happenings } from './order-report.js';
 import { addressInput, orderHashInput, quantityInput, signatureInput } from './orders.js';
 import { timeText } from './times.js';
 
-const list = { style: 'form', explode: false } as const;
+/** How a list is written in a query. */
+export const list = { style: 'form', explode: false } as const;
 /** A whole number as a query or a header has it: decimal digits. It is published as an integer. */
 const digits = (pattern: RegExp, error: string, examples: readonly number[] = []) =>
   z

@@ -52,6 +52,18 @@ test('each reader is known by any of its keys, and nobody else is', () => {
   expect([ask(), ask(''), ask('d'), ask(hashOf('a'))]).toEqual(new Array(4).fill('unauthorized'));
 });
 
+test('what a request costs more is taken off, also beyond the end of the budget', () => {
+  const { here, admit, ask } = open(readerOf('one', 'a'));
+  const reader = admit('a');
+  if (isRefusal(reader)) throw new Error(reader.detail);
+  reader.charge(4);
+  const whenMs = (ms: number) => {
+    here.ms = ms;
+    return ask('a');
+  };
+  expect([0, 1_400, 1_600].map(whenMs)).toEqual(['rate_limited', 'rate_limited', 'one']);
+});
+
 test('a budget is its reader’s own, and fills again', () => {
   const { here, admit, ask } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   expect(Array.from({ length: 4 }, () => ask('a'))).toEqual(['one', 'one', 'one', 'rate_limited']);

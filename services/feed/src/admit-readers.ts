@@ -43,6 +43,8 @@ export interface Admitted {
   readonly client: string;
   /** Of its budget. */
   readonly headers: ReplyHeaders;
+  /** Takes so many more requests off it, also beyond its end: the next one waits for longer. */
+  readonly charge: (requests: number) => void;
   readonly takeRoom: () => Room | Refusal;
 }
 
@@ -123,7 +125,7 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
       const own = spent.get(name) ?? { tokens: { left: undefined, atMs: 0 }, streams: 0 };
       spent.set(name, own);
       const takeOne = () => takeRoom(known, own, digest);
-      if (known === anyone) return { name, client, headers: {}, takeRoom: takeOne };
+      if (known === anyone) return { name, client, headers: {}, charge: () => undefined, takeRoom: takeOne };
       const budget = { ratePerSecond, burst };
       const tokens = spend(own.tokens, budget, 1, unixMs());
       const headersOf = (retryMs?: number) =>
@@ -133,7 +135,10 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
         return { code: 'rate_limited', detail, headers: headersOf(retryAfterMsOf(tokens.left, budget)) };
       }
       own.tokens = tokens;
-      return { name, client: name, headers: headersOf(), takeRoom: takeOne };
+      const charge = (requests: number) => {
+        own.tokens = spend(own.tokens, budget, requests, unixMs());
+      };
+      return { name, client: name, headers: headersOf(), charge, takeRoom: takeOne };
     },
     /** The open streams and snapshots, by reader. */
     streams: (): readonly (readonly [reader: string, streams: number])[] =>

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { entryOf, openRouterBook, pair } from '@makerbook/book/testing';
-import { type BookQuote, bookQuote, exampleDomain, examples } from '@makerbook/contracts-http';
+import { type BookQuote, bookLadder, bookPairs, bookQuote, exampleDomain, examples } from '@makerbook/contracts-http';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
-import { quoteAmount, showLadder } from './quote-book.js';
+import { answerPairs, listPairs, quoteAmount, showLadder } from './quote-book.js';
 
 const largest = 2n ** 256n - 1n;
 
@@ -19,6 +19,14 @@ function open(
   return {
     ladder: (params: Record<string, string>) =>
       showLadder({ params, query: new URLSearchParams() as URLSearchParams } as ApiRequest, parts),
+    async pairs(query: Record<string, string>) {
+      const charged: number[] = [];
+      const charge = (requests: number) => void charged.push(requests);
+      const request = { query: new URLSearchParams(query), charge: async (units: number) => charge(units) };
+      const reply = await answerPairs(request, charge, { ...parts, readPairs: async () => listPairs(parts) });
+      if (isRefusal(reply)) throw new Error(reply.detail);
+      return { charged, body: bookPairs.parse(JSON.parse(String(reply.body))) };
+    },
     quote: (query: object) => quoteAmount({ query: new URLSearchParams({ ...pair, ...query }) } as ApiRequest, parts),
   };
 }
@@ -80,6 +88,36 @@ test('a limit that is just met is not', () => {
   const { quote } = open(twoOrders);
   expect(bodyOf(quote({ amountIn: '20', limit: '10' })).data).toBeDefined();
   expect(bodyOf(quote({ amountOut: '20', limit: '50' })).data).toBeDefined();
+});
+
+describe('named pairs', () => {
+  const both = `${pair.tokenOut}-${pair.tokenIn}`;
+
+  test('have their levels, in the order of the request, and each is charged', async () => {
+    const { ladder, pairs } = open(twoOrders);
+    const none = both.split('-').reverse().join('-');
+    const { body, charged } = await pairs({
+      pairs: `${none},${both.toUpperCase().replaceAll('0X', '0x')}`,
+      limit: '1',
+    });
+    const [first, second] = body.pairs;
+    expect(first).toMatchObject({ orders: 0, best: null, levels: [] });
+    const { levels } = bookLadder.parse(JSON.parse(String((ladder(ladderOf(both)) as { body: string }).body)));
+    expect(second).toMatchObject({ ...pair, orders: 2, best: levels[0], levels: levels.slice(0, 1) });
+    expect(charged).toEqual([1, 1]);
+  });
+
+  test('are all that are traded where none is named, and what is made for everybody', async () => {
+    const { body, charged } = await open(twoOrders).pairs({});
+    expect(body.pairs).toEqual([expect.objectContaining({ ...pair, orders: 2 })]);
+    expect(body.pairs[0]).not.toHaveProperty('levels');
+    expect(charged).toEqual([]);
+  });
+
+  const ladderOf = (text: string) => {
+    const [making = '', taking = ''] = text.split('-');
+    return { making, taking };
+  };
 });
 
 test('the ladder of a pair of one token is refused', () => {

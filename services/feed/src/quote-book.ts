@@ -19,6 +19,7 @@ import {
   bookQuoteQuery,
   ladderParams,
   ladderQuery,
+  pairsQuery,
   QUOTED_ORDERS_MAX,
 } from '@makerbook/contracts-http';
 import { type Address, type UnixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
@@ -46,6 +47,34 @@ export function listPairs({ book, staleSecondsMax, unixMs }: QuoteParts): Reply 
     return { ...pair, orders, best: best === undefined ? null : describeLevel(best) };
   });
   return answer({ ...asOf(book.oldestBlock(), when.nowSeconds), pairs } satisfies BookPairs);
+}
+
+/**
+ * GET …/book/pairs: all, or those that the request names, with their levels, all of one moment.
+ * @param charge takes so many more requests off the reader's budget
+ * @param parts `readPairs` answers for all of them
+ */
+export async function answerPairs(
+  { query, charge: chargeClient }: Pick<ApiRequest, 'query' | 'charge'>,
+  charge: (requests: number) => void,
+  { book, staleSecondsMax, unixMs, readPairs }: QuoteParts & { readonly readPairs: () => Promise<Reply> },
+): Promise<Reply> {
+  const asked = readQuery(query, pairsQuery);
+  if (isRefusal(asked)) return asked;
+  const { pairs, limit } = asked;
+  if (pairs === undefined && limit !== undefined)
+    return refuseFields([{ path: ['limit'], message: 'is of the levels of `pairs`: name them, or leave it out' }]);
+  if (pairs === undefined) return readPairs();
+  charge(pairs.length - 1);
+  await chargeClient(pairs.length - 1);
+  const when = { nowSeconds: unixMs() / 1000, staleSecondsMax };
+  const orders = new Map([...book.orders.pairs()].map((pair) => [`${pair.tokenOut}-${pair.tokenIn}`, pair.orders]));
+  const named = pairs.map((pair) => {
+    const [tokenOut, tokenIn] = pair.split('-') as [Address, Address];
+    const levels = [...first(limit ?? LEVELS, ladder(book.orders, { tokenIn, tokenOut }, when))].map(describeLevel);
+    return { tokenIn, tokenOut, orders: orders.get(pair) ?? 0, best: levels[0] ?? null, levels };
+  });
+  return answer({ ...asOf(book.oldestBlock(), when.nowSeconds), pairs: named } satisfies BookPairs);
 }
 
 /** GET …/book/{making}-{taking}. */

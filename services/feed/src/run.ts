@@ -24,7 +24,7 @@ import type { FeedSettings } from './env.js';
 import { judgeReadiness } from './health.js';
 import { type LiveBook, openBook } from './live-book.js';
 import { createMetrics, type Kind } from './metrics.js';
-import { listPairs, quoteAmount, showLadder } from './quote-book.js';
+import { answerPairs, listPairs, quoteAmount, showLadder } from './quote-book.js';
 import { sendSnapshots } from './send-snapshot.js';
 import { type BookStreams, serveStreams } from './stream-book.js';
 
@@ -119,7 +119,7 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
   return [
     route(paths.bookSnapshot, 'snapshot', (request, reader) => refuseParameters(request) ?? snapshot(request, reader)),
     route(paths.bookStream, 'stream', (request, { takeRoom }) => streams.stream(request, takeRoom)),
-    route(paths.bookPairs, 'pairs', (request) => refuseParameters(request) ?? readPairs()),
+    route(paths.bookPairs, 'pairs', (request, { charge }) => answerPairs(request, charge, { ...quotes, readPairs })),
     route(paths.bookQuote, 'quote', (request) => quoteAmount(request, quotes)),
     route(paths.bookLadder, 'ladder', (request) => showLadder(request, quotes)),
   ];

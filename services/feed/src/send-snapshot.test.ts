@@ -51,7 +51,10 @@ function openSnapshots(book = openBook(1_000)) {
       streams += change;
     };
     const room = { enter: count(1), leave: count(-1) };
-    const reply = await snapshot({ headers: {} }, { name: client, client, headers: {}, takeRoom: () => room });
+    const reply = await snapshot(
+      { headers: {} },
+      { name: client, client, headers: {}, charge: () => undefined, takeRoom: () => room },
+    );
     if (isRefusal(reply)) return reply;
     const response = new PassThrough({ highWaterMark: 16_384 });
     response.on('error', () => undefined);

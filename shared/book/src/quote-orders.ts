@@ -52,8 +52,8 @@ export interface QuoteOptions extends When, Costs {
   /** Orders of the quote, spare ones too; 200 unless given. Beyond, those that give least are passed over. */
   readonly ordersMax?: number;
   /**
-   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over, and what
-   * is left of `amountIn` is not spent on a fill that does.
+   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over,
+   * and what is left of `amountIn` is not spent on a fill that does.
    * Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
    */
   readonly amountOutPerMillionGas?: bigint | undefined;

@@ -771,6 +771,17 @@ const bookRows = [
       ],
     ],
   }),
+  ...rowsOf('listPairs', {
+    invalid_request: [
+      ['a pair is none', read(`${book.listPairs}?pairs=${sold}`), { index: 0, pointers: ['/pairs/0'] }],
+      [
+        'there are more pairs than allowed',
+        read(`${book.listPairs}?pairs=${Array(51).fill(`${sold}-${paid}`)}`),
+        at('/pairs'),
+      ],
+      ['levels of no pair are asked for', read(`${book.listPairs}?limit=1`), at('/limit')],
+    ],
+  }),
   ...rowsOf('showLadder', {
     invalid_request: [
       ['a token is no address', read(`/v0alpha/book/${sold}-0x12`), at('/taking')],
