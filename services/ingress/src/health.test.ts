@@ -8,7 +8,7 @@ const well: HealthParts = {
   makers: heard(500),
   postgres: { isThere: async () => true },
   trust: { isTrusted: () => true },
-  rows: { lagSeconds: () => 0 },
+  projection: { lagSeconds: () => 0 },
   lagSecondsMax: 60,
 };
 const readyWhen = (parts: Partial<HealthParts>) => judgeReadiness({ ...well, ...parts });
@@ -36,7 +36,7 @@ test('ingress stays ready through a pause of Kafka that an append outlives, with
   const lost = { postgres: expect.stringMatching(/^may have lost rows/) };
   expect(await readyWhen({ trust: { isTrusted: () => false } })).toMatchObject({ isOk: true, checks: lost });
   const behind = { projection: 'behind the log for 61 s: nothing can be placed' };
-  expect(await readyWhen({ rows: { lagSeconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
+  expect(await readyWhen({ projection: { lagSeconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
   const cancelOnly = { placing: 'an operator has the service take no orders' };
   const makers = { ...heard(500), isCancelOnly: () => true };
   expect(await readyWhen({ makers })).toMatchObject({ isOk: true, checks: cancelOnly });

@@ -13,7 +13,7 @@ export interface HealthParts {
   readonly makers: Pick<Makers, 'isCaughtUp' | 'isCancelOnly' | 'silenceMs'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
   readonly trust: Pick<Parts['trust'], 'isTrusted'>;
-  readonly rows: Pick<Parts['rows'], 'lagSeconds'>;
+  readonly projection: Pick<Parts['projection'], 'lagSeconds'>;
   /** POST answers 503 while the read model is behind for longer. */
   readonly lagSecondsMax: number;
 }
@@ -22,7 +22,13 @@ export interface HealthParts {
  * Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and the decision to take
  * no orders are shown and do not decide: cancelling goes on without them, and no other instance would do better.
  */
-export async function judgeReadiness({ makers, postgres, trust, rows, lagSecondsMax }: HealthParts): Promise<Health> {
+export async function judgeReadiness({
+  makers,
+  postgres,
+  trust,
+  projection,
+  lagSecondsMax,
+}: HealthParts): Promise<Health> {
   const isStoreThere = await postgres.isThere();
   const checks = {
     whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
@@ -33,8 +39,15 @@ export async function judgeReadiness({ makers, postgres, trust, rows, lagSeconds
     : trust.isTrusted()
       ? 'ok'
       : 'may have lost rows; nothing can be placed before the log is folded again';
-  const behind = `behind the log for ${Math.round(rows.lagSeconds())} s: nothing can be placed`;
-  const projection = rows.lagSeconds() > lagSecondsMax ? behind : 'ok';
+  const behind = `behind the log for ${Math.round(projection.lagSeconds())} s: nothing can be placed`;
   const placing = makers.isCancelOnly() ? 'an operator has the service take no orders' : 'ok';
-  return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored, projection, placing } };
+  return {
+    isOk: healthOf(checks).isOk,
+    checks: {
+      ...checks,
+      postgres: stored,
+      projection: projection.lagSeconds() > lagSecondsMax ? behind : 'ok',
+      placing,
+    },
+  };
 }

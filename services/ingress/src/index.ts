@@ -1,4 +1,4 @@
-export { followRows } from './acknowledge/follow-rows.js';
+export { followProjection } from './acknowledge/follow-projection.js';
 export { decideTogether } from './decide/decide-together.js';
 export { keepTrust } from './decide/keep-trust.js';
 export { ingressSettings } from './env.js';

@@ -1,7 +1,7 @@
 import { createInstruments } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { RouterAcks } from './acknowledge/follow-acks.js';
-import type { Rows } from './acknowledge/follow-rows.js';
+import type { Projection } from './acknowledge/follow-projection.js';
 
 const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
@@ -11,13 +11,13 @@ export type Endpoint = 'place' | 'cancel' | 'replace' | 'exit' | 'patch';
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 
 interface MeasuredParts {
-  readonly rows: Pick<Rows, 'lagSeconds'>;
+  readonly projection: Pick<Projection, 'lagSeconds'>;
   readonly makers: Pick<Makers, 'isCancelOnly'>;
   readonly acks?: Pick<RouterAcks, 'ageSeconds'> | undefined;
 }
 
 /** Counters and timers of the service. `@makerbook/http` counts requests by route and code. */
-export function createMetrics({ rows, makers, acks }: MeasuredParts) {
+export function createMetrics({ projection, makers, acks }: MeasuredParts) {
   const { counter, histogram, gauge } = createInstruments('ingress');
   const accepted = counter('orders_accepted_total', 'Orders that were answered with 200');
   const cancelled = counter('orders_cancelled_total', 'Orders of which the cancellation was answered with 200');
@@ -32,7 +32,7 @@ export function createMetrics({ rows, makers, acks }: MeasuredParts) {
     boundaries,
   );
   gauge('projection_lag_seconds', 'How long the rows have lacked something that was appended here', () =>
-    rows.lagSeconds(),
+    projection.lagSeconds(),
   );
   gauge('cancel_only_modes', '1 while the service takes no orders, else 0', () => (makers.isCancelOnly() ? 1 : 0));
   gauge('router_ack_age_seconds', 'How long a router has not acknowledged some partition of the book, by router', () =>

@@ -5,7 +5,7 @@ import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { RouterAcks } from './acknowledge/follow-acks.js';
-import type { Rows } from './acknowledge/follow-rows.js';
+import type { Projection } from './acknowledge/follow-projection.js';
 import type { SignReceipt } from './acknowledge/sign-receipts.js';
 import type { UnplacedBound } from './decide/bound-unplaced.js';
 import type { Decide } from './decide/decide-together.js';
@@ -27,7 +27,7 @@ export interface Outside {
   readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly makers: Makers;
   readonly store: Store;
-  readonly rows: Rows;
+  readonly projection: Projection;
   readonly trust: TrustKeeper;
   /** Undefined where no router is registered. */
   readonly acks?: RouterAcks | undefined;

@@ -33,7 +33,7 @@ export function describeBudget(left: Verdict['left'], retryAfterMs?: number): Re
 /** Points to the item in its list of the body. */
 export function inList(list: 'cancel' | 'place', refusal: Refusal): Refusal {
   const { errors, index, detail } = refusal;
-  const places = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);
-  if (places.length === 0) return refusal;
-  return { ...refusal, errors: places.map((place) => ({ ...place, pointer: `/${list}${place.pointer}` })) };
+  const named = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);
+  if (named.length === 0) return refusal;
+  return { ...refusal, errors: named.map((one) => ({ ...one, pointer: `/${list}${one.pointer}` })) };
 }

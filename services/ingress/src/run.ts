@@ -21,7 +21,7 @@ import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { followAcks } from './acknowledge/follow-acks.js';
-import { followRows } from './acknowledge/follow-rows.js';
+import { followProjection } from './acknowledge/follow-projection.js';
 import { createReceiptSigner } from './acknowledge/sign-receipts.js';
 import { cancelBy, cancelByBody } from './cancel-orders.js';
 import { boundUnplaced } from './decide/bound-unplaced.js';
@@ -84,8 +84,8 @@ export function runIngress(
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
-    const rows = followRows(() => readPartitionClocks(postgres), { now: Date.now, pause: wait });
-    onStop(rows.stop);
+    const projection = followProjection(() => readPartitionClocks(postgres), { now: Date.now, pause: wait });
+    onStop(projection.stop);
     const store = openStore(postgres);
     const monotonicMs = () => performance.now();
     const node = { ...walletConnection(settings), monotonicMs };
@@ -101,12 +101,12 @@ export function runIngress(
     const following = { topic: names.acks, partitions, routers, logger, onFatal: fail, ...clock };
     const acks = routers.length > 0 ? followAcks(log, following) : undefined;
     onStop(async () => acks?.stop());
-    const outside = { settings, logger, log, topics, makers, store, rows, acks, askWallets, askCode, ...clock };
+    const outside = { settings, logger, log, topics, makers, store, projection, acks, askWallets, askCode, ...clock };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;
     const ops = await serveOps(settings, {
-      ready: () => judgeReadiness({ makers, postgres, trust, rows, lagSecondsMax }),
+      ready: () => judgeReadiness({ makers, postgres, trust, projection, lagSecondsMax }),
       serveMetrics,
     });
     onStop(ops.stop);

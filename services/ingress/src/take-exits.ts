@@ -29,10 +29,10 @@ export function takeExit(read: ReadExit) {
   /** Where instructions are that Postgres does not know of, until the rows have them. */
   const unmarked = new Map<Address, readonly AppendedAt[]>();
 
-  const isAllKnown = async ({ rows }: Pick<Parts, 'rows'>, maker: Address) => {
+  const isAllKnown = async ({ projection }: Pick<Parts, 'projection'>, maker: Address) => {
     const appended = unmarked.get(maker);
     if (appended === undefined) return true;
-    const isFolded = (await unlessAway(rows.havePassed(appended, 0))) === true;
+    const isFolded = (await unlessAway(projection.havePassed(appended, 0))) === true;
     if (isFolded) unmarked.delete(maker);
     return isFolded;
   };

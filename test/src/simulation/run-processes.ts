@@ -2,7 +2,7 @@ import type { AskWallets } from '@makerbook/chain';
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import type { After, ApiRequest, Reply } from '@makerbook/http';
-import { createRoutes, followRows, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
+import { createRoutes, followProjection, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
@@ -120,8 +120,8 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     topics: { areVerified: () => true },
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS, clock.now),
     // A run is too short for a lag that counts.
-    rows: {
-      ...followRows(postgres.openReadModel(requests.sender).readPartitionClocks, clock),
+    projection: {
+      ...followProjection(postgres.openReadModel(requests.sender).readPartitionClocks, clock),
       appended: () => undefined,
     },
     ...clock,

@@ -5,7 +5,7 @@ import { parseWait, prefersReceipt } from '../parse/parse-preferences.js';
 import type { Parts } from '../parts.js';
 import type { Acknowledged } from './sign-receipts.js';
 
-export type AcknowledgingParts = Pick<Parts, 'settings' | 'rows' | 'acks' | 'signReceipt'>;
+export type AcknowledgingParts = Pick<Parts, 'settings' | 'projection' | 'acks' | 'signReceipt'>;
 
 /**
  * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last
@@ -44,7 +44,7 @@ const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
 /** Rows are never ahead of the feed: where the rows have passed the cancellations, routers have the tombstones. */
 async function awaitFeed(
-  { settings, rows, acks }: AcknowledgingParts,
+  { settings, projection, acks }: AcknowledgingParts,
   prefer: string | string[] | undefined,
   appended: readonly AppendedAt[],
 ): Promise<Waited> {
@@ -53,6 +53,6 @@ async function awaitFeed(
   const waitsForAcks = isByRouter && acks !== undefined;
   const unseenBy = waitsForAcks ? await acks.awaitSeen(appended, seconds * 1000) : [];
   if (waitsForAcks && unseenBy.length === 0) return { waited: `wait=${seconds}; by=router`, unseenBy };
-  const isOut = await unlessAway(rows.havePassed(appended, waitsForAcks ? 0 : seconds * 1000));
+  const isOut = await unlessAway(projection.havePassed(appended, waitsForAcks ? 0 : seconds * 1000));
   return { waited: isOut ? `wait=${seconds}` : undefined, unseenBy };
 }

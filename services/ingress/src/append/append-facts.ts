@@ -8,7 +8,7 @@ import type { Parts } from '../parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 
-export type AppendingParts = Pick<Parts, 'settings' | 'rows' | 'metrics' | 'logger' | 'appender' | 'store'>;
+export type AppendingParts = Pick<Parts, 'settings' | 'projection' | 'metrics' | 'logger' | 'appender' | 'store'>;
 
 /**
  * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is
@@ -30,7 +30,7 @@ export async function appendDecided(
     readonly decisions: readonly Decision[];
   },
 ): Promise<readonly AppendedAt[] | LogUnavailable> {
-  const { settings, rows, metrics, logger } = parts;
+  const { settings, projection, metrics, logger } = parts;
   const startedAt = performance.now();
   const topic = makerEventsTopicOf(settings);
   const origin = { 'makerbook.maker': facts[0]?.maker, 'makerbook.request_id': requestId };
@@ -38,7 +38,7 @@ export async function appendDecided(
     const appended = await inSendSpan(topic, facts.length, origin, () =>
       append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, timeMs)),
     );
-    rows.appended(appended);
+    projection.appended(appended);
     metrics.took('append', startedAt);
     return appended;
   } catch (error) {
@@ -71,11 +71,10 @@ async function append(
   const appended = [...new Map(all.map((at) => [at.partition, at])).values()];
   const [at] = appended;
   if (at !== undefined && appended.length === 1) {
-    const place = {
+    describeSpan({
       'messaging.destination.partition.id': String(at.partition),
       'messaging.kafka.offset': Number(at.offset),
-    };
-    describeSpan(place);
+    });
   }
   return appended;
 }

@@ -28,7 +28,7 @@ async function stepsSince(sinceMs: number): Promise<readonly string[]> {
         return [7n, 0n];
       },
     },
-    rows: {
+    projection: {
       havePassed: async (last: readonly { partition: number; offset: bigint }[]) => {
         looks += 1;
         steps.push(`passed ${last.map(({ partition, offset }) => `${partition}:${offset}`)}`);

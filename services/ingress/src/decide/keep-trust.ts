@@ -1,7 +1,7 @@
 import { Unavailable } from '@makerbook/contracts-primitives';
 import type { Log } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
-import type { Rows } from '../acknowledge/follow-rows.js';
+import type { Projection } from '../acknowledge/follow-projection.js';
 import type { IngressSettings } from '../env.js';
 import { appendMsMaxOf, makerEventsTopicOf } from '../limits.js';
 import type { Store } from '../store/store.js';
@@ -9,7 +9,7 @@ import type { Store } from '../store/store.js';
 export interface TrustParts {
   readonly settings: IngressSettings;
   readonly store: Pick<Store, 'beginTrust' | 'endTrust'>;
-  readonly rows: Pick<Rows, 'havePassed'>;
+  readonly projection: Pick<Projection, 'havePassed'>;
   readonly logger: Logger;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: Pick<Log, 'endOffsets'>;
@@ -25,7 +25,7 @@ export type TrustKeeper = ReturnType<typeof keepTrust>;
  * again once every append that was in flight has ended and the rows have reached the end that the log had after that.
  * By then everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
-export function keepTrust({ settings, store, log, rows, logger, pause }: TrustParts) {
+export function keepTrust({ settings, store, log, projection, logger, pause }: TrustParts) {
   let isTrusted = false;
   let isStopped = false;
   let isWorking = false;
@@ -41,7 +41,7 @@ export function keepTrust({ settings, store, log, rows, logger, pause }: TrustPa
     }
     const ends = await log.endOffsets(makerEventsTopicOf(settings));
     const last = ends.map((end, partition) => ({ partition, offset: end - 1n }));
-    while (!(await rows.havePassed(last, 0))) await pause(POLL_MS);
+    while (!(await projection.havePassed(last, 0))) await pause(POLL_MS);
     await store.endTrust(sinceMs);
     logger.info({}, 'the rows have reached the end of the log: orders are placed by them');
   }

@@ -138,8 +138,8 @@ interface Row {
  */
 function standingSql({ isPlacing, isInstructing, isCancellingAll, replaced }: Wanted) {
   const isReplacing = replaced.length > 0;
-  const parts = { isPlacing, isInstructing, isCancellingAll, isReplacing };
-  const name = Object.values(parts).map(Number).join('');
+  const needs = { isPlacing, isInstructing, isCancellingAll, isReplacing };
+  const name = Object.values(needs).map(Number).join('');
   const known = statements.get(name);
   if (known !== undefined) return { sql: known, name: `standing ${name}` };
   const needsMaker = isPlacing || isInstructing;

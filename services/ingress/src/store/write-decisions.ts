@@ -109,12 +109,12 @@ function chargeStep(charges: readonly Of<Charge>[], versionOf: (charge: Charge) 
     sql: (n, conditions) => `given as materialized (
       select * from unnest($${n}::bytea[], $${n + 1}::boolean[], $${n + 2}::bigint[], $${n + 3}::double precision[],
         $${n + 4}::bigint[], $${n + 5}::integer[]) as g (maker, of_cancels, version, tokens, at_ms, grp)),
-    held as materialized (
+    locked as materialized (
       select g.grp, b.version = g.version as is_same
       from given g join budgets b on b.maker = g.maker and b.of_cancels = g.of_cancels for update of b skip locked),
     granted as materialized (
       select a.grp from (select grp, count(*) as charges from given group by grp) as a
-      where a.charges = (select count(*) from held h where h.grp = a.grp and h.is_same)${conditions}),
+      where a.charges = (select count(*) from locked l where l.grp = a.grp and l.is_same)${conditions}),
     charged as (
       update budgets b set tokens = g.tokens, at_ms = g.at_ms, version = $${n + 6}::bigint from given g
       where b.maker = g.maker and b.of_cancels = g.of_cancels and g.${inGranted})`,

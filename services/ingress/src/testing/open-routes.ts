@@ -68,7 +68,11 @@ export function openRoutes(given: Given = {}) {
       ...makers,
     },
     store,
-    rows: { lagSeconds: () => lagSeconds, appended: () => undefined, havePassed: async () => given.isBehind !== true },
+    projection: {
+      lagSeconds: () => lagSeconds,
+      appended: () => undefined,
+      havePassed: async () => given.isBehind !== true,
+    },
     acks,
     askWallets,
     askCode,

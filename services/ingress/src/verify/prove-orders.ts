@@ -10,7 +10,7 @@ const CANCEL_ONLY_RETRY_SECONDS = 30;
 
 export type ProvingParts = Pick<
   Parts,
-  'settings' | 'makers' | 'rows' | 'now' | 'find' | 'hashOrder' | 'verifyOrders' | 'nextSlice' | 'metrics'
+  'settings' | 'makers' | 'projection' | 'now' | 'find' | 'hashOrder' | 'verifyOrders' | 'nextSlice' | 'metrics'
 >;
 
 /** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
@@ -37,7 +37,7 @@ async function refuseUnseen(
   orders: readonly Order[],
   validUntilMs: number | undefined,
 ): Promise<Refusal | undefined> {
-  const { settings, makers, rows, now } = parts;
+  const { settings, makers, projection, now } = parts;
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
   if (validUntilMs !== undefined && now() > validUntilMs) return refuseLateBy(parts, orders.map(parts.hashOrder));
@@ -48,7 +48,7 @@ async function refuseUnseen(
     const detail = 'the service takes no new orders for now; cancelling and listing go on';
     return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
-  if (rows.lagSeconds() > settings.PROJECTION_LAG_SECONDS_MAX)
+  if (projection.lagSeconds() > settings.PROJECTION_LAG_SECONDS_MAX)
     return unavailable('nothing was stored: the read model is behind the log');
   return undefined;
 }

@@ -6,10 +6,10 @@ const POLL_MS = 10;
 /** How often the rows are compared with what was appended. */
 const LAG_INTERVAL_MS = 1_000;
 
-export type Rows = ReturnType<typeof followRows>;
+export type Projection = ReturnType<typeof followProjection>;
 
 /** How far the rows have come in the log. All who ask at the same time share one reading of the clocks. */
-export function followRows(
+export function followProjection(
   readClocks: () => Promise<readonly PartitionClockRow[]>,
   { now, pause }: Pick<FollowAcksOptions, 'now' | 'pause'>,
 ) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { followRows, type Rows } from './follow-rows.js';
+import { followProjection, type Projection } from './follow-projection.js';
 
-let rows: Rows;
+let projection: Projection;
 let positions: bigint[] | undefined;
 let reads: number;
 
@@ -14,10 +14,13 @@ beforeEach(() => {
     if (positions === undefined) throw new Error('away');
     return positions.map((nextOffset, partition) => ({ partition, nextOffset, block: undefined }));
   };
-  rows = followRows(readClocks, { now: Date.now, pause: (ms) => new Promise((done) => setTimeout(done, ms)) });
+  projection = followProjection(readClocks, {
+    now: Date.now,
+    pause: (ms) => new Promise((done) => setTimeout(done, ms)),
+  });
 });
 afterEach(() => {
-  rows.stop();
+  projection.stop();
   jest.useRealTimers();
 });
 
@@ -26,11 +29,11 @@ const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000);
 describe('how long the read model has been behind', () => {
   test('is nothing while it keeps up, however much is appended', async () => {
     for (let second = 0n; second < 20n; second += 1n) {
-      rows.appended([{ partition: 0, offset: 5n + second }]);
+      projection.appended([{ partition: 0, offset: 5n + second }]);
       positions = [6n + second, 5n];
       await pass(1);
     }
-    expect(rows.lagSeconds()).toBe(0);
+    expect(projection.lagSeconds()).toBe(0);
   });
 
   test('asks Postgres nothing while nothing is awaited', async () => {
@@ -39,32 +42,32 @@ describe('how long the read model has been behind', () => {
   });
 
   test('counts from the first fact that it lacks, in the partition that is worst', async () => {
-    rows.appended([{ partition: 0, offset: 9n }]);
+    projection.appended([{ partition: 0, offset: 9n }]);
     await pass(4);
-    rows.appended([
+    projection.appended([
       { partition: 0, offset: 11n },
       { partition: 1, offset: 7n },
     ]);
     await pass(6);
-    expect(rows.lagSeconds()).toBe(10);
+    expect(projection.lagSeconds()).toBe(10);
     positions = [9n, 5n];
     await pass(1);
-    expect(rows.lagSeconds()).toBe(11);
+    expect(projection.lagSeconds()).toBe(11);
     positions = [10n, 5n];
     await pass(1);
-    expect(rows.lagSeconds()).toBe(8);
+    expect(projection.lagSeconds()).toBe(8);
     positions = [12n, 8n];
     await pass(1);
-    expect(rows.lagSeconds()).toBe(0);
+    expect(projection.lagSeconds()).toBe(0);
   });
 
   test('grows while Postgres is away, and is gone once the read model has caught up', async () => {
-    rows.appended([{ partition: 0, offset: 5n }]);
+    projection.appended([{ partition: 0, offset: 5n }]);
     positions = undefined;
     await pass(30);
-    expect(rows.lagSeconds()).toBe(30);
+    expect(projection.lagSeconds()).toBe(30);
     positions = [6n, 5n];
     await pass(1);
-    expect(rows.lagSeconds()).toBe(0);
+    expect(projection.lagSeconds()).toBe(0);
   });
 });
