@@ -83,7 +83,9 @@ class Calls(Case):
             LOST, Answer([], headers={"X-Read-Lag": "2"}), refuse("request_expired", 403), Answer([]),
             clock_ms=lambda: clock[0], now_ms=lambda: NOW_MS - 86_400_000,
         )  # fmt: skip
-        self.assertEqual(caller.call("list_orders", order_salt=31, making=TOKEN, status=["ACTIVE", "INACTIVE"]), ([], 2))
+        self.assertEqual(
+            caller.call("list_orders", order_salt=31, making=TOKEN, status=["ACTIVE", "INACTIVE"]), ([], 2)
+        )
         clock[0] += 90_000
         caller.call("list_orders")
         queries = [asked.query for asked in service.asked]
@@ -170,7 +172,9 @@ class Calls(Case):
     def test_history_reports_quotes_and_the_account(self) -> None:
         page = {"entries": [], "nextCursor": "5", "hasMore": False}
         service, caller = self.open(Answer(page), Answer({"status": "FILLED"}), Answer(parts=[b"0x12"]), Answer(page))
-        self.assertEqual(caller.call("read_history", happened=["FILLED"], order_salt=31, from_ms=NOW_MS, cursor="4"), page)
+        self.assertEqual(
+            caller.call("read_history", happened=["FILLED"], order_salt=31, from_ms=NOW_MS, cursor="4"), page
+        )
         self.assertEqual(caller.call("find_order", "0x" + "4E" * 32, at=9)["status"], "FILLED")
         self.assertEqual(caller.call("patch_quote", data="0x12", min_output="7"), "0x12")
         self.assertEqual(caller.call("read_account"), page)

@@ -35,6 +35,7 @@ const LIFE_SECONDS = 10 * 86_400;
 /** Indices into the stack's tokens: a plain one, and the wrapped native one. */
 export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
+const AHEAD_MS = 2_000;
 const SWITCH_SECONDS = [2, 10] as const;
 /**
  * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of
@@ -98,7 +99,7 @@ export function openRequests(state: LoadState) {
         owner,
       );
     },
-    /** Cancels some, among them orders that are being placed, or are gone. */
+    /** Cancels some, among them orders that are being placed, or are gone; at times by their salts: all differ. */
     async cancel({ orders: own, client }: LoadMaker): Promise<void> {
       const chosen = new Set(
         Array.from({ length: chance.between(1, 3) }, () => chance.pickAny(chance.oneIn(2) ? own.slice(-6) : own)),
@@ -106,9 +107,13 @@ export function openRequests(state: LoadState) {
       const together = [...chosen].filter((order) => order !== undefined);
       if (together.length === 0) return;
       const { pairs, settle } = beginCancels(together);
+      const bySalt = chance.oneIn(4);
       let answers: readonly string[] = [];
       const attempt = await attemptOf(async () => {
-        answers = (await client.cancelOrders(pairs)).map(({ status }) => status);
+        const named = bySalt ? await saltsOf(client, pairs) : pairs;
+        const told = new Map((await client.cancelOrders(named)).map((each) => [each.orderHash as string, each.status]));
+        // What the salts do not name is neither open nor on its way.
+        answers = pairs.map(({ orderHash }) => told.get(orderHash) ?? 'NOT_FOUND');
         return 'answered';
       });
       const outcomes = together.map((_, index) => answers[index] ?? attempt.outcome);
@@ -147,8 +152,9 @@ async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], stat
   orders.push(placed);
   owner.orders.push(placed);
   const { pairs, settle } = beginCancels(gone);
+  const bySalt = chance.oneIn(4);
   const attempt = await attemptOf(async () => {
-    await owner.client.replaceOrders(pairs, [signed]);
+    await owner.client.replaceOrders(bySalt ? await saltsOf(owner.client, pairs) : pairs, [signed]);
     return 'stored';
   });
   placed.posts.push(attempt);
@@ -158,6 +164,11 @@ async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], stat
     gone.map(() => outcome),
   );
   state.count('REPLACE', attempt.outcome);
+}
+
+/** Also of an order that another process has accepted by a clock that is a little ahead. */
+async function saltsOf(client: MakerbookClient, pairs: readonly { readonly salt: string }[]) {
+  return { salts: pairs.map(({ salt }) => salt), untilMs: (await client.serverTimeMs()) + AHEAD_MS };
 }
 
 /** Caps a token so low that the next fill may exceed it, or removes the cap. */

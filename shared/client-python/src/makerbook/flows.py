@@ -132,7 +132,7 @@ class Flows(SigningFlows):
                 position=response.headers.get("x-log-position"),
             )
 
-        return (yield from self.again(once))
+        return cast(AwaitedCancellations, (yield from self.again(once)))
 
     def cancel_all(
         self, making: str | None = None, taking: str | None = None, until_ms: Uint256 | None = None
