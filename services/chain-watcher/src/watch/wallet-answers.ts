@@ -36,6 +36,12 @@ export class WalletAnswers {
     if (block > maker.walletChangedAt) this.forget(maker, block, sinceMs);
   }
 
+  /** No earlier reading counts any more: the wallet is to be asked about all orders before they are read. */
+  askAgain(maker: WatchedMaker, sinceMs: number): void {
+    for (const own of maker.walletOrders.values()) own.told = undefined;
+    this.forget(maker, maker.walletChangedAt, sinceMs);
+  }
+
   /** A reading that counts names the order. @returns whether the order is read by it */
   noteObserved(maker: WatchedMaker, order: number, { refused, noCode }: ObservedOrder, block: number): boolean {
     const own = maker.walletOrders.get(order);

@@ -203,6 +203,18 @@ describe('an order of a wallet', () => {
     expect([[...set.wallets.answered()], set.wallets.unasked().orders]).toEqual([[], 2]);
   });
 
+  test('is to be asked about again behind a quarantine: what was known of it before does not count', () => {
+    const set = new WatchedSet();
+    set.add(wallet(1), undefined);
+    set.add(orderOf(2, 1), undefined);
+    set.markUnread(accountOf(1), { ...UNREAD, sinceMs: 6 });
+    expect([set.wallets.unasked(), unreadIn(set)]).toEqual([{ orders: 1, sinceMs: 6 }, [hashOf(2)]]);
+    set.takeAnswersFromLog(7);
+    expect(set.wallets.unasked().orders).toBe(1);
+    answer(set, 1, false);
+    expect(unreadIn(set).sort()).toEqual([hashOf(1), hashOf(2)]);
+  });
+
   test('waits for no other wallet, however many orders that one has', () => {
     const set = new WatchedSet();
     for (let n = 1; n <= 5; n += 1) set.add(wallet(n, 1), UNREAD);

@@ -74,9 +74,12 @@ export class WatchedSet {
     return this.#known.has(addressIn(account));
   }
 
-  /** Has all orders of a maker read again. */
+  /** No earlier reading of a maker counts any more: has all of its orders read again. */
   markUnread(address: Address, unread: UnreadOrder): void {
-    for (const order of this.findMaker(address)?.orders ?? []) this.#markOrder(order, unread);
+    const maker = this.findMaker(address);
+    if (maker === undefined) return;
+    this.wallets.askAgain(maker, unread.sinceMs);
+    for (const order of maker.orders) this.#markOrder(order, unread);
   }
 
   /** Has the orders read again that take a token. */
