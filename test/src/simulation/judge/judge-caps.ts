@@ -19,6 +19,8 @@ export class CountedFills {
   readonly #chain: Truth['chain'];
   readonly #tokenOf: (orderHash: Hex) => Address | undefined;
   readonly #counted = new Map<string, Counted>();
+  /** The fills of each maker, by their places on the chain. */
+  readonly #told = new Set<string>();
   #block = -1;
   #seconds = 0;
 
@@ -65,9 +67,13 @@ export class CountedFills {
     for (const { orderHash, makingAmount, blockNumber, logIndex } of fills) {
       const token = this.#tokenOf(orderHash);
       const counted = token && this.#counted.get(keyOf(maker, token));
-      if (counted === undefined || blockNumber < counted.from) continue;
-      const { timestamp: seconds } = this.#chain.at(blockNumber).header;
       const place = blockNumber * LOGS_MAX + logIndex;
+      const isRepeat = this.#told.has(`${maker} ${place}`);
+      this.#told.add(`${maker} ${place}`);
+      if (counted === undefined || blockNumber < counted.from) continue;
+      // It was told before the cap was set, and is told again behind a newer one.
+      if (isRepeat && [...counted.fills.values()].some((other) => other.place > place)) continue;
+      const { timestamp: seconds } = this.#chain.at(blockNumber).header;
       counted.fills.set(`${place}`, { place, amount: BigInt(makingAmount), seconds });
     }
   }
