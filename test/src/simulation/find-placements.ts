@@ -22,6 +22,8 @@ export const planted = {
   tellsOvertakenAsStored: false,
   splitsGroups: false,
   usesProcessClocks: false,
+  countsOpenTwice: false,
+  ignoresFills: false,
   readsOnce: false,
   forgetsHashes: false,
   ignoresQuarantine: false,

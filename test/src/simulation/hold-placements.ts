@@ -146,7 +146,7 @@ export class PlacementsInMemory {
       cancels: this.budgetOf(maker, 'cancels'),
       nonce: BigInt(row?.nonce ?? 0),
       isQuarantined: (row?.quarantinedOffset ?? null) !== null && !planted.ignoresQuarantine,
-      open: planted.ignoresOpen ? 0 : orders.length,
+      open: orders.length * (planted.ignoresOpen ? 0 : planted.countsOpenTwice ? 2 : 1),
       expired: planted.ignoresOpen ? 0 : orders.filter(isExpired).length,
       inFlight: flying.length,
       remembered: hashes.length,
@@ -222,7 +222,7 @@ export class PlacementsInMemory {
   }
 
   #hasChanged({ onlyWith, orderHash, maker, partition }: Of<'mark'>): boolean {
-    if (onlyWith === undefined) return false;
+    if (onlyWith === undefined || planted.ignoresFills) return false;
     const { orders, inFlight } = this.#of(partition).tables;
     if (onlyWith === 'in flight') return !inFlight.has(hashKeyText({ orderHash, maker }));
     const order = orders.get(orderHash);

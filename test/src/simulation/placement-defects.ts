@@ -46,5 +46,10 @@ export const placementDefects: readonly Defect[] = [
     plant: breakPromise(planted, 'ignoresQuarantine'),
   },
   { name: 'an order in flight is not found by its salt', plant: breakPromise(planted, 'overlooksInFlight') },
+  { name: 'an open order is counted twice', plant: breakPromise(planted, 'countsOpenTwice') },
+  {
+    name: 'an order is replaced that is filled between the read and the write',
+    plant: breakPromise(planted, 'ignoresFills'),
+  },
   { name: 'what is decided too late is appended', plant: breakPromise(Clocks, 'stand') },
 ];

@@ -217,6 +217,7 @@ class Run {
         orders,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
+        ordersBurst: this.#plan.budget?.burst ?? Number.MAX_SAFE_INTEGER,
         markedAtMs: this.#world.store.markedAtMs,
       }),
       ...this.#judgeBudgets(replays),

@@ -17,6 +17,8 @@ export interface JudgeAnswersParts {
   /** The plain fold of each partition. */
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
+  /** How many orders a maker's budget holds when full. */
+  readonly ordersBurst: number;
   /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
   readonly markedAtMs: ReadonlyMap<Hex, number>;
 }
@@ -184,7 +186,8 @@ class AnswerJudge {
     return order !== undefined && order.expiresAt * 1000 <= atMs + spareMs;
   }
 
-  #judgePlaced({ maker, answer }: Visit, hash: Hex, index: number): string[] {
+  #judgePlaced(visit: Visit, hash: Hex, index: number): string[] {
+    const { maker, answer } = visit;
     if (answer === undefined) return [];
     const { reply, at } = answer;
     const partition = this.#partitionOf(maker, hash);
@@ -193,6 +196,7 @@ class AnswerJudge {
     const submitted = (this.#submitted.get(hash) ?? []).filter(isBefore);
     const cancelled = (this.#cancelled.get(hash) ?? []).filter(isBefore);
     if (isRefusal(reply)) {
+      if (reply.code === 'too_many_orders' && reply['index' as never] === index) return this.#judgeTooMany(visit, hash);
       const isKnown = submitted.length > 0 || cancelled.length > 0;
       if (reply.code !== 'duplicate' || reply['index' as never] !== index || isKnown) return [];
       return [`${this.#name(hash)} is a duplicate, and is not in the log`];
@@ -205,6 +209,17 @@ class AnswerJudge {
     return isOpened || this.#isCancelledFirst(hash)
       ? []
       : [`${this.#name(hash)} was answered with 200, and never opened`];
+  }
+
+  /** A maker that has never sent so many orders cannot have too many. */
+  #judgeTooMany({ hashes, answer }: Visit, refused: Hex): string[] {
+    const makerOf = (hash: Hex) => this.#parts.orders.find((order) => order.hash === hash)?.maker;
+    const sent = this.#parts.visits.filter(
+      ({ kind, sentAtMs }) => ['POST', 'REPLACE'].includes(kind) && sentAtMs <= (answer?.atMs ?? 0),
+    );
+    const own = new Set(sent.flatMap((visit) => visit.hashes).filter((hash) => makerOf(hash) === makerOf(refused)));
+    const isBeyond = own.size > this.#parts.openOrdersMax || hashes.length > this.#parts.ordersBurst;
+    return isBeyond ? [] : [`${this.#name(refused)} is one too many, and its maker has sent ${own.size} orders`];
   }
 
   /** What is named is cancelled. What is not, though it was accepted by then and answered before, had ended. */
