@@ -1,5 +1,6 @@
 import { encodeArray, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
-import { lockMakers, readHashes, readSalts, readStanding } from './read-standing.js';
+import { readSalts } from './read-salts.js';
+import { lockMakers, readHashes, readStanding } from './read-standing.js';
 import type { ReadAndWrite, Store } from './store.js';
 import { writeDecisions } from './write-decisions.js';
 

@@ -10,7 +10,7 @@ import {
 } from '@makerbook/domain';
 import { byteaOf, encodeArray, type Query } from '@makerbook/postgres';
 import { encodeHashes, encodeMakers } from './encode-columns.js';
-import { budgetKey, type FoundBySalt, type FoundRows, type Reading, type Wanted, type WantedSalts } from './store.js';
+import { budgetKey, type FoundRows, type Reading, type Wanted } from './store.js';
 
 /** Reads what requests are decided by in one statement, and so at one moment. */
 export async function readStanding(query: Query, wanted: Wanted): Promise<Reading> {
@@ -269,42 +269,6 @@ const hashesSql = `
     left join in_flight f on f.order_hash = u.order_hash
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
   order by u.at`;
-
-/** As `findBySalts` says, at one moment. */
-export async function readSalts(query: Query, { maker, salts, untilMs, lastsMs }: WantedSalts) {
-  const given = [byteaOf(maker), salts, untilMs, lastsMs];
-  const rows = await query<SaltRow>(saltsSql, given, 'find by salts');
-  if (rows[0]?.is_trusted !== true) return 'untrusted';
-  return rows.flatMap(({ order_hash: orderHash, salt, expires_at_seconds: expiry, is_cancelling }): FoundBySalt[] =>
-    orderHash === null
-      ? []
-      : [{ orderHash, salt: salt as Hex, expiresAtSeconds: Number(expiry), isCancelling: is_cancelling }],
-  );
-}
-
-interface SaltRow {
-  readonly is_trusted: boolean;
-  readonly order_hash: Hex | null;
-  readonly salt: string | null;
-  readonly expires_at_seconds: bigint | null;
-  readonly is_cancelling: boolean;
-}
-
-// A record begins `{"order":{"salt":"0x…"`: a thousand are not parsed for that.
-const saltsSql = `
-  with named as (
-    select order_hash, salt, expires_at_seconds
-    from orders cross join lateral (select split_part(record_start, '"', 6) as salt) as own
-    where maker = $1 and accepted_at_ms <= $3::bigint and salt = any ($2::text[])
-    union
-    select order_hash, salt, expires_at_seconds from in_flight
-    where maker = $1 and salt = any ($2::text[]) and until_ms - $4::bigint <= $3::bigint
-    union
-    select order_hash, salt, expires_at_seconds from hashes
-    where maker = $1 and state = 'UNFOLDED' and salt = any ($2::text[]))
-  select exists (select from trusted) as is_trusted, order_hash, salt, expires_at_seconds,
-    exists (select from cancelling k where k.maker = $1 and k.order_hash = named.order_hash) as is_cancelling
-  from (values (1)) as one left join named on true order by order_hash`;
 
 /** The makers' rows, in the order of their addresses, until the transaction ends. */
 export async function lockMakers(query: Query, makers: readonly Address[]): Promise<void> {

@@ -10,12 +10,13 @@ import {
   readAmount,
   readCap,
   readKeys,
+  readKinds,
   readLeft,
   readMoment,
   readOrders,
+  readSalts,
   readSeconds,
   readTokens,
-  shown,
   type Words,
   WrongWords,
 } from './read-words.js';
@@ -71,14 +72,12 @@ export const commands: Readonly<Record<string, Command>> = {
     ],
     options: ['salt', 'making', 'taking', 'status'],
     read({ values }) {
-      const { salt, status } = values;
-      if (status !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(status)) {
-        throw new WrongWords(`--status must be some of VALIDATING,ACTIVE,INACTIVE, and not ${shown(status)}`);
-      }
+      const { salt } = values;
+      const status = readKinds('--status must be some of VALIDATING,ACTIVE,INACTIVE', values.status);
       const only = {
         ...(salt !== undefined && { orderSalt: readUint256('--salt', salt) }),
         ...readTokens(values),
-        ...(status !== undefined && { status: status.split(',') as NonNullable<ListFilter['status']> }),
+        ...(status !== undefined && { status: status as NonNullable<ListFilter['status']> }),
       };
       return async function* ({ client }) {
         yield* (await client.listOrders(only)).records;
@@ -278,22 +277,15 @@ function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrd
   };
 }
 
-/** The salt of the orders that are meant, where no hashes are given. */
-function readSalts({ values: { salt }, rest }: Words) {
-  return salt === undefined || rest.length > 0 ? undefined : [readUint256('--salt', salt)];
-}
-
-function readHistory({ values: { happened, salt, from, to, cursor: begin } }: Words): Run {
-  if (happened !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(happened)) {
-    throw new WrongWords(`--happened must be kinds such as FILLED,REMOVED, and not ${shown(happened)}`);
-  }
+function readHistory({ values: { salt, from, to, cursor: begin, ...values } }: Words): Run {
+  const happened = readKinds('--happened must be kinds such as FILLED,REMOVED', values.happened);
   const orderSalt = salt === undefined ? undefined : readUint256('--salt', salt);
   const fromAt = from === undefined ? undefined : readMoment('--from', from, -1);
   const toAt = to === undefined ? undefined : readMoment('--to', to, -1);
   return async function* ({ client }) {
     const nowMs = await client.serverTimeMs();
     const asked = {
-      ...(happened !== undefined && { happened: happened.split(',') as never }),
+      ...(happened !== undefined && { happened: happened as never }),
       ...(orderSalt !== undefined && { orderSalt }),
       ...(fromAt !== undefined && { fromMs: fromAt(nowMs) }),
       ...(toAt !== undefined && { toMs: toAt(nowMs) }),

@@ -135,3 +135,14 @@ export function readCap(words: Words): FillCap {
   if (window === undefined && amount > 0n) throw new WrongWords('--window is missing: a length of time, such as 60s');
   return { token, amount, windowSeconds: window === undefined || window === '0' ? 0 : readSeconds('--window', window) };
 }
+
+/** The salt of the orders that are meant, where no hashes are given. */
+export function readSalts({ values: { salt }, rest }: Words) {
+  return salt === undefined || rest.length > 0 ? undefined : [readUint256('--salt', salt)];
+}
+
+/** Words in capitals, with commas between them. @param must what they have to be */
+export function readKinds(must: string, text: string | undefined): string[] | undefined {
+  if (text !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(text)) throw new WrongWords(`${must}, and not ${shown(text)}`);
+  return text?.split(',');
+}
