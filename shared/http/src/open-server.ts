@@ -74,7 +74,8 @@ async function stopServer(server: Server, closeAfterAnswers: () => void, drainMs
   let idleSweep: NodeJS.Timeout | undefined;
   const idleEnd = setTimeout(
     () => {
-      idleSweep = setInterval(() => server.closeIdleConnections(), 50);
+      // What has arrived is read between the two.
+      idleSweep = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50);
     },
     Math.min(LAST_REQUEST_MS_MAX, drainMs),
   );

@@ -563,3 +563,22 @@ test('stopping under load drops no request: each is answered, or refused at its 
   expect(answered.every(({ status }) => status === 200)).toBe(true);
   expect(answered.length).toBeGreaterThan(180);
 });
+
+test('stopping closes no connection on which a request has arrived while the process was busy', async () => {
+  const api = await open({ routes: [route('GET', '/work', async () => okText('done'))] });
+  const get = 'GET /work HTTP/1.1\r\nHost: a\r\n\r\n';
+  const raw = openRaw(get, api);
+  const answers = () => raw.answer.split('HTTP/1.1 200').length - 1;
+  await until(() => answers() === 1);
+  const stopped = api.stop();
+  // Idle connections are closed from then on.
+  await pause(1_010);
+  setImmediate(() => {
+    raw.socket.write(get);
+    const busyUntilMs = performance.now() + 100;
+    while (performance.now() < busyUntilMs);
+  });
+  await raw.closed;
+  expect(answers()).toBe(2);
+  await stopped;
+});
