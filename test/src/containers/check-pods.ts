@@ -57,7 +57,8 @@ const fault = (what: string) => {
 };
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
-  process.once(signal, (reason: unknown) => {
+  // The terminal and npm may both pass it on.
+  process.on(signal, (reason: unknown) => {
     if (reason instanceof Error) console.error(reason);
     void close().finally(() => process.exit(1));
   });
