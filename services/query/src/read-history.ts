@@ -131,7 +131,7 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
     if (nextCursor === undefined) return logIsAway;
     const entries = page.entries.map(({ described }) => described);
     const history = { entries, nextCursor, hasMore: page.hasMore };
-    return { history, lag: page.isUnsure ? undefined : lagOf(state) };
+    return { history, lag: lagOf(state, page) };
   };
 }
 

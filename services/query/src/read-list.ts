@@ -69,9 +69,12 @@ function inMemory(list: JoinedList | undefined): Found | undefined {
   return list && { list, source: 'memory' };
 }
 
-/** The number of the maker's own writes that the rows do not show; undefined if unknown. */
-export function lagOf({ unsettled, isUnsure }: ListState): number | undefined {
-  return isUnsure ? undefined : unsettled.length;
+/**
+ * The number of the maker's own writes that the rows do not show; undefined if unknown.
+ * @param read what was read behind that state: Postgres may have lost rows between the two
+ */
+export function lagOf({ unsettled, isUnsure }: ListState, read?: { readonly isUnsure: boolean }): number | undefined {
+  return isUnsure || read?.isUnsure ? undefined : unsettled.length;
 }
 
 function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {

@@ -63,7 +63,7 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
     if (facts === undefined) return logIsAway;
     const submitted = facts.get(opened.logOffset)?.fact;
     if (submitted?.type !== 'OrderSubmitted') return gone;
-    return { submitted, entries, facts, lag: isUnsure ? undefined : lagOf(state) };
+    return { submitted, entries, facts, lag: lagOf(state, history) };
   };
 }
 

@@ -33,8 +33,10 @@ export async function tellAccount(request: ApiRequest, parts: TellAccountParts):
     if (found === null || found.admission === 'UNKNOWN') return makerIsMissing;
     const { admission } = found;
     const account: Account = { maker, ...describeAccount(found, { ...parts, listsLeft }), admission };
-    const lag = found.isUnsure ? undefined : lagOf(state);
-    return okJson(JSON.stringify(account), { 'Cache-Control': 'private, no-store', ...lagHeader(lag) });
+    return okJson(JSON.stringify(account), {
+      'Cache-Control': 'private, no-store',
+      ...lagHeader(lagOf(state, found)),
+    });
   });
 }
 

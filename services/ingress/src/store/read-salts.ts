@@ -22,11 +22,13 @@ interface SaltRow {
   readonly is_cancelling: boolean;
 }
 
-// A record begins `{"order":{"salt":"0x…"`: a thousand are not parsed for that.
+/** The salt of an order by the start of its record, `{"order":{"salt":"0x…"`: a thousand are not parsed for that. */
+export const saltOf = (recordStart: string) => `split_part(${recordStart}, '"', 6)`;
+
 const saltsSql = `
   with named as (
     select order_hash, salt, expires_at_seconds
-    from orders cross join lateral (select split_part(record_start, '"', 6) as salt) as own
+    from orders cross join lateral (select ${saltOf('record_start')} as salt) as own
     where maker = $1 and accepted_at_ms <= $3::bigint and salt = any ($2::text[])
     union
     select order_hash, salt, expires_at_seconds from in_flight

@@ -10,6 +10,7 @@ import {
 } from '@makerbook/domain';
 import { byteaOf, encodeArray, type Query } from '@makerbook/postgres';
 import { encodeHashes, encodeMakers } from './encode-columns.js';
+import { saltOf } from './read-salts.js';
 import { budgetKey, type FoundRows, type Reading, type Wanted } from './store.js';
 
 /** Reads what requests are decided by in one statement, and so at one moment. */
@@ -260,7 +261,7 @@ interface HashRow {
 // Only an UNFOLDED hash has a salt of its own.
 const hashesSql = `
   select (extract(epoch from statement_timestamp()) * 1000)::bigint as now_ms, (select since_ms from trusted) as since_ms,
-    o.maker as open_maker, (o.record_start || '}')::json -> 'order' ->> 'salt' as open_salt, o.expires_at_seconds as open_expiry,
+    o.maker as open_maker, ${saltOf('o.record_start')} as open_salt, o.expires_at_seconds as open_expiry,
     f.maker as flying_maker, f.salt as flying_salt, f.expires_at_seconds as flying_expiry,
     case when f.maker is null then f.until_ms end as told_until_ms,
     h.maker as known_maker, h.salt as known_salt, h.expires_at_seconds as known_expiry
