@@ -101,7 +101,7 @@ export const fillCapSet = z.object({
   cause,
 });
 
-/** What the maker holds of a token, and what of it the protocol may transfer. An unreadable token counts as zero. */
+/** The maker's balance of a token, and its allowance for the protocol. An unreadable token counts as zero. */
 export const observedFunds = z.object({
   token: address,
   balance: quantity,

@@ -1,8 +1,8 @@
 import type { Info } from './info.js';
 
 /**
- * What the documents show: requests and answers with signatures that hold, of the domain and the keys below. They are
- * no secret: nobody may put anything of worth behind them.
+ * The documents show requests and answers with valid signatures of this domain, by the keys below. The keys are public:
+ * put nothing of worth behind them.
  */
 export const exampleDomain = {
   serviceName: 'Makerbook',

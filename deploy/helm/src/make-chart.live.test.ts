@@ -33,7 +33,7 @@ function render(profile: Profile, values: object = {}): Manifest[] {
   return parseManifests(output).filter((manifest) => manifest !== null);
 }
 
-/** By name, without what differs on purpose: a name of the settings that does not change, and its sum. */
+/** Sorts manifests by name, without what differs on purpose: the fixed name of the settings, and its sum. */
 function byName(manifests: readonly Manifest[]): Record<string, unknown> {
   const isOwn = (key: string, value: unknown) =>
     key.startsWith('helm.sh/') ||

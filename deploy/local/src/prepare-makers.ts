@@ -9,8 +9,7 @@ const PREPARE_MS_MAX = 60_000;
 const loopback = /^(::ffff:)?127\.|^::1$/;
 
 /**
- * What the pages are told of a stack with a chain of its own, and do there: those of makers, and the console of
- * operators. Other machines get nothing of this.
+ * Serves the makers' pages and the operators' console on a stack with a chain of its own, to this machine alone.
  * @param folder the stack's data folder
  * @param environment of the operator's commands
  */

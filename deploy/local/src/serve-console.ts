@@ -17,8 +17,8 @@ const fill = z.object({
 });
 
 /**
- * What the page /console is given on a stack with a chain of its own: it fills a quote there, and shows the decisions
- * about a maker, blocks and transactions as the node has them, and the runbook.
+ * Serves what the page /console needs on a stack with a chain of its own: it fills a quote, and it shows the decisions
+ * about a maker, blocks and transactions of the node, and the runbook.
  * @param folder the stack's data folder
  * @param environment of the operator's commands
  */

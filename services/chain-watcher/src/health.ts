@@ -79,7 +79,7 @@ export class Vitals {
   }
 }
 
-/** Whether a restart would not help: a standby, a loop that goes on or waits for a dependency, or a halted watcher. */
+/** Is OK where a restart would not help: for a standby, a loop that goes on or waits, and a halted watcher. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { vitals, work } = signs;
   // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.

@@ -25,7 +25,7 @@ const kafkaSilenceMsMax = 15_000;
 /** Each look at the claims has a time limit of a second or two: a loop that is silent for this long hangs. */
 const claimsSilenceMsMax = 30_000;
 
-/** Whether a restart would not help: both loops go on, whatever they are answered. */
+/** Is OK where a restart would not help: while both loops go on, whatever they are answered. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { monotonicMs, consumer, claims } = signs;
   const loop = describeSilence('no fetch has ended', monotonicMs - consumer.lastTurnAtMs, silenceMsMax);

@@ -48,8 +48,8 @@ const ajv = new Ajv2020({ strict: false });
 ajv.addSchema(document, 'openapi');
 
 /**
- * What an exchange has that the published openapi.json does not: an answer that it does not describe, or a request that
- * was answered with 200 and is not what it asks for. Empty where they agree.
+ * Compares an exchange with the published openapi.json.
+ * @returns each answer that it does not describe, and each request that it does not allow and that had a 200
  */
 export function findDrift(exchange: Exchange): string[] {
   const { method, url, status } = exchange;

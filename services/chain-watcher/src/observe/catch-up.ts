@@ -166,7 +166,7 @@ async function publishFills(
   await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 
-/** What the protocol's logs of the missed blocks touch, of some makers or all. A range that fails is halved. */
+/** Matches the protocol's logs of the missed blocks, of some makers or all. Halves a range that fails. */
 async function matchMissedLogs(
   from: number,
   head: BlockHeader,

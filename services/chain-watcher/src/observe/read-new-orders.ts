@@ -36,7 +36,7 @@ export async function readNewOrders(
 ): Promise<void> {
   const { signal, wait, settings, retryFor, followed, monotonicMs } = work;
   const retry = retryFor('orders');
-  /** Where in the log each order's reading is, by slot: none is read again before the log is read up to there. */
+  /** The offset of each order's reading in the log, by slot. No order is read again before the log is read to it. */
   const appended: Appended = new Map();
   let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
