@@ -148,6 +148,30 @@ export const bookClock = z.object({
 /** Every record of `limit-orders.book.v1` that is not a tombstone. */
 export const bookRecord = z.discriminatedUnion('type', [bookEntry, bookClock]);
 
+/**
+ * A record of `limit-orders.fills.v1`, keyed `<blockNumber>:<logIndex>`: a fill of a maker's order, as `OrderFilled` of
+ * the protocol says it, whether the order is open, has ended or was posted later. The fills of a maker come in the
+ * order of the chain. After a take-over of the chain-watcher a fill may come twice, with the same key: a reader counts
+ * a key once. What is optional is missing where the fact is of an earlier release; a token also where it logged no
+ * `Transfer` and the order is not open.
+ */
+export const fill = z.object({
+  type: z.literal('Fill'),
+  orderHash: bytes32,
+  maker: address,
+  taker: address.describe('who filled'),
+  makingToken: address.optional().describe('what the maker sold'),
+  makingAmount: quantity.describe('how much of it'),
+  takingToken: address.optional().describe('what the maker got'),
+  takingAmount: quantity.describe('how much of it: the price is this by what was sold'),
+  remainingMakingAmount: quantity.optional().describe('what was left of order.making.amount afterwards'),
+  blockNumber,
+  blockTimestamp: seconds.optional().describe('the time of the block, in seconds since 1970'),
+  transactionHash: bytes32,
+  logIndex: z.int().nonnegative().describe('its place in the block'),
+  position: logPosition,
+});
+
 /** How an operator names a router. */
 export const routerName = z
   .string()
@@ -174,4 +198,5 @@ export type MakersRecord = z.infer<typeof makersRecord>;
 export type BookCause = z.infer<typeof bookCause>;
 export type BookRemovalReason = z.infer<typeof bookRemovalReason>;
 export type BookClock = z.infer<typeof bookClock>;
+export type Fill = z.infer<typeof fill>;
 export type BookRecord = z.infer<typeof bookRecord>;

@@ -5,10 +5,12 @@ import {
   bookRemovalHeaders,
   decodeAcknowledged,
   decodeBookRecord,
+  decodeFill,
   decodeMakerEvent,
   decodeMakersRecord,
   encodeAcknowledged,
   encodeBookRecord,
+  encodeFill,
   encodeMakerEvent,
   encodeMakersRecord,
   misplacement,
@@ -28,6 +30,7 @@ function decodeGolden(message: GoldenMessage) {
   const decode = {
     'maker-events': decodeMakerEvent,
     book: decodeBookRecord,
+    fills: decodeFill,
     makers: decodeMakersRecord,
     acks: decodeAcknowledged,
   }[message.topic];
@@ -43,6 +46,8 @@ function recode(message: GoldenMessage) {
     case 'BookEntry':
     case 'BookClock':
       return encodeBookRecord(record, context);
+    case 'Fill':
+      return encodeFill(record, context);
     case 'MakerView':
     case 'ServiceView':
       return encodeMakersRecord(record, context);
@@ -104,6 +109,7 @@ describe('messages on the log', () => {
       'BookClock-log.v1.json',
       'BookEntryRemoved.v1.json',
       'BookAcknowledged.v1.json',
+      'Fill.v1.json',
       'MakerObserved-fills.v1.json',
       'MakerObserved-fill-tokens.v1.json',
       'MakerObserved-funds.v1.json',

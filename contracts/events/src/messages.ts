@@ -7,6 +7,8 @@ import {
   type BookRemovalReason,
   bookAcknowledged,
   bookRecord,
+  type Fill,
+  fill,
   type LogPosition,
   type MakersRecord,
   makersRecord,
@@ -107,6 +109,17 @@ export function bookRemovalHeaders(
   };
 }
 
+/** The message of a fill; `limit-orders.fills.v1`. */
+export function encodeFill(record: Fill, context: MessageContext): Message {
+  const { type, ...data } = record;
+  return encode(type, fillKey(record), data, context);
+}
+
+/** The key of a fill in `limit-orders.fills.v1`: a log has one place in one block. */
+export function fillKey({ blockNumber, logIndex }: Pick<Fill, 'blockNumber' | 'logIndex'>): string {
+  return `${blockNumber}:${logIndex}`;
+}
+
 /** The message of a maker's record, or of the service's; `limit-orders.makers.v1`. */
 export function encodeMakersRecord(record: MakersRecord, context: MessageContext): Message {
   const { type, ...data } = record;
@@ -163,6 +176,11 @@ export function decodeBookRecord(
   message: Pick<Message, 'headers'> & { value: Buffer | string | null },
 ): BookRecord | Unreadable {
   return decode<BookRecord>(bookRecord, message, readEntryStraight);
+}
+
+/** Reads a message of `limit-orders.fills.v1`, or returns why it cannot be read. */
+export function decodeFill(message: Pick<Message, 'headers'> & { value: Buffer | string | null }): Fill | Unreadable {
+  return decode(fill, message);
 }
 
 /** Reads a message of `limit-orders.makers.v1`, or returns why it cannot be read. */

@@ -9,6 +9,7 @@ export interface TopicSpec {
 export interface TopicNames {
   makerEvents: string;
   book: string;
+  fills: string;
   makers: string;
   acks: string;
   parked: string;
@@ -19,6 +20,7 @@ export function topicNames(prefix = ''): TopicNames {
   return {
     makerEvents: `${prefix}limit-orders.maker-events.v1`,
     book: `${prefix}limit-orders.book.v1`,
+    fills: `${prefix}limit-orders.fills.v1`,
     makers: `${prefix}limit-orders.makers.v1`,
     acks: `${prefix}limit-orders.acks.v1`,
     parked: `${prefix}limit-orders.parked.v1`,
@@ -43,6 +45,7 @@ export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
     'min.compaction.lag.ms': String(hourMs),
     'max.compaction.lag.ms': String(dayMs),
   };
+  const forDays = { 'cleanup.policy': 'delete', 'retention.ms': String(30 * dayMs) };
   return [
     {
       name: names.makerEvents,
@@ -55,8 +58,9 @@ export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
       },
     },
     { name: names.book, partitions, config: feed },
+    { name: names.fills, partitions, config: forDays },
     { name: names.makers, partitions, config: feed },
     { name: names.acks, partitions, config: { 'cleanup.policy': 'compact', 'segment.ms': String(hourMs) } },
-    { name: names.parked, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(30 * dayMs) } },
+    { name: names.parked, partitions, config: forDays },
   ];
 }

@@ -63,6 +63,7 @@ describe('Kafka', () => {
         .sort();
     expect(writers(names.makerEvents)).toEqual(['kafka-ingress', 'kafka-chain-watcher', 'kafka-operator'].sort());
     expect(writers(names.book)).toEqual(['kafka-projector']);
+    expect(writers(names.fills)).toEqual(['kafka-projector']);
     expect(writers(names.makers)).toEqual(['kafka-projector']);
     expect(writers(names.acks)).toEqual(['kafka-router']);
     expect(writers(names.parked)).toEqual(['kafka-projector', 'kafka-operator'].sort());
@@ -72,9 +73,9 @@ describe('Kafka', () => {
   test.each([
     ['ingress', [names.makers, names.makerEvents, names.acks]],
     ['query', [names.makers, names.makerEvents]],
-    ['feed', [names.book]],
+    ['feed', [names.book, names.fills]],
     ['chain-watcher', [names.makerEvents, names.book]],
-    ['projector', [names.makerEvents, names.book, names.makers, names.parked]],
+    ['projector', [names.makerEvents, names.book, names.fills, names.makers, names.parked]],
     ['operator', Object.values(names)],
     ['reader', Object.values(names)],
   ])('%s may describe every topic that it verifies', (service, verified) => {
@@ -100,7 +101,10 @@ test('the archive and a replay of the log show a certificate that writes nothing
   if (reader === undefined) throw new Error('there is no user kafka-reader');
   const operations = aclsOf(reader).flatMap((acl) => acl.operations);
   expect(new Set(operations)).toEqual(new Set(['Read', 'Describe', 'DescribeConfigs']));
-  expect(aclsOf(reader).map(({ resource }) => resource.type)).toEqual([...Array(5).fill('topic'), 'cluster']);
+  expect(aclsOf(reader).map(({ resource }) => resource.type)).toEqual([
+    ...Object.values(names).map(() => 'topic'),
+    'cluster',
+  ]);
 });
 
 test('Postgres is backed up each day, by snapshots that are whole without an archive of the WAL', () => {

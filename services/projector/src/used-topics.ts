@@ -7,6 +7,6 @@ export function usedTopics({
   PARTITIONS,
 }: Pick<RebuildSettings, 'TOPIC_PREFIX' | 'PARTITIONS'>): TopicSpec[] {
   const names = topicNames(TOPIC_PREFIX);
-  const used = [names.makerEvents, names.book, names.makers, names.parked];
+  const used = [names.makerEvents, names.book, names.fills, names.makers, names.parked];
   return topicSpecs(names, PARTITIONS).filter(({ name }) => used.includes(name));
 }

@@ -1,4 +1,12 @@
-import type { BookCause, BookEntry, FundingView, LogPosition, MakerView } from '@makerbook/contracts-events';
+import type {
+  BookCause,
+  BookEntry,
+  Fill,
+  FundingView,
+  LogPosition,
+  MakerObserved,
+  MakerView,
+} from '@makerbook/contracts-events';
 import { quantity } from '@makerbook/contracts-primitives';
 import type { Funding, Maker } from './maker.js';
 import type { OpenOrder, OrderStatus } from './open-order.js';
@@ -67,6 +75,29 @@ export function bookEntryOf(
     case 'INACTIVE':
       return { ...base, status: state.status, reason: state.reason, funding: fundingView(order, known) };
   }
+}
+
+/** The records of `limit-orders.fills.v1` that a reading leads to, in the order of the chain. */
+export function fillsOf({ maker, block, fills = [] }: MakerObserved, position: LogPosition): Fill[] {
+  return fills.map(({ remaining, timestamp, ...fill }) => {
+    const { orderHash, taker, makingToken, makingAmount, takingToken, takingAmount, blockNumber, ...place } = fill;
+    const blockTimestamp = timestamp ?? (block.number === blockNumber ? block.timestamp : undefined);
+    return {
+      type: 'Fill',
+      orderHash,
+      maker,
+      taker,
+      ...(makingToken && { makingToken }),
+      makingAmount,
+      ...(takingToken && { takingToken }),
+      takingAmount,
+      ...(remaining && { remainingMakingAmount: remaining }),
+      blockNumber,
+      ...(blockTimestamp !== undefined && { blockTimestamp }),
+      ...place,
+      position,
+    };
+  });
 }
 
 /** The record of a maker in `limit-orders.makers.v1`, for ingress and query. */

@@ -48,7 +48,7 @@ export function followOrders({
   const checked = checkMessages(log, topics);
   const onChange = (change: BookChange) => change.kind !== 'clock' && noteChange(changes, change);
   const book = followBook(checked, { topic: topics.book, onFatal, onChange });
-  for (const topic of [topics.makers, topics.acks, topics.parked])
+  for (const topic of [topics.fills, topics.makers, topics.acks, topics.parked])
     checked.followTopic({ topic, from: 'beginning', onRecords: () => undefined, onFatal });
   const noteFact = (partition: number, record: StoredRecord) => {
     const own = partitions[partition];

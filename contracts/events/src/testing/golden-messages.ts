@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** A message as it is in Kafka, frozen in `golden/`. `value` is null in a tombstone. */
 export interface GoldenMessage {
-  readonly topic: 'maker-events' | 'book' | 'makers' | 'acks';
+  readonly topic: 'maker-events' | 'book' | 'fills' | 'makers' | 'acks';
   readonly key: string | null;
   readonly headers: Record<string, string>;
   readonly value: string | null;

@@ -6,8 +6,11 @@ import {
   bookRemovalHeaders,
   decodeBookRecord,
   encodeBookRecord,
+  encodeFill,
   encodeMakersRecord,
+  fillKey,
   type LogPosition,
+  type MakerObserved,
   type Message,
   type MessageContext,
   type ServiceMode,
@@ -16,7 +19,7 @@ import {
   traceOf,
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { bookEntryOf, makerViewOf, type Transition } from '@makerbook/domain';
+import { bookEntryOf, fillsOf, makerViewOf, type Transition } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import type { LoggedFact } from './read-facts.js';
 
@@ -73,6 +76,13 @@ export class FactFeed {
     if (published === undefined || offset > published.offset) return false;
     if (offset < published.offset || fact.type !== 'BlockProcessed' || published.maker === undefined) return true;
     return maker !== undefined && maker <= published.maker;
+  }
+
+  /** Adds what a reading tells of fills: also of orders that are not open, and of a maker in quarantine. */
+  fills(fact: MakerObserved): void {
+    for (const fill of fillsOf(fact, this.#position)) {
+      this.#add(this.#rules.topics.fills, fillKey(fill), fact.maker, (context) => encodeFill(fill, context));
+    }
   }
 
   /** Adds the messages of the transitions. Throws if one cannot be described, and then adds none. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
 import { FatalError, RetryableError } from '@makerbook/kafka';
-import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
-import { cancelled, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
+import { blockAt, orderOf, startSeconds, unfoldable } from '../testing/generate-facts.js';
+import { cancelled, decided, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 
 test('a block that brings capped orders back goes on where its owner was cut off', async () => {
   const begin = async () => {
@@ -59,6 +59,45 @@ describe('a partition whose rows are behind its feeds', () => {
       /^partition 0: the rows are at 0, and this process has left them at 2: the database was replaced .*Stop the services/,
     );
     expect(given.published).toBe(published);
+  });
+});
+
+describe('fills', () => {
+  /** What a block says of fills of order 7, which is not open. */
+  const filled = (...amounts: readonly number[]) => {
+    const { orderHash } = orderOf(maker, 7);
+    const fills = amounts.map((amount, logIndex) => {
+      const place = { blockNumber: 5, transactionHash: orderHash, logIndex };
+      return { orderHash, taker: other, makingAmount: `0x${amount}`, takingAmount: '0x1', ...place };
+    });
+    return { ...observed(maker, []), fills } as MakerEvent;
+  };
+
+  test('are told wherever their order is, in the order of the chain, before what they do to the book', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    expect(await given.when({ ...filled(2, 3), ...observed(maker, [0]) }, filled(4))).toEqual([
+      '1:0 filled 0x2 at 5:0',
+      '1:1 filled 0x3 at 5:1',
+      '1:2 UNKNOWN',
+      '1:3 ACTIVE OBSERVED ALLOWANCE_CHANGED BALANCE_CHANGED NONCE_CHANGED of 0',
+      '2:0 filled 0x4 at 5:0',
+    ]);
+  });
+
+  test('of a maker in quarantine are told too, and not again with its release', async () => {
+    const given = new GivenPartition();
+    await given.when(unfoldable(maker));
+    expect(await given.when(filled(2), decided(maker, 'QuarantineLifted'))).toEqual(['1:0 filled 0x2 at 5:0']);
+  });
+
+  test('that are the last on the feeds are not told again by another process', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0), observed(maker, [0]));
+    const backup = given.tables;
+    expect(await given.when(filled(2))).toEqual(['2:0 filled 0x2 at 5:0']);
+    given.rows.tables = backup;
+    expect(await given.taken()).toEqual([]);
   });
 });
 

@@ -18,6 +18,7 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
   const { fact, offset } = logged;
   const { clock } = state;
   const feed = beginFact(state, logged);
+  if (fact.type === 'MakerObserved') feed.fills(fact);
   if (!state.quarantined.has(fact.maker)) {
     changeMaker(state, fact.maker, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
   }

@@ -15,6 +15,8 @@ export interface TakenPartition {
   readonly serverStartedAt: bigint;
 }
 
+/** What the projector publishes: the messages of one fact together, in whichever of these they are. */
+const feedsOf = ({ book, fills, makers }: ProjectorParts['topics']): readonly string[] => [book, fills, makers];
 const endTimeoutMs = 10_000;
 
 /**
@@ -33,7 +35,7 @@ export async function takePartition(
   const { log, store, topics, settings } = parts;
   const publisher = log.createFencedPublisher({
     transactionalId: `${settings.TOPIC_PREFIX}makerbook-projector-${partition}`,
-    ownPartitions: [topics.book, topics.makers].map((topic) => ({ topic, partition })),
+    ownPartitions: feedsOf(topics).map((topic) => ({ topic, partition })),
   });
   try {
     await publisher.takeOver();
@@ -58,7 +60,7 @@ export async function takePartition(
  * numbers, so all before it are published too.
  */
 async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): Promise<FeedEnd | undefined> {
-  const records = await Promise.all([topics.book, topics.makers].map((topic) => log.readLastRecords(topic, partition)));
+  const records = await Promise.all(feedsOf(topics).map((topic) => log.readLastRecords(topic, partition)));
   return records
     .flat()
     .flatMap((record) => {
@@ -84,7 +86,7 @@ function assertSameLog(
     throw new FatalError(`${log}, and ${folded} ${another} DATABASE_URL or KAFKA_BROKERS`);
   }
   if (published !== undefined && published.offset >= end) {
-    const told = `${topics.book} or ${topics.makers} already speak of offset ${published.offset}: the feeds belong to`;
+    const told = `${feedsOf(topics).join(' or ')} already speak of offset ${published.offset}: the feeds belong to`;
     throw new FatalError(`${log}, and ${told} ${another} KAFKA_BROKERS or TOPIC_PREFIX`);
   }
 }

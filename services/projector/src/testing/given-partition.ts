@@ -122,10 +122,17 @@ export class GivenPartition {
     const committer = projector.owned.get(partition)?.taken.committer;
     while (committer?.underWay !== undefined) await committer.underWay;
     committer?.assertGood();
-    return this.#log.published.slice(before).map(({ key, value, headers }) => {
-      const { status, causes, admission, block, mode } = value === null ? {} : JSON.parse(value.toString());
-      const what =
-        headers['removal'] ?? admission ?? mode ?? (block ? `block ${block.number}` : [status, ...causes].join(' '));
+    return this.#log.published.slice(before).map(({ topic, key, value, headers }) => {
+      const {
+        status,
+        causes = [],
+        admission,
+        block,
+        mode,
+        makingAmount,
+      } = value === null ? {} : JSON.parse(value.toString());
+      const named = topic === topics.fills ? `filled ${makingAmount} at ${key}` : [status, ...causes].join(' ');
+      const what = headers['removal'] ?? admission ?? mode ?? (block ? `block ${block.number}` : named);
       const number = headers['ce_id']?.slice(2);
       return key.length === 66 ? `${number} ${what} of ${Number(`0x${key.slice(-24)}`)}` : `${number} ${what}`;
     });

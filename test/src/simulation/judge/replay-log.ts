@@ -13,6 +13,7 @@ import {
   advanceLog,
   bookEntryOf,
   expirySeconds,
+  fillsOf,
   hashKeyText,
   keptUntil,
   type LogClock,
@@ -118,7 +119,10 @@ export class Replay {
     this.#mark(next, next);
   }
 
-  #takeFills({ maker, fills = [] }: MakerObserved): void {
+  #takeFills(reading: MakerObserved): void {
+    for (const { type: _, ...fill } of fillsOf(reading, this.#position()))
+      this.#add(`${fill.blockNumber}:${fill.logIndex}`, JSON.stringify(fill), reading.maker);
+    const { maker, fills = [] } = reading;
     for (const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount, ...fill } of fills) {
       const place = `${blockNumber} ${logIndex}`;
       const { makingToken, takingToken, remaining, timestamp } = fill;

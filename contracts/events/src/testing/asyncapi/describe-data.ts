@@ -4,6 +4,7 @@ import {
   bookCause,
   bookClock,
   bookEntry,
+  fill,
   fundingView,
   logPosition,
   makerView,
@@ -31,6 +32,7 @@ export type DataType =
   | MakerEvent['type']
   | 'BookEntry'
   | 'BookClock'
+  | 'Fill'
   | 'MakerView'
   | 'ServiceView'
   | 'BookAcknowledged';
@@ -89,6 +91,7 @@ function dataByType(): Record<string, z.ZodType> {
       inactive.omit({ type: true }),
     ]),
     BookClock: bookClock.omit({ type: true }),
+    Fill: fill.omit({ type: true }),
     MakerView: makerView.omit({ type: true }),
     ServiceView: serviceView.omit({ type: true }),
     BookAcknowledged: bookAcknowledged.omit({ type: true }),

@@ -18,6 +18,11 @@ const clockKey: Schema = {
   pattern: '^clock:(0|[1-9][0-9]*)$',
   description: '`clock:<partition>`, with the partition that the record is in.',
 };
+const fillKey: Schema = {
+  type: 'string',
+  pattern: '^(0|[1-9][0-9]*):(0|[1-9][0-9]*)$',
+  description: '`<blockNumber>:<logIndex>`.',
+};
 const routerKey: Schema = {
   type: 'string',
   pattern: '^[A-Za-z0-9_.-]{1,64}:(0|[1-9][0-9]*)$',
@@ -34,6 +39,7 @@ const otherKeys: Readonly<Partial<Record<MessageName, Schema>>> = {
   BookEntry: orderKey,
   BookEntryRemoved: orderKey,
   BookClock: clockKey,
+  Fill: fillKey,
   ServiceView: serviceKey,
   BookAcknowledged: routerKey,
   Parked: sourceKey,
@@ -70,6 +76,7 @@ const summaries: Readonly<Record<MessageName, string>> = {
   BookEntryRemoved: 'A tombstone: the order is out of the book. What there is to say is in its headers.',
   BookClock:
     'Once for each block, in every partition: the partition of the book is complete up to this block, and up to the facts before `position` in the log.',
+  Fill: 'An order was filled, in full or in part, as `OrderFilled` of the contract says it.',
   MakerView:
     'What ingress and query know of a maker. `nonce` is the highest that the chain was seen to hold, null before the first reading.',
   ServiceView:
@@ -187,6 +194,7 @@ function headersOf(name: MessageName): Schema {
       });
     case 'BookEntry':
     case 'BookClock':
+    case 'Fill':
     case 'MakerView':
     case 'ServiceView':
       return headersWith(headersOfFeed, { ce_type: typeOf(name) });

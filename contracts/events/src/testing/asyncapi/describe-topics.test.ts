@@ -1,7 +1,13 @@
 import specs from '@asyncapi/specs';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
-import { decodeAcknowledged, decodeBookRecord, decodeMakerEvent, decodeMakersRecord } from '../../messages.js';
+import {
+  decodeAcknowledged,
+  decodeBookRecord,
+  decodeFill,
+  decodeMakerEvent,
+  decodeMakersRecord,
+} from '../../messages.js';
 import type { TopicNames } from '../../topics.js';
 import { type GoldenMessage, openMessageCheck, readAsyncApi, readGoldenMessages, withUnknownFields } from '../index.js';
 import { describeTopics } from './describe-topics.js';
@@ -10,6 +16,7 @@ const golden = readGoldenMessages();
 const topics: Record<GoldenMessage['topic'], keyof TopicNames> = {
   'maker-events': 'makerEvents',
   book: 'book',
+  fills: 'fills',
   makers: 'makers',
   acks: 'acks',
 };
@@ -81,7 +88,12 @@ describe('asyncapi.json', () => {
   test.each(golden.filter(([, { value }]) => value !== null))(
     'refuses what the decoder refuses, and allows what it reads, wherever %s is changed',
     (_file, { topic, key, headers, value: text }) => {
-      const decoders = { book: decodeBookRecord, makers: decodeMakersRecord, acks: decodeAcknowledged };
+      const decoders = {
+        book: decodeBookRecord,
+        fills: decodeFill,
+        makers: decodeMakersRecord,
+        acks: decodeAcknowledged,
+      };
       const decode = { 'maker-events': decodeMakerEvent, ...decoders }[topic];
       const changes = [...changesOf(JSON.parse(text ?? ''))].map((data) => {
         const value = Buffer.from(JSON.stringify(data));

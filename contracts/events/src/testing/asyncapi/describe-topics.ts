@@ -33,6 +33,14 @@ beginning. A record is in the partition of its order's maker in the log, **not**
 all partitions.`,
     messages: ['BookEntry', 'BookEntryRemoved', 'BookClock'],
   },
+  fills: {
+    title: 'Fills',
+    description: `Every fill of an order of a maker that the service knows, also of an order that has ended or was never posted \
+here, keyed \`<blockNumber>:<logIndex>\`. Blocks are final, so a fill is never taken back. A record is in the partition of its \
+maker in the log, and the fills of a maker come in the order of the chain. A key that comes twice is the same fill: count it \
+once.`,
+    messages: ['Fill'],
+  },
   makers: {
     title: "The makers' feed",
     description: `What the services know of each maker, keyed by maker, and what the whole service does, keyed \`service\`. ${partitionOfMaker}`,
