@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import {
+  bookFills,
   bookLadder,
   bookPairs,
   bookQuote,
   bookQuoteQuery,
   bookStreamHeaders,
   bookStreamQuery,
+  fillStreamQuery,
+  fillsQuery,
   ladderParams,
   ladderQuery,
   pairsQuery,
@@ -144,4 +147,38 @@ const quoteAmount: Operation = {
 };
 
 /** What routers and others read of the book over HTTP. */
-export const bookOperations = { readSnapshot, streamBook, listPairs, showLadder, quoteAmount };
+const listFills: Operation = {
+  ...base,
+  path: paths.bookFills,
+  summary: 'The newest fills of all makers',
+  description:
+    'Fills of orders of makers whom the service knows, newest first. A process keeps the newest 20,000 of the last 30 days.',
+  query: fillsQuery,
+  answer: { type: 'application/json', schema: bookFills, example: examples.bookFills, description: 'A page' },
+  errors,
+};
+
+const streamFills: Operation = {
+  ...base,
+  path: paths.bookFillStream,
+  summary: 'Follow the fills of all makers',
+  description:
+    'Server-sent events `fill`, each fill as a page has it, once. Fills of a maker come in the order of the chain. The id of an event is the cursor behind it: name the last one as `Last-Event-ID` or `after`, and the stream goes on at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
+  query: fillStreamQuery,
+  headers: bookStreamHeaders,
+  answer: { type: 'text/event-stream', schema: z.string(), example: examples.fillStream, description: 'Events' },
+  errors: {
+    ...errors,
+    invalid_request: {
+      cause: 'The cursor is malformed, or of another number of partitions; or a parameter is unknown.',
+      remedy: 'Read a page, and name its `streamCursor` as `after`.',
+    },
+    gone: {
+      cause: 'What came after the cursor is not kept any more, or the cursor is of another log.',
+      remedy: 'Read pages back to the last fill that you have, and name the `streamCursor` of the first as `after`.',
+    },
+    ...lasting,
+  },
+};
+
+export const bookOperations = { readSnapshot, streamBook, listFills, streamFills, listPairs, showLadder, quoteAmount };

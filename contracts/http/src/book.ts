@@ -1,13 +1,17 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import { examples } from './examples.js';
+import { fillFields } from './order-report.js';
 import { addressInput, orderRecord, sentAddress } from './orders.js';
-import { list } from './parameters.js';
+import { addressFilter, list } from './parameters.js';
 import { amountInput } from './quotes.js';
 
 /** Levels of one ladder, and orders of one quote. */
 export const LEVELS_MAX = 200;
 export const QUOTED_ORDERS_MAX = 200;
+/** Fills of one page, where the request names no number, and at most. */
+export const FILLS_PAGE = 100;
+export const FILLS_PAGE_MAX = 1000;
 /** Pairs whose levels one request asks for. */
 export const PAIRS_MAX = 50;
 
@@ -43,11 +47,33 @@ export const bookStreamQuery = z.object({
   }),
 });
 
-/** The headers of GET …/book/stream that mean something. */
+/** The query of GET …/book/fills. */
+export const fillsQuery = z.object({
+  making: addressFilter('Only fills of orders that sell this token'),
+  taking: addressFilter('Only fills of orders that want this token'),
+  maker: addressFilter("Only fills of this maker's orders"),
+  limit: number(/^[1-9][0-9]{0,3}$/, FILLS_PAGE_MAX, 1, `At most so many fills. Without it: ${FILLS_PAGE}`),
+  cursor: z
+    .string()
+    .regex(/^[0-9]{1,9}:[0-9]{1,5}$/, {
+      error: 'must be the nextCursor of the page before: leave it out to begin anew',
+    })
+    .optional()
+    .meta({ description: 'The `nextCursor` of the page before', examples: [examples.bookFills.nextCursor] }),
+});
+
+/** The query of GET …/book/fills/stream. */
+export const fillStreamQuery = z.object({
+  after: cursorOf('must be the streamCursor of a page, or the id of an event').meta({
+    description:
+      'The `streamCursor` of a page, or the id of an event: what came after it is streamed. Without it: what comes from now on',
+    examples: [examples.bookCursor],
+  }),
+});
+
+/** The headers of GET …/book/stream and …/book/fills/stream that mean something. */
 export const bookStreamHeaders = z.object({
-  'Last-Event-ID': cursorOf(
-    'must be the id of an event: leave it out and name the cursor of a snapshot as `after`',
-  ).meta({
+  'Last-Event-ID': cursorOf('must be the id of an event: leave it out and name a cursor as `after`').meta({
     description: 'The id of the last event that was received. It counts before `after`, as browsers send both',
   }),
 });
@@ -217,6 +243,29 @@ export const bookQuote = z
   })
   .meta({ id: 'BookQuote' });
 
+/** A fill, as pages and the stream have it. */
+export const bookFill = z
+  .object({
+    orderHash: orderRecord.orderHash,
+    maker: sentAddress.describe('Whose order it is'),
+    ...fillFields,
+    price,
+  })
+  .meta({
+    id: 'BookFill',
+    description:
+      'A fill, as `OrderFilled` of the contract says it, whether its order is open, has ended or was posted later. Each is there once. A token is missing where it logs no `Transfer` and the order was not open',
+  });
+
+/** The answer to GET …/book/fills. */
+export const bookFills = z
+  .object({
+    fills: z.array(bookFill).describe('The newest first, by block and place in it'),
+    nextCursor: z.string().nullable().describe('The `cursor` of the next page; null where no older fills are kept'),
+    streamCursor: z.string().describe('Where the stream goes on: it has what comes after this page'),
+  })
+  .meta({ id: 'BookFills' });
+
 /** A line of the snapshot, and the data of `entry`, `removed` and `clock`: a record of `limit-orders.book.v1`. */
 export const bookLine = z.object({
   partition: count,
@@ -243,6 +292,8 @@ export const bookSnapshotEnd = z.object({
 
 export type BookLine = z.infer<typeof bookLine>;
 export type BookSnapshotEnd = z.infer<typeof bookSnapshotEnd>;
+export type BookFill = z.infer<typeof bookFill>;
+export type BookFills = z.infer<typeof bookFills>;
 export type BookPairs = z.infer<typeof bookPairs>;
 export type BookLadder = z.infer<typeof bookLadder>;
 export type BookQuote = z.infer<typeof bookQuote>;

@@ -80,6 +80,13 @@ const end = {
   cause: { kind: 'log', ...filledBy, block: block(200000007) },
 };
 
+const { happened: _, position: __, loggedAtMs: ___, ...filled } = fill;
+const bookFill = {
+  orderHash,
+  maker: placement.order.maker,
+  ...filled,
+  price: { numerator: '1', denominator: '2' },
+};
 const pair = { tokenIn: placement.order.taking.token, tokenOut: placement.order.making.token };
 const level = { price: { numerator: '1', denominator: '2' }, amountIn: '50', amountOut: '100', orders: 1, gas: 72_000 };
 const held = { block: block(200000007), ageSeconds: 0.4 };
@@ -292,6 +299,12 @@ export const examples = {
   bookCursor: '1310:0:5e1fc0de',
   bookSnapshot: `${JSON.stringify(clock)}\n${JSON.stringify({ cursor: '1310:0:5e1fc0de', partitions: [partition] })}\n`,
   bookStream: `id: 1310:0:5e1fc0de\nevent: clock\ndata: ${JSON.stringify(clock)}\n\n`,
+  bookFills: {
+    fills: [bookFill],
+    nextCursor: `${bookFill.blockNumber}:${bookFill.logIndex}`,
+    streamCursor: '1310:0:5e1fc0de',
+  },
+  fillStream: `id: 1310:0:5e1fc0de\nevent: fill\ndata: ${JSON.stringify(bookFill)}\n\n`,
   pairs: { ...held, pairs: [{ ...pair, orders: 1, best: level }] },
   ladder: { ...pair, ...held, levels: [level] },
   bookQuote: {

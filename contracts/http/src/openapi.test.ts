@@ -41,7 +41,7 @@ describe('the document', () => {
   });
 
   test('has an example for every body that is taken, and for every answer of an endpoint', () => {
-    expect(findAll('example', JSON.parse(text)).filter(({ part }) => 'schema' in part)).toHaveLength(8 + 20);
+    expect(findAll('example', JSON.parse(text)).filter(({ part }) => 'schema' in part)).toHaveLength(8 + 22);
   });
 
   test('has one schema for all errors, so that clients generated from it have one class', () => {

@@ -96,23 +96,28 @@ const changeEntry = z
   })
   .meta({ id: 'ChangeEntry', description: 'What a fact did to the state of an order' });
 
+/** What `OrderFilled` of the contract says of a fill. */
+export const fillFields = {
+  makingToken: sentAddress.optional().describe('The token that the maker sold'),
+  makingAmount: sentQuantity.describe('What the maker sold of it'),
+  takingToken: sentAddress.optional().describe('The token that the maker got'),
+  takingAmount: sentQuantity.describe('What the maker got of it: the price is this by what was sold'),
+  remainingMakingAmount: sentQuantity.optional().describe('What was left of the making amount afterwards'),
+  taker: z
+    .string()
+    .regex(/^0x[0-9a-f]{40}$/)
+    .describe('Who filled'),
+  blockNumber: z.int().nonnegative().describe('The block'),
+  blockTimestamp: z.int().nonnegative().optional().describe('Its time, in Unix seconds'),
+  transactionHash: bytes32.describe('The transaction'),
+  logIndex: z.int().nonnegative().describe('Its place in the block: with the block it names the fill'),
+};
+
 const fillEntry = z
   .object({
     ...place,
     happened: z.literal('FILLED').describe('The order was filled, in full or in part'),
-    makingToken: sentAddress.optional().describe('The token that the maker sold'),
-    makingAmount: sentQuantity.describe('What the maker sold of it'),
-    takingToken: sentAddress.optional().describe('The token that the maker got'),
-    takingAmount: sentQuantity.describe('What the maker got of it: the price is this by what was sold'),
-    remainingMakingAmount: sentQuantity.optional().describe('What was left of the making amount afterwards'),
-    taker: z
-      .string()
-      .regex(/^0x[0-9a-f]{40}$/)
-      .describe('Who filled'),
-    blockNumber: z.int().nonnegative().describe('The block'),
-    blockTimestamp: z.int().nonnegative().optional().describe('Its time, in Unix seconds'),
-    transactionHash: bytes32.describe('The transaction'),
-    logIndex: z.int().nonnegative().describe('Its place in the block: with the block it names the fill'),
+    ...fillFields,
   })
   .meta({
     id: 'FillEntry',

@@ -12,7 +12,8 @@ const digits = (pattern: RegExp, error: string, examples: readonly number[] = []
   z
     .custom<string>((text) => typeof text === 'string' && pattern.test(text), { error })
     .meta({ type: 'integer', ...(examples.length === 0 ? {} : { examples }) });
-const token = (description: string) =>
+/** An address by which a list is filtered. */
+export const addressFilter = (description: string) =>
   addressInput
     .transform((address) => address.toLowerCase() as Hex)
     .optional()
@@ -70,8 +71,8 @@ export const ordersQuery = listQuery.extend({
   orderSalt: quantityInput.optional().meta({
     description: 'Only orders with this `salt`, a number: the id that the maker gave them. There may be several',
   }),
-  making: token('Only orders that sell this token'),
-  taking: token('Only orders that want this token'),
+  making: addressFilter('Only orders that sell this token'),
+  taking: addressFilter('Only orders that want this token'),
   status: z
     .string()
     .transform((text) => text.split(','))

@@ -15,6 +15,8 @@ export const paths = {
   info: '/v0alpha/limit-orders/info',
   bookSnapshot: '/v0alpha/book/snapshot',
   bookStream: '/v0alpha/book/stream',
+  bookFills: '/v0alpha/book/fills',
+  bookFillStream: '/v0alpha/book/fills/stream',
   bookPairs: '/v0alpha/book/pairs',
   bookQuote: '/v0alpha/book/quote',
   bookLadder: '/v0alpha/book/{making}-{taking}',

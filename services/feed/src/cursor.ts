@@ -39,6 +39,16 @@ export function covers(cursor: Cursor, other: Cursor): boolean {
   return other.every((id, partition) => id === undefined || !isBehind(id, cursor[partition]));
 }
 
+/**
+ * True where a cursor has more of a partition than was read here. Where nothing of a partition was read, all of it may
+ * have been deleted since.
+ */
+export function isAhead(cursor: Cursor, here: Cursor): boolean {
+  return cursor.some(
+    (id, partition) => id !== undefined && here[partition] !== undefined && isBehind(id, here[partition]),
+  );
+}
+
 /** True where the message comes after all that was read of its partition. */
 export function isBehind(id: MessageId, read: MessageId | undefined): boolean {
   return read === undefined || id.offset > read.offset || (id.offset === read.offset && id.index > read.index);

@@ -26,6 +26,7 @@ export const feedSettings = {
   RECENT_BYTES_MAX: integer('The newest records, kept for streams that are resumed or slow', 67_108_864, {
     min: 1_048_576,
   }),
+  FILLS_MAX: integer('The newest fills, kept for pages of them', 20_000, { min: 1 }),
   STALE_SECONDS_MAX: integer('Orders of a partition with an older clock are in no ladder and no quote', 5, { min: 1 }),
   CONSOLE: choice(
     '`on` serves the page `/console`, and the book for it, at a port for operators',
@@ -34,7 +35,7 @@ export const feedSettings = {
   ),
   CONSOLE_PORT: port('That port', 9091),
   CONSOLE_METRICS: entries(
-    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines, makers and fills',
+    'The processes that the console shows: `name=http://host:port` of each ops port, comma-separated. The one named `query` is asked for timelines and makers',
     /^([\w.-]+)=(https?:\/\/.+)$/,
   ),
   CONSOLE_LINKS: entries(

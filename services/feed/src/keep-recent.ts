@@ -1,11 +1,11 @@
 import type { MessageId } from '@makerbook/book';
 import { type Cursor, covers, formatCursor, isBehind, moveTo } from './cursor.js';
 
-/** One record of the book, as streams send it. */
+/** One record of a feed, as streams send it. */
 export interface News {
   readonly partition: number;
   readonly id: MessageId;
-  readonly event: 'entry' | 'removed' | 'clock';
+  readonly event: 'entry' | 'removed' | 'clock' | 'fill';
   /** The name of the log, as far as it was known then. */
   readonly log: string | undefined;
   /** The line that a snapshot has of it. */
@@ -43,7 +43,7 @@ export class RecentNews {
   #open: News[] = [];
   #openBytes = 0;
 
-  /** @param cursor how far the book was read before the first record that is kept */
+  /** @param cursor how far the topic was read before the first record that is kept */
   constructor(cursor: Cursor, bytesMax: number) {
     this.#cursor = cursor;
     this.#bytesMax = bytesMax;
@@ -109,6 +109,24 @@ export class RecentNews {
     const isAsFar = covers(chunk.after, rest.cursor);
     return { events: rest.text, place: { next: next + 1, cursor: isAsFar ? chunk.after : rest.cursor } };
   }
+}
+
+/**
+ * Takes news for the streams: what comes in one turn is one chunk.
+ * @param onNews is called a moment after they came
+ */
+export function gatherNews(recent: RecentNews, onNews: () => void): (news: News) => void {
+  let isFlushing = false;
+  return (news) => {
+    recent.append(news);
+    if (isFlushing) return;
+    isFlushing = true;
+    setImmediate(() => {
+      isFlushing = false;
+      recent.seal();
+      onNews();
+    });
+  };
 }
 
 /** The events of those records that lie behind a cursor, each with the cursor behind it. */

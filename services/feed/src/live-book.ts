@@ -1,7 +1,7 @@
 import { Book, type FeedRecord, lineOf, type MessageId, RankedOrders } from '@makerbook/book';
 import type { BookClock } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
-import { type News, RecentNews } from './keep-recent.js';
+import { gatherNews, type News, RecentNews } from './keep-recent.js';
 
 export interface OpenBookOptions {
   /** `limit-orders.book.v1`, with the deployment's prefix. */
@@ -37,7 +37,7 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
   const lines = Array.from({ length: partitions }, () => new Map<string, string>());
   const last = new Array<MessageId | undefined>(partitions).fill(undefined);
   let recent: RecentNews | undefined;
-  let isFlushing = false;
+  let note: (news: News) => void = () => undefined;
   /** One partition names the log for all. */
   const logName = () => book.clocks.get(0)?.log;
 
@@ -49,19 +49,7 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
     lines[partition]?.delete(key);
     if (change.kind !== 'removed') lines[partition]?.set(key, line);
     last[partition] = change.id;
-    if (recent !== undefined) note(recent, { partition, id: change.id, event: change.kind, log: logName(), line });
-  }
-
-  function note(kept: RecentNews, news: News): void {
-    kept.append(news);
-    if (isFlushing) return;
-    isFlushing = true;
-    // What comes in one turn is one chunk.
-    setImmediate(() => {
-      isFlushing = false;
-      kept.seal();
-      onNews();
-    });
+    note({ partition, id: change.id, event: change.kind, log: logName(), line });
   }
 
   const following = log.followTopic({
@@ -75,6 +63,7 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
   const caughtUp = following.caughtUp.then(() => {
     book.expectWhole();
     recent = new RecentNews([...last], recentBytesMax);
+    note = gatherNews(recent, onNews);
   });
   return {
     /** Resolves when all that the topic held at the start is read. */

@@ -5,7 +5,7 @@ import type { LiveBook } from './live-book.js';
 import type { EndReason } from './stream-book.js';
 
 /** What readers ask for. */
-export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote';
+export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote' | 'fills' | 'fill stream';
 
 /** The service's own metrics; those of HTTP are in `@makerbook/http`. Readers are those of the operator's file. */
 export function createMetrics(

@@ -23,6 +23,7 @@ import { createConsole } from './console/create-console.js';
 import type { FeedSettings } from './env.js';
 import { judgeReadiness } from './health.js';
 import { type LiveBook, openBook } from './live-book.js';
+import { type LiveFills, openFills } from './live-fills.js';
 import { createMetrics, type Kind } from './metrics.js';
 import { answerPairs, listPairs, quoteAmount, showLadder } from './quote-book.js';
 import { sendSnapshots } from './send-snapshot.js';
@@ -33,7 +34,9 @@ export type Feed = Awaited<ReturnType<typeof runFeed>>;
 
 type Parts = Pick<Telemetry, 'logger'> & {
   readonly book: LiveBook;
+  readonly fills: LiveFills;
   readonly streams: BookStreams;
+  readonly fillStreams: BookStreams;
   readonly readers: Readers;
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly unixMs: () => UnixMs;
@@ -59,7 +62,9 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     onStop(async () => clearInterval(renewing));
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'feed', logger });
     onStop(log.close);
-    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.book);
+    const specs = topicSpecs(names, settings.PARTITIONS).filter(
+      ({ name }) => name === names.book || name === names.fills,
+    );
     const topics = awaitTopics(log, { specs, logger, onFatal: fail });
     onStop(topics.stop);
     await topics.firstTry;
@@ -72,11 +77,20 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     });
     onStop(book.stop);
     void book.caughtUp.then(() => logger.info({ orders: book.entries() }, 'the book is read'));
+    const fills = openFills(log, {
+      topic: names.fills,
+      book,
+      fillsMax: settings.FILLS_MAX,
+      onFatal: fail,
+      onNews: () => fillStreams.send(),
+    });
+    onStop(fills.stop);
     const metrics = createMetrics(book, readers, unixMs);
-    const streams = serveStreams({ book, ended: metrics.ended });
+    const streams = serveStreams({ feed: book, name: 'book', ended: metrics.ended });
+    const fillStreams = serveStreams({ feed: fills, name: 'fills', ended: metrics.ended });
     const ops = await serveOps(settings, { ready: () => judgeReadiness(book), serveMetrics });
     onStop(ops.stop);
-    const routes = createRoutes(settings, { book, streams, readers, metrics, logger, unixMs });
+    const routes = createRoutes(settings, { book, fills, streams, fillStreams, readers, metrics, logger, unixMs });
     const api = await serveApi(settings, { routes, methodsAt, logger });
     onStop(api.stop);
     const ofConsole = () => [...routes, ...createConsoleRoutes(settings, { readers, unixMs })];
@@ -85,13 +99,15 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const forOperators = isOn ? await serveApi(own, { routes: ofConsole(), methodsAt: {}, logger }) : undefined;
     onStop(async () => forOperators?.stop());
     onStop(async () => streams.stop());
+    onStop(async () => fillStreams.stop());
     const ports = { port: api.port, opsPort: ops.port, consolePort: forOperators?.port };
     logger.info(ports, 'feed listens');
     return ports;
   });
 }
 
-function createRoutes(settings: FeedSettings, { book, streams, readers, metrics, logger, unixMs }: Parts): Route[] {
+function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
+  const { book, fills, streams, fillStreams, readers, metrics, logger, unixMs } = parts;
   const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;
   const quotes = { book, staleSecondsMax, orderFiller, unixMs };
   const readPairs = shareResult(async () => listPairs(quotes), PAIRS_AGE_MS_MAX);
@@ -119,6 +135,10 @@ function createRoutes(settings: FeedSettings, { book, streams, readers, metrics,
   return [
     route(paths.bookSnapshot, 'snapshot', (request, reader) => refuseParameters(request) ?? snapshot(request, reader)),
     route(paths.bookStream, 'stream', (request, { takeRoom }) => streams.stream(request, takeRoom)),
+    route(paths.bookFills, 'fills', (request) =>
+      fills.recent() === undefined ? unavailable('the fills are still being read; try again') : fills.list(request),
+    ),
+    route(paths.bookFillStream, 'fill stream', (request, { takeRoom }) => fillStreams.stream(request, takeRoom)),
     route(paths.bookPairs, 'pairs', (request, { charge }) => answerPairs(request, charge, { ...quotes, readPairs })),
     route(paths.bookQuote, 'quote', (request) => quoteAmount(request, quotes)),
     route(paths.bookLadder, 'ladder', (request) => showLadder(request, quotes)),

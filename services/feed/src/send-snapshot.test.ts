@@ -83,7 +83,7 @@ test('what changes while a snapshot is sent is in it, or comes by the stream fro
   for (const partition of [0, 1]) book.change(partition, `later ${partition}`);
   const { names, cursor } = await readAll(answer);
   expect(names.filter((name) => name.startsWith('later'))).toEqual(['later 1']);
-  const streams = serveStreams({ book, ended: () => undefined });
+  const streams = serveStreams({ feed: book, name: 'book', ended: () => undefined });
   const request = { query: new URLSearchParams({ after: cursor }), headers: {} } as unknown as ApiRequest;
   const reply = await streams.stream(request, () => ({ enter: () => undefined, leave: () => undefined }));
   if (isRefusal(reply)) throw new Error(reply.detail);

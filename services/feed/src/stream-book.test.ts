@@ -35,7 +35,8 @@ function openStreams(bytesMax = 1_000_000) {
   const recent = new RecentNews([undefined], bytesMax);
   const ended: EndReason[] = [];
   const streams = serveStreams({
-    book: { partitions: 1, recent: () => recent, logName: () => log },
+    name: 'book',
+    feed: { partitions: 1, recent: () => recent, logName: () => log },
     ended: (reason) => ended.push(reason),
     aheadMsMax: 40,
   });

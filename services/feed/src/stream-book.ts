@@ -1,4 +1,4 @@
-import { bookStreamHeaders, bookStreamQuery } from '@makerbook/contracts-http';
+import { bookStreamHeaders, bookStreamQuery, fillStreamQuery } from '@makerbook/contracts-http';
 import { pause } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
@@ -14,7 +14,7 @@ import {
   unavailable,
 } from '@makerbook/http';
 import type { Room } from './admit-readers.js';
-import { type Cursor, covers, type NamedCursor, parseCursor } from './cursor.js';
+import { type Cursor, covers, isAhead, type NamedCursor, parseCursor } from './cursor.js';
 import type { Place, RecentNews } from './keep-recent.js';
 import type { LiveBook } from './live-book.js';
 
@@ -22,11 +22,23 @@ import type { LiveBook } from './live-book.js';
 export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {
-  readonly book: Pick<LiveBook, 'recent' | 'partitions' | 'logName'>;
+  /** What is streamed. */
+  readonly feed: Pick<LiveBook, 'recent' | 'partitions' | 'logName'>;
+  readonly name: keyof typeof feeds;
   readonly ended: (reason: EndReason) => void;
   /** How long a request whose cursor is ahead of this process waits for it; 2,000 unless given. */
   readonly aheadMsMax?: number;
 }
+
+/** What a feed is asked by, and how a client without a cursor that is good begins. */
+const feeds = {
+  book: {
+    query: bookStreamQuery,
+    begin: 'take a snapshot (GET …/book/snapshot)',
+    anew: 'drop the book, and take a snapshot',
+  },
+  fills: { query: fillStreamQuery, begin: undefined, anew: 'read GET …/book/fills anew, and name its streamCursor' },
+};
 
 export type BookStreams = ReturnType<typeof serveStreams>;
 
@@ -35,22 +47,23 @@ const AHEAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 5_000;
 
 /** The streams of this process. */
-export function serveStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
+export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
+  const { query, begin, anew } = feeds[name];
   const open = new OpenStreams<BookStream>();
   const keepingAlive = setInterval(() => {
     for (const one of open.all) one.keepAlive();
   }, KEEP_ALIVE_MS).unref();
 
   /**
-   * GET …/book/stream: every record behind the cursor, once, and each new one.
+   * GET …/book/stream and …/book/fills/stream: every record behind the cursor, once, and each new one.
    * @param takeRoom counts the stream among those of its reader
    */
   async function stream(request: ApiRequest, takeRoom: () => Room | Refusal): Promise<Reply> {
-    const named = readCursor(request, book.partitions);
-    if (isRefusal(named)) return named;
-    const { cursor } = named;
+    const named = readCursor(request);
+    if (named !== undefined && isRefusal(named)) return named;
     const recent = await awaitCursor(named);
     if (isRefusal(recent)) return recent;
+    const { cursor = recent.cursor } = named ?? {};
     const room = takeRoom();
     if (isRefusal(room)) return room;
     return streamReply('no-store', (response) => {
@@ -62,19 +75,36 @@ export function serveStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: Streams
     });
   }
 
+  /** Undefined: the stream begins with what comes next. */
+  function readCursor({
+    query: given,
+    headers,
+  }: Pick<ApiRequest, 'query' | 'headers'>): NamedCursor | Refusal | undefined {
+    const asked = readQuery(given, query);
+    if (isRefusal(asked)) return asked;
+    const named = parseAs(bookStreamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
+    if (isRefusal(named)) return named;
+    const text = named['Last-Event-ID'] ?? asked.after;
+    const fault = (message: string) => refuseFields([{ path: ['after'], message }]);
+    if (text === undefined)
+      return begin === undefined ? undefined : fault(`is missing: ${begin} first, and name its cursor`);
+    return parseCursor(text, feed.partitions) ?? fault(`must have an item for each of ${feed.partitions} partitions`);
+  }
+
   /** Waits a moment for this process where the client has read more at another one. */
-  async function awaitCursor({ log, cursor }: NamedCursor): Promise<RecentNews | Refusal> {
+  async function awaitCursor(named: NamedCursor | undefined): Promise<RecentNews | Refusal> {
     for (let waitedMs = 0; !open.isStopped; waitedMs += AHEAD_POLL_MS) {
-      const recent = book.recent();
-      if (recent === undefined) return unavailable('the book is still being read');
-      const here = book.logName();
-      if (here !== undefined && here !== log)
-        return { code: 'gone', detail: 'the cursor is of another log: drop the book, and take a snapshot' };
+      const recent = feed.recent();
+      if (recent === undefined) return unavailable(`the ${name} is still being read; try again`);
+      if (named === undefined) return recent;
+      const { log, cursor } = named;
+      const here = feed.logName();
+      if (here !== undefined && here !== log) return { code: 'gone', detail: `the cursor is of another log: ${anew}` };
       if (!covers(cursor, recent.forgotten)) {
-        const detail = 'what came after the cursor is not kept any more: drop the book, and take a snapshot';
+        const detail = `what came after the cursor is not kept any more: ${anew}`;
         return { code: 'gone', detail };
       }
-      if (here === log && covers(recent.cursor, cursor)) return recent;
+      if (here === log && !isAhead(cursor, recent.cursor)) return recent;
       if (waitedMs >= aheadMsMax) return unavailable('the cursor is ahead of this process: try again');
       await pause(AHEAD_POLL_MS);
     }
@@ -92,25 +122,6 @@ export function serveStreams({ book, ended, aheadMsMax = AHEAD_MS_MAX }: Streams
       open.stop();
     },
   };
-}
-
-function readCursor(
-  { query, headers }: Pick<ApiRequest, 'query' | 'headers'>,
-  partitions: number,
-): NamedCursor | Refusal {
-  const asked = readQuery(query, bookStreamQuery);
-  if (isRefusal(asked)) return asked;
-  const named = parseAs(bookStreamHeaders, { 'Last-Event-ID': headers['last-event-id'] });
-  if (isRefusal(named)) return named;
-  const text = named['Last-Event-ID'] ?? asked.after;
-  if (text === undefined)
-    return refuseFields([
-      { path: ['after'], message: 'is missing: take a snapshot first (GET …/book/snapshot), and name its cursor' },
-    ]);
-  const cursor = parseCursor(text, partitions);
-  return (
-    cursor ?? refuseFields([{ path: ['after'], message: `must have an item for each of ${partitions} partitions` }])
-  );
 }
 
 class BookStream {

@@ -4,17 +4,12 @@ import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
-import { describeEntry } from './describe-entries.js';
 import type { QuerySettings } from './env.js';
-import { logIsAway } from './find-moment.js';
 import { describeOrder } from './find-order.js';
-import { type HistorySources, readFacts, readOrderFrom, rowsAreAway } from './read-order.js';
-import { findMaker, readNewestFills } from './store/read-fills.js';
+import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
+import { findMaker } from './store/find-maker.js';
 import type { ListState } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
-
-/** So many fills are told, the newest ones. */
-const FILLS_MAX = 100;
 
 export interface ToldParts extends Pick<HistorySources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
@@ -24,8 +19,7 @@ export interface ToldParts extends Pick<HistorySources, 'log'> {
 
 /**
  * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for
- * the signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; the newest
- * fills, `/fills` of all and `/fills/{maker}`.
+ * the signature, and `/makers/{maker}` with its limits, its own or the service's, and its standing instructions.
  */
 export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
@@ -71,26 +65,9 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     return okJson(JSON.stringify(report));
   }
 
-  async function tellFills(maker?: Hex): Promise<Reply> {
-    const fills = await unlessAway(readNewestFills(postgres, FILLS_MAX, maker));
-    if (fills === undefined) return rowsAreAway;
-    const read = [...Map.groupBy(fills, ({ partition }) => partition)].map(
-      async ([partition, own]) => [partition, await readFacts(log, { topic, partition }, own)] as const,
-    );
-    const factsOf = new Map(await Promise.all(read));
-    const described = fills.map((fill) => {
-      const facts = factsOf.get(fill.partition);
-      const { orderHash, isAfterEnd } = fill;
-      return facts && { ...describeEntry(fill, facts), orderHash, maker: fill.maker, isAfterEnd };
-    });
-    return described.includes(undefined) ? logIsAway : okJson(JSON.stringify(described));
-  }
-
   return (path) => {
-    const [, order, kind, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|(makers|fills)\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
-    if (path === '/fills') return tellFills();
+    const [, order, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
     if (order !== undefined) return tellOrder(order as Hex);
-    if (maker === undefined) return undefined;
-    return kind === 'fills' ? tellFills(maker as Hex) : tellMaker(maker as Hex);
+    return maker === undefined ? undefined : tellMaker(maker as Hex);
   };
 }

@@ -120,17 +120,13 @@ export class Book {
   }
 
   #readId(record: FeedRecord): MessageId {
-    const text = record.headers['ce_id'] ?? '';
-    const [, partition, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(text) ?? [];
-    if (Number(partition) !== record.partition || offset === undefined || index === undefined)
-      throw violation(record, `ce_id ${text || 'is missing, it'} is not <partition>:<offset>:<index>`);
-    const id = { offset: BigInt(offset), index: Number(index) };
-    const last = this.#last.get(record.partition);
-    if (last !== undefined && !isAfter(id, last))
-      throw violation(record, `message ${text} came after ${record.partition}:${last.offset}:${last.index}`);
+    const id = readMessageId(record, this.#last.get(record.partition));
     const complete = this.#clocks.get(record.partition)?.position.offset;
     if (complete !== undefined && id.offset < BigInt(complete))
-      throw violation(record, `message ${text} came after the clock that completed all before ${complete}`);
+      throw violation(
+        record,
+        `message ${record.headers['ce_id']} came after the clock that completed all before ${complete}`,
+      );
     return id;
   }
 
@@ -177,6 +173,22 @@ export class Book {
     assertGrows(record, position, before?.position);
     return { kind: 'removed', orderHash: record.key as Hex, removal: reason.data, position, before, id };
   }
+}
+
+/**
+ * Reads which message of a feed a record is.
+ * @param last the message before it in its partition
+ * @throws FeedViolation where it has no id, or does not come after the last one
+ */
+export function readMessageId(record: FeedRecord, last: MessageId | undefined): MessageId {
+  const text = record.headers['ce_id'] ?? '';
+  const [, partition, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(text) ?? [];
+  if (Number(partition) !== record.partition || offset === undefined || index === undefined)
+    throw violation(record, `ce_id ${text || 'is missing, it'} is not <partition>:<offset>:<index>`);
+  const id = { offset: BigInt(offset), index: Number(index) };
+  if (last !== undefined && !isAfter(id, last))
+    throw violation(record, `message ${text} came after ${record.partition}:${last.offset}:${last.index}`);
+  return id;
 }
 
 function isAfter(id: MessageId, last: MessageId): boolean {

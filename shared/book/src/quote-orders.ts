@@ -72,12 +72,10 @@ export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs)
   let level: { -readonly [Name in keyof Level]: Level[Name] } | undefined;
   for (const offer of orders.executable(pair, options)) {
     const { making, taking } = offer.entry.order;
-    const [numerator, denominator] = [BigInt(taking.amount), BigInt(making.amount)];
-    if (level === undefined || numerator * level.price.denominator !== level.price.numerator * denominator) {
+    const [paid, got] = [BigInt(taking.amount), BigInt(making.amount)];
+    if (level === undefined || paid * level.price.denominator !== level.price.numerator * got) {
       if (level !== undefined) yield level;
-      const divisor = greatestDivisor(numerator, denominator);
-      const price = { numerator: numerator / divisor, denominator: denominator / divisor };
-      level = { price, amountIn: 0n, amountOut: 0n, orders: 0, gas: 0 };
+      level = { price: priceOf(paid, got), amountIn: 0n, amountOut: 0n, orders: 0, gas: 0 };
     }
     level.amountIn += takingOf(offer);
     level.amountOut += offer.makingAmount;
@@ -173,6 +171,12 @@ function fillOf({ entry, makingAmount: executable }: Executable, makingAmount: b
 function takingOf({ entry, makingAmount }: Executable): bigint {
   const making = BigInt(entry.order.making.amount);
   return (makingAmount * BigInt(entry.order.taking.amount) + making - 1n) / making;
+}
+
+/** What is paid for what is got, in lowest terms. */
+export function priceOf(paid: bigint, got: bigint): Level['price'] {
+  const divisor = greatestDivisor(paid, got);
+  return { numerator: paid / divisor, denominator: got / divisor };
 }
 
 function greatestDivisor(one: bigint, other: bigint): bigint {

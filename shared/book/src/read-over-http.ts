@@ -27,9 +27,8 @@ export class FeedLost extends Error {
  * cannot be resumed, and an Error where the service refuses the reader.
  * @throws WrongValue for a URL or a key that cannot be meant; no error shows the key
  */
-export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFeedOptions): FeedReader {
-  const baseUrl = readServiceUrl('baseUrl', url);
-  const headers = key === undefined ? undefined : { Authorization: `Bearer ${readBearerKey('key', key)}` };
+export function readOverHttp(options: HttpFeedOptions): FeedReader {
+  const ask = askerOf(options);
   return {
     followTopic({ onRecords, onFatal }) {
       const stopping = new AbortController();
@@ -39,22 +38,7 @@ export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: Ht
       const heard = () => {
         lastPollAtMs = performance.now();
       };
-
-      /** Opens an answer, as soon as the service gives one. @throws Error where it refuses for good */
-      async function open(path: string): Promise<AsyncGenerator<string>> {
-        for (;;) {
-          const connection = new AbortController();
-          const cut = () => connection.abort();
-          const signal = AbortSignal.any([stopping.signal, connection.signal]);
-          const silence = setTimeout(cut, SILENCE_MS_MAX);
-          const asked = fetch(`${baseUrl}/v0alpha/book/${path}`, { signal, ...(headers && { headers }) });
-          const answer = await asked.catch(() => undefined).finally(() => clearTimeout(silence));
-          stopping.signal.throwIfAborted();
-          if (answer?.ok && answer.body !== null) return readLines(answer.body, heard, cut);
-          if (answer !== undefined && answer.status !== 429 && answer.status < 500) throw await errorOf(answer);
-          await pause(1_000 * Number(answer?.headers.get('retry-after') ?? 0) || RETRY_MS, stopping.signal);
-        }
-      }
+      const open = async (path: string) => readLines(await ask(path, stopping.signal), heard);
 
       function hand(line: string): void {
         const record = parseLine(line);
@@ -69,29 +53,12 @@ export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: Ht
         if (cursor === '') throw new FeedLost('the snapshot was cut before its end');
       }
 
-      async function readStream(): Promise<void> {
-        let [id, data, event] = ['', '', ''];
-        for await (const line of await open(`stream?after=${cursor}`)) {
-          if (line.startsWith('id: ')) id = line.slice(4);
-          else if (line.startsWith('event: ')) event = line.slice(7);
-          else if (line.startsWith('data: ')) data = line.slice(6);
-          else if (line === '' && event !== '') {
-            if (event === 'end') return;
-            hand(data);
-            cursor = id;
-            event = '';
-          }
-        }
-      }
-
       async function run(): Promise<void> {
         await readSnapshot();
         caughtUp.resolve();
-        for (;;) {
-          const before = cursor;
-          await readStream();
-          // A process that ends each stream is not flooded.
-          if (cursor === before) await pause(RETRY_MS * Math.random(), stopping.signal);
+        for await (const { id, data } of followStream('stream', cursor, open, stopping.signal)) {
+          hand(data);
+          cursor = id;
         }
       }
 
@@ -112,13 +79,78 @@ export function readOverHttp({ baseUrl: url, key, fetch = globalThis.fetch }: Ht
   };
 }
 
+/** An answer that has begun. `cut` ends its connection. */
+export interface Begun {
+  readonly answer: Response;
+  readonly cut: () => void;
+}
+
+/** An event of a stream. `id`: the cursor behind it. */
+interface StreamEvent {
+  readonly id: string;
+  readonly data: string;
+}
+
+/**
+ * Asks for what is below …/book, and opens the answer as soon as the service gives one.
+ * @throws WrongValue for a URL or a key that cannot be meant; later, FeedLost for 410, and Error where it refuses
+ */
+export function askerOf({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFeedOptions) {
+  const baseUrl = readServiceUrl('baseUrl', url);
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${readBearerKey('key', key)}` };
+  return async (path: string, stopping: AbortSignal): Promise<Begun> => {
+    for (;;) {
+      const connection = new AbortController();
+      const cut = () => connection.abort();
+      const signal = AbortSignal.any([stopping, connection.signal]);
+      const silence = setTimeout(cut, SILENCE_MS_MAX);
+      const asked = fetch(`${baseUrl}/v0alpha/book/${path}`, { signal, ...(headers && { headers }) });
+      const answer = await asked.catch(() => undefined).finally(() => clearTimeout(silence));
+      stopping.throwIfAborted();
+      if (answer?.ok) return { answer, cut };
+      if (answer !== undefined && answer.status !== 429 && answer.status < 500) throw await errorOf(answer);
+      await pause(1_000 * Number(answer?.headers.get('retry-after') ?? 0) || RETRY_MS, stopping);
+    }
+  };
+}
+
+/** The events behind a cursor, without end: the stream is resumed where it ends. */
+export async function* followStream(
+  path: string,
+  from: string,
+  open: (path: string) => Promise<AsyncIterable<string>>,
+  stopping: AbortSignal,
+): AsyncGenerator<StreamEvent, never> {
+  let cursor = from;
+  for (;;) {
+    const before = cursor;
+    for await (const event of readEvents(await open(`${path}?after=${cursor}`))) {
+      yield event;
+      cursor = event.id;
+    }
+    // A process that ends each stream is not flooded.
+    if (cursor === before) await pause(RETRY_MS * Math.random(), stopping);
+  }
+}
+
+async function* readEvents(lines: AsyncIterable<string>): AsyncGenerator<StreamEvent, void> {
+  let [id, data, event] = ['', '', ''];
+  for await (const line of lines) {
+    if (line.startsWith('id: ')) id = line.slice(4);
+    else if (line.startsWith('event: ')) event = line.slice(7);
+    else if (line.startsWith('data: ')) data = line.slice(6);
+    else if (line === '' && event !== '') {
+      if (event === 'end') return;
+      yield { id, data };
+      event = '';
+    }
+  }
+}
+
 /** The whole lines of a body, until it ends, is cut or falls silent. */
-async function* readLines(
-  body: ReadableStream<Uint8Array>,
-  heard: () => void,
-  cut: () => void,
-): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+export async function* readLines({ answer, cut }: Begun, heard: () => void = () => undefined): AsyncGenerator<string> {
+  if (answer.body === null) return;
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   try {
     for (;;) {

@@ -18,8 +18,12 @@ from makerbook.book import (
     ack_of,
     fill_calldata,
     find_fault,
+    follow_fills,
+    follow_fills_async,
     gas_limit_of,
     quote,
+    read_fills,
+    read_fills_async,
     read_over_http,
     read_over_http_async,
 )
@@ -195,3 +199,64 @@ class ReadOverHttp(unittest.TestCase):
 
 class ReadOverHttpOnAnEventLoop(ReadOverHttp):
     is_async = True
+
+
+class ReadFills(unittest.TestCase):
+    is_async = False
+
+    def read(self, count: int, follows: bool, *answers: Answer, **wanted: Any) -> tuple[list[int], list[Any]]:
+        """The blocks of so many fills, and what was asked for."""
+        service = FakeService(*answers)
+        self.addCleanup(service.close)
+        blocks: list[int] = []
+
+        def take(fill: Any) -> bool:
+            self.assertEqual(set(fill), {"blockNumber", "logIndex"})
+            blocks.append(fill["blockNumber"])
+            return len(blocks) == count
+
+        async def take_all() -> None:
+            fills = (follow_fills_async if follows else read_fills_async)(service.url, key="swift", **wanted)
+            async for fill in fills:
+                if take(fill):
+                    break
+            await fills.aclose()  # type: ignore[attr-defined]
+
+        if self.is_async:
+            asyncio.run(take_all())
+        else:
+            any(take(fill) for fill in (follow_fills if follows else read_fills)(service.url, key="swift", **wanted))
+        self.assertEqual({asked.headers["authorization"] for asked in service.asked}, {"Bearer swift"})
+        return blocks, [asked.query for asked in service.asked]
+
+    def test_pages_come_one_after_the_other_and_one_that_is_refused_for_now_again(self) -> None:
+        busy = refuse("unavailable", 503, headers={"Retry-After": "0.01"})
+        answers = [fills(9, 8, next_cursor="8:1"), busy, fills(7)]
+        blocks, asked = self.read(9, False, *answers, making=WETH)
+        first = {"limit": "1000", "making": WETH}
+        self.assertEqual((blocks, asked), ([9, 8, 7], [first, {**first, "cursor": "8:1"}, {**first, "cursor": "8:1"}]))
+
+    def test_the_stream_goes_on_behind_the_newest_and_where_it_was_cut(self) -> None:
+        cut = Answer(parts=[b":\n\n", fill_event(3, "3:3"), fill_event(4, "3:4")[:30]], is_cut=True)
+        blocks, asked = self.read(4, True, fills(2, 1), cut, Answer(parts=[fill_event(4, "3:4")]), newest=2)
+        self.assertEqual((blocks, asked), ([1, 2, 3, 4], [{"limit": "2"}, {"after": "3:2"}, {"after": "3:3"}]))
+
+    def test_a_reader_that_cannot_go_on_or_may_not_read_is_told(self) -> None:
+        with self.assertRaises(FeedLost):
+            self.read(9, True, fills(), refuse("gone", 410))
+        with self.assertRaises(MakerbookError):
+            self.read(9, False, refuse("unauthorized", 401))
+
+
+class ReadFillsOnAnEventLoop(ReadFills):
+    is_async = True
+
+
+def fills(*blocks: int, next_cursor: str | None = None) -> Answer:
+    told = [{"blockNumber": block, "logIndex": 1} for block in blocks]
+    return Answer({"fills": told, "nextCursor": next_cursor, "streamCursor": "3:2"})
+
+
+def fill_event(block: int, cursor: str) -> bytes:
+    data = json.dumps({"blockNumber": block, "logIndex": 1})
+    return f"id: {cursor}\nevent: fill\ndata: {data}\n\n".encode()

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MakerbookError, type OrderEvent, type OrderHistory } from '@makerbook/client';
 import type { Chance } from '@makerbook/parts';
+import { readHistory } from '../kit/read-histories.js';
 import type { LoadMaker } from './ask-service.js';
-import { readHistory } from './read-histories.js';
 
 export type FollowedStreams = ReturnType<typeof followStreams>;
 

@@ -2,26 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { allowance, balanceOf, cancelledOf, filledOf, nonceOf, type StateCall } from '@makerbook/chain';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
+import { type LoggedFill, readLoggedFill } from '../kit/compare-fills.js';
 import { type JudgedBlock, keyOf } from '../simulation/chain/keep-chain.js';
 
 interface Subjects {
   readonly protocol: Address;
   readonly makers: readonly Address[];
   readonly tokens: readonly Address[];
-}
-
-/** A fill that the contract has logged. Hex in lowercase. */
-export interface KeptFill {
-  readonly maker: string;
-  readonly orderHash: string;
-  readonly blockNumber: number;
-  readonly logIndex: number;
-  readonly taker: string;
-  readonly making: bigint;
-  readonly taking: bigint;
-  readonly remaining: bigint;
-  /** The time of its block. */
-  readonly seconds: number;
 }
 
 export interface Question {
@@ -38,7 +25,6 @@ const NOTED_MS_MAX = 60_000;
 /** A node refuses a request of very many. */
 const QUESTIONS_AT_ONCE = 500;
 const abi = new Interface([
-  'event OrderFilled(address indexed maker, bytes32 indexed orderHash, address taker, uint256 making, uint256 taking, uint256 remaining)',
   'function nonce(address) view returns (uint256)',
   'function filled(bytes32) view returns (uint256)',
   'function cancelled(bytes32) view returns (bool)',
@@ -55,7 +41,7 @@ export class KeptBlocks {
   readonly #blocks = new Map<number, JudgedBlock>();
   /** Each value of a call, with the block since which it is so. */
   readonly #values = new Map<string, { readonly since: number; readonly value: bigint }[]>();
-  readonly #fills: KeptFill[] = [];
+  readonly #fills: LoggedFill[] = [];
   readonly #making: Promise<void>;
   #subjects: Subjects | undefined;
   #last = -1;
@@ -89,7 +75,7 @@ export class KeptBlocks {
   }
 
   /** The fills of a maker's orders in the blocks that are noted. */
-  fillsOf(maker: string): readonly KeptFill[] {
+  fillsOf(maker: string): readonly LoggedFill[] {
     return this.#fills.filter((fill) => fill.maker === maker);
   }
 
@@ -144,12 +130,9 @@ export class KeptBlocks {
     // Only its own logs change an order, and they name it.
     const orders = new Set(logs.flatMap(({ topics: [, , orderHash] }) => orderHash ?? []));
     for (const log of logs) {
-      const filled = abi.parseLog(log);
-      if (filled?.name !== 'OrderFilled') continue;
-      const { maker, orderHash, taker, making, taking, remaining } = filled.args.toObject();
-      const who = { maker: maker.toLowerCase(), taker: taker.toLowerCase() };
       const place = { blockNumber: number, logIndex: Number(log.logIndex), seconds: Number(block.timestamp) };
-      this.#fills.push({ ...who, orderHash, ...place, making, taking, remaining });
+      const fill = readLoggedFill(log, place);
+      if (fill !== undefined) this.#fills.push(fill);
     }
     const reads = [...readsOf(subjects), ...[...orders].flatMap((hash) => readsOfOrder(hash, protocol))];
     const answers = await this.#read(reads, number);

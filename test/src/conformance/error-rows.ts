@@ -745,6 +745,8 @@ const quotePath = `/v0alpha/book/quote?tokenIn=${paid}&tokenOut=${sold}`;
 const book = {
   readSnapshot: '/v0alpha/book/snapshot',
   streamBook: `/v0alpha/book/stream?after=${new Array(PARTITIONS).fill('-').join(',')}:-`,
+  listFills: '/v0alpha/book/fills',
+  streamFills: '/v0alpha/book/fills/stream',
   listPairs: '/v0alpha/book/pairs',
   showLadder: `/v0alpha/book/${sold}-${paid}`,
   quoteAmount: `${quotePath}&amountIn=1`,
@@ -767,6 +769,23 @@ const bookRows = [
       [
         'the last event is none',
         () => ({ method: 'GET', target: book.streamBook, headers: { 'Last-Event-ID': 'x' } }),
+        at('/Last-Event-ID'),
+      ],
+    ],
+  }),
+  ...rowsOf('listFills', {
+    invalid_request: [
+      ['a token is no address', read(`${book.listFills}?making=0x12`), at('/making')],
+      ['the limit is too high', read(`${book.listFills}?limit=1001`), at('/limit')],
+      ['the cursor is none', read(`${book.listFills}?cursor=12`), at('/cursor')],
+    ],
+  }),
+  ...rowsOf('streamFills', {
+    invalid_request: [
+      ['the cursor is of fewer partitions', read(`${book.streamFills}?after=-,-:-`), at('/after')],
+      [
+        'the last event is none',
+        () => ({ method: 'GET', target: book.streamFills, headers: { 'Last-Event-ID': 'x' } }),
         at('/Last-Event-ID'),
       ],
     ],
@@ -817,6 +836,8 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   readDocs: read(documents.readDocs),
   readSnapshot: read(book.readSnapshot),
   streamBook: read(book.streamBook),
+  listFills: read(book.listFills),
+  streamFills: read(book.streamFills),
   listPairs: read(book.listPairs),
   showLadder: read(book.showLadder),
   quoteAmount: read(book.quoteAmount),
@@ -913,6 +934,7 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
+  'gone of streamFills': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   'request_timeout of any': ['test/src/abuse/test-hostile-requests.ts', 'slow heads and bodies are let go after 10 s'],

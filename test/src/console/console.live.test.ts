@@ -196,7 +196,11 @@ describeIfBrowser('the console', () => {
     await saying(page, '#limits', new RegExp(`cancel keys${key}.*switchfires in 2\\d{3} s, at 20\\d\\d-`));
     await saying(page, 'figure[aria-label=Caps] tbody', /^WETH0.5 WETH600 s0.0000003 WETH20\d\d-.*✓ in the book/);
     await saying(page, 'figure[aria-label="Fills of the maker"] tr:first-child', /^Sell20.*3,200.000.0000003 WETH/);
-    await saying(page, 'figure[aria-label="Fills of the maker"] tr', `${shortened(orderHash)}, after its end`);
+    await saying(page, 'figure[aria-label="Fills of the maker"] tr', shortened(orderHash));
+    await goTo(page, 'pairs');
+    await saying(page, 'p', /^Prices of the newest 4 trades, from 3,000.00 to 3,200.00\.$/);
+    await page.locator('[aria-label^="Prices of"] canvas').waitFor();
+    await goTo(page, `maker/${address}`);
     await saying(page, 'figure[aria-label=Decisions]', 'MakerAdmitted');
     await saying(page, 'li', `makers -- suspend ${address}`);
     await page.context().close();

@@ -17,6 +17,7 @@ import { isOwnStack, openWhole, type WholeStack } from './open-whole.js';
 import { programs, readDocumentPage } from './read-documents.js';
 import { testAcks } from './test-acks.js';
 import { testDoctor } from './test-doctor.js';
+import { testFills } from './test-fills.js';
 import { testMoments } from './test-moments.js';
 import { testPages } from './test-pages.js';
 import { testQuotes } from './test-quotes.js';
@@ -62,6 +63,7 @@ describeOwn('a moment', () => testMoments(ofWhole));
 describeOwn('traces', () => testTraces(ofWhole));
 describeOwn('quotes', () => testQuotes(ofWhole));
 describeOwn('replacements', () => testReplacements(ofWhole));
+describeOwn('fills', () => testFills(ofWhole));
 describeOwn('reads', () => testReads(ofWhole));
 describeOwn('contract wallets', () => testWallets(ofWhole));
 

@@ -12,11 +12,7 @@ const open = (given: Partial<typeof settings> = {}, refuse: () => Refusal | unde
 const routes = open();
 const pathOf = new Map(routes.map((route) => [route.path, route]));
 const request = { params: {} } as ApiRequest;
-const unseen = [
-  '/console/state',
-  '/console/fills',
-  ...['orders', 'makers', 'fills'].map((kind) => `/console/${kind}/{id}`),
-];
+const unseen = ['/console/state', '/console/orders/{id}', '/console/makers/{id}'];
 
 async function answerOf(path: string): Promise<Success> {
   const reply = await pathOf.get(path)?.handle(request);

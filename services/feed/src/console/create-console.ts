@@ -26,10 +26,9 @@ type Settings = Pick<FeedSettings, 'CONSOLE_METRICS' | 'CONSOLE_LINKS' | 'TOKENS
 
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
-const FILLS_AGE_MS_MAX = 4_000;
 const ANSWER_MS_MAX = 5_000;
 /** What query is asked about, and the ids of it. */
-const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/, fills: /^0x[0-9a-f]{40}$/ };
+const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}$/ };
 /** Rates and durations are those of the last minute at most, and of half of it at least. */
 const HALF_MS = 30_000;
 
@@ -39,7 +38,7 @@ const beside = (name: string, path = '') => join(dirname(resolve(name)), path);
 const read = (path: string) => readFileSync(path, 'utf8');
 
 const primitives = '@makerbook/contracts-primitives';
-const ofBook = ['choose-orders', 'quote-orders', 'rank-orders', 'read-over-http', 'read-recording'];
+const ofBook = ['choose-orders', 'quote-orders', 'rank-orders', 'read-fills', 'read-over-http', 'read-recording'];
 const ofLit = ['lit-html.js', 'directive.js', 'directive-helpers.js', 'directives/repeat.js'];
 /** What the page loads. */
 const modules: readonly Modules[] = [
@@ -54,8 +53,7 @@ const noStore = { 'Cache-Control': 'no-store' };
 
 /**
  * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every
- * two seconds at most, however many pages are open, and what query tells operators of an order, of a maker, and of the
- * newest fills.
+ * two seconds at most, however many pages are open, and what query tells operators of an order and of a maker.
  * @param refuse refuses who may not read the book: the state and what query tells is for the others alone
  * @throws where a file is missing from the build
  */
@@ -85,10 +83,6 @@ export function createConsole(
   return [
     ...documents.map(serveDocument),
     answer('state', shareResult(readState(settings, unixMs), STATE_AGE_MS_MAX)),
-    answer(
-      'fills',
-      shareResult(() => askQuery(`${query}/fills`), FILLS_AGE_MS_MAX),
-    ),
     ...Object.entries(told).map(([kind, pattern]) =>
       answer(`${kind}/{id}`, async ({ params: { id = '' } }) => {
         if (pattern.test(id)) return askQuery(`${query}/${kind}/${id}`);

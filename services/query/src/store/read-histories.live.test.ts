@@ -3,7 +3,6 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf } from '@makerbook/postgres';
 import { addressOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
 import { happenings, type OrderChange } from './history-rows.js';
-import { readNewestFills } from './read-fills.js';
 import { type HistoryPlace, readMakerHistory, readOrderHistory } from './read-histories.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -206,33 +205,4 @@ describe('the history of a maker', () => {
     const one = await page({ offset: 0n });
     expect([told(one), one.next]).toEqual([all.slice(0, 1), { offset: 4n }]);
   });
-});
-
-test('the newest fills of all makers, or of one, are in the order of the chain, and say what came after an end', async () => {
-  const other: Hex = `0x${'b2'.repeat(20)}`;
-  await owner.query('insert into projections (partition) values (3), (4) on conflict do nothing');
-  await happen('REMOVED', 5, 'CANCELLED');
-  for (const [offset, block] of [
-    [4, 7],
-    [6, 9],
-  ])
-    await insertRow(owner, 'fills', {
-      order_hash: order,
-      maker,
-      block_number: block,
-      log_index: 1,
-      log_offset: offset,
-    });
-  const ofOther = { order_hash: order, maker: other, partition: 4, block_number: 8 };
-  for (const logIndex of [0, 1]) await insertRow(owner, 'fills', { ...ofOther, log_index: logIndex, log_offset: 90 });
-  const told = async (fillsMax: number, whose?: Hex) =>
-    (await readNewestFills(postgres, fillsMax, whose)).map(
-      ({ maker, blockNumber, logIndex, isAfterEnd }) =>
-        `${maker.slice(2, 4)} ${blockNumber}:${logIndex}${isAfterEnd ? ' after' : ''}`,
-    );
-  expect(await told(9)).toEqual(['a1 9:1 after', 'b2 8:1 after', 'b2 8:0 after', 'a1 7:1']);
-  expect(await told(2)).toEqual(['a1 9:1 after', 'b2 8:1 after']);
-  expect(await told(9, maker)).toEqual(['a1 9:1 after', 'a1 7:1']);
-  expect(await told(1, other)).toEqual(['b2 8:1 after']);
-  expect(await told(9, addressOf(1))).toEqual([]);
 });

@@ -1,13 +1,12 @@
 import { readOverHttp } from '@makerbook/book/browser';
 import { html, nothing, render } from 'lit-html';
 import { FoldedBook } from './fold-records.js';
-import type { Fill } from './show-fills.js';
-import { listChecks, showHealth } from './show-health.js';
+import { listChecks, openHealth } from './show-health.js';
 import { openMaker } from './show-maker.js';
 import { openOrder } from './show-order.js';
 import { openPairs } from './show-pairs.js';
 import { openQuote } from './show-quote.js';
-import { type Content, facts, keepAsking } from './show-rows.js';
+import { type Content, facts } from './show-rows.js';
 import type { ConsoleState, Page, View } from './state.js';
 import { Tokens, tellAge } from './tell-amounts.js';
 
@@ -16,7 +15,6 @@ const STATE_MS = 2_000;
 const DRAW_MS = 400;
 const AGAIN_MS = 3_000;
 const ASK_MS_MAX = 60_000;
-const FILLS_MS = 4_000;
 
 const key = sessionStorage.getItem(KEY) ?? '';
 /** By how much the clock of the service is ahead of the one here. */
@@ -36,12 +34,10 @@ const page: Page = {
   ask: (path, init) =>
     fetch(path, { ...init, headers: { Authorization: `Bearer ${key}` }, signal: AbortSignal.timeout(ASK_MS_MAX) }),
 };
-const askFills = keepAsking<readonly Fill[]>(page, FILLS_MS);
-const fills = () => askFills('/console/fills');
 const views: Readonly<Record<string, View>> = {
-  pairs: openPairs(page, fills),
+  pairs: openPairs(page),
   quote: openQuote(page),
-  health: () => showHealth(page, fills()),
+  health: openHealth(page),
   order: openOrder(page),
   maker: openMaker(page),
 };

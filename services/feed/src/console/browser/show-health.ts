@@ -1,8 +1,8 @@
 import { html } from 'lit-html';
-import { type Fills, tableOfFills } from './show-fills.js';
+import { type Fills, keepAskingFills, tableOfFills } from './show-fills.js';
 import { NEWEST_SHOWN, newestOf, tableOf } from './show-pairs.js';
 import { facts, linkOut, table } from './show-rows.js';
-import type { ConsoleState, Page } from './state.js';
+import type { ConsoleState, Page, View } from './state.js';
 import { tellAge } from './tell-amounts.js';
 
 const UNANSWERED_SECONDS_MAX = 15;
@@ -35,7 +35,12 @@ export function listChecks(page: Page): Checks {
 }
 
 /** The view of the services, and of what goes through them. */
-export function showHealth(page: Page, fills: Fills) {
+export function openHealth(page: Page): View {
+  const askFills = keepAskingFills(page, 1);
+  return () => showHealth(page, askFills({ limit: `${NEWEST_SHOWN}` }));
+}
+
+function showHealth(page: Page, fills: Fills) {
   const { clocks } = page.book;
   const { tables = [], facts: told = [] } = page.state ?? {};
   const checks = listChecks(page);
@@ -58,7 +63,7 @@ export function showHealth(page: Page, fills: Fills) {
       </div>
     </div>
     <h2>Newest fills</h2>
-    ${tableOfFills(page, 'Newest fills', fills, { shownMax: NEWEST_SHOWN })}
+    ${tableOfFills(page, 'Newest fills', fills)}
     <h2>Newest orders</h2>
     ${tableOf(page, 'Newest orders', newestOf([...page.book.entries.values()]))}`;
 }

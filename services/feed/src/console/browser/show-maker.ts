@@ -1,6 +1,6 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html } from 'lit-html';
-import { type Fill, tableOfFills } from './show-fills.js';
+import { keepAskingFills, tableOfFills } from './show-fills.js';
 import { fundingOf, tellFunds } from './show-order.js';
 import { tableOf } from './show-pairs.js';
 import { copyable, facts, keepAsking, table } from './show-rows.js';
@@ -9,7 +9,6 @@ import { type Tokens, tellTime } from './tell-amounts.js';
 
 /** Each starts a command of the operator. */
 const ASK_DECISIONS_MS = 20_000;
-const ASK_FILLS_MS = 4_000;
 const COMMANDS = ['history', 'suspend', 'add', 'remove', 'release', 'set --open-orders 2000'];
 
 /** What an operator's decision has, as `makers history --json` tells it. */
@@ -36,7 +35,7 @@ interface Report extends Told {
 /** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
 export function openMaker(page: Page): View {
   const ask = keepAsking<Report>(page);
-  const askFills = keepAsking<readonly Fill[]>(page, ASK_FILLS_MS);
+  const askFills = keepAskingFills(page, 1);
   const askDecisions = keepAsking<Told[]>(page, ASK_DECISIONS_MS);
   return (maker) => {
     const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);
@@ -63,7 +62,7 @@ export function openMaker(page: Page): View {
       <h2>Caps on fills</h2>
       ${caps === undefined ? html`<p>${report}</p>` : table('Caps', CAP, listCaps(page, caps), 'numbers')}
       <h2>Newest fills</h2>
-      ${tableOfFills(page, 'Fills of the maker', askFills(`/console/fills/${maker}`))}
+      ${tableOfFills(page, 'Fills of the maker', askFills({ maker }))}
       <h2>Orders</h2>
       ${tableOf(page, 'Orders of the maker', entries)}
       <h2>Decisions</h2>

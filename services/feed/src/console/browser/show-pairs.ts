@@ -1,8 +1,9 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import { html, type TemplateResult } from 'lit-html';
 import { openDepthChart } from './draw-depth.js';
+import { openPriceChart } from './draw-prices.js';
 import { depthOf, listMarkets, listOffers, nameOf, offerOf, type Point } from './list-markets.js';
-import { type Fills, tableOfFills } from './show-fills.js';
+import { type Fills, keepAskingFills, offerOfFill, tableOfFills } from './show-fills.js';
 import { linkTo, table } from './show-rows.js';
 import type { Page, View } from './state.js';
 import { alignTo, type Tokens, tellPrice } from './tell-amounts.js';
@@ -16,12 +17,18 @@ const LEVELS_SHOWN = 10;
 type Token = ReturnType<Tokens['of']>;
 
 /** The view of all pairs and of a chosen one, by the key of its market. */
-export function openPairs(page: Page, fills: () => Fills): View {
-  const draw = openDepthChart();
-  return (chosen) => showPairs(page, chosen, draw, fills());
+export function openPairs(page: Page): View {
+  const parts = { draw: openDepthChart(), drawPrices: openPriceChart(), askFills: keepAskingFills(page, 2) };
+  return (chosen) => showPairs(page, chosen, parts);
 }
 
-function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepthChart>, fills: Fills) {
+interface Parts {
+  readonly draw: ReturnType<typeof openDepthChart>;
+  readonly drawPrices: ReturnType<typeof openPriceChart>;
+  readonly askFills: ReturnType<typeof keepAskingFills>;
+}
+
+function showPairs(page: Page, chosen: string, { draw, drawPrices, askFills }: Parts) {
   const markets = listMarkets(page);
   const market = markets.find(({ key }) => key === chosen) ?? markets[0];
   if (market === undefined) {
@@ -40,13 +47,16 @@ function showPairs(page: Page, chosen: string, draw: ReturnType<typeof openDepth
   const words = `Makers buy ${bought}, and sell ${sold}, within their funds and without stale partitions`;
   const isEmpty = depth.bids.length + depth.asks.length === 0;
   const offers = listOffers(page, market.key);
+  const [base, quote] = [market.base, market.quote];
+  const fills = askFills({ making: base, taking: quote }, { making: quote, taking: base });
   return html`
     <h1>Pairs</h1>
     ${table('Pairs', ['Pair', 'Best buy', 'Best sell', 'Orders', 'Makers', 'Clocks'], rows, 'numbers')}
     <h2>${nameOf(page, market)}, priced in ${priced.symbol}</h2>
     ${isEmpty ? tellEmpty(market) : showDepth(draw(depth), words, showLadder(depth, symbol, priced.symbol))}
     <h3>Recent trades</h3>
-    ${tableOfFills(page, 'Recent trades', fills, { shownMax: NEWEST_SHOWN, market: market.key })}
+    ${showPrices(page, fills, drawPrices)}
+    ${tableOfFills(page, 'Recent trades', typeof fills === 'string' ? fills : fills.slice(0, NEWEST_SHOWN), { isOfPair: true })}
     <h3>Newest orders</h3>
     ${tableOf(page, 'Newest orders', newestOf(offers))}
     <h3>Orders by price</h3>
@@ -67,6 +77,20 @@ function showDepth(chart: HTMLElement, words: string, ladder: TemplateResult) {
       </div>
       ${ladder}
     </div>`;
+}
+
+function showPrices(page: Page, fills: Fills, draw: ReturnType<typeof openPriceChart>) {
+  const trades = (typeof fills === 'string' ? [] : fills).flatMap((fill) => {
+    const offer = offerOfFill(fill, page.tokens);
+    const { blockTimestamp: seconds } = fill;
+    return offer === undefined || seconds === undefined ? [] : [{ ...offer, seconds }];
+  });
+  // A line needs two points.
+  if (trades.length < 2) return '';
+  const paid = trades.map(({ price }) => price);
+  const [least, most] = [Math.min(...paid), Math.max(...paid)].map(tellPrice);
+  const words = `Prices of the newest ${trades.length} trades, from ${least} to ${most}`;
+  return html`<div role="img" aria-label=${words}>${draw(trades)}</div><p class="hint">${words}.</p>`;
 }
 
 /** Instead of a chart: there is nothing to draw axes by. */

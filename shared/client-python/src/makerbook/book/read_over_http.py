@@ -1,7 +1,7 @@
 """Reads the feed over HTTP in place of Kafka: a snapshot, then the stream, which is resumed where it ends."""
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, cast
 
 import httpx
@@ -17,7 +17,7 @@ from .read_records import FeedRecord, parse_line
 BOOK = "/v0alpha/book"
 # The service writes something every 5 s at least: a longer silence means that the connection is dead.
 _SILENCE_SECONDS_MAX = 15.0
-_RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 # The last line of a snapshot begins so, and no record does.
 _END = b'{"cursor":'
 
@@ -36,8 +36,19 @@ def read_over_http(
     Raises FeedLost where the snapshot is cut or the stream cannot be resumed, and MakerbookError where the service
     refuses.
     """
-    driver = SyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client)
-    return cast("Iterator[FeedBatch]", _iterate(driver, _follow(_headers_of(key))))
+    return cast("Iterator[FeedBatch]", over_http(base_url, http_client, _follow(headers_of(key))))
+
+
+def read_over_http_async(
+    base_url: str, *, key: str | None = None, http_client: httpx.AsyncClient | None = None
+) -> AsyncIterator[FeedBatch]:
+    """The same on an event loop."""
+    return over_http_async(base_url, http_client, _follow(headers_of(key)))
+
+
+def over_http(base_url: str, http_client: httpx.Client | None, flow: Flow[None]) -> Iterator[Any]:
+    """What a flow emits."""
+    return _iterate(SyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client), flow)
 
 
 def _iterate(driver: SyncDriver, flow: Flow[None]) -> Iterator[Any]:
@@ -47,50 +58,66 @@ def _iterate(driver: SyncDriver, flow: Flow[None]) -> Iterator[Any]:
         driver.close()
 
 
-def read_over_http_async(
-    base_url: str, *, key: str | None = None, http_client: httpx.AsyncClient | None = None
-) -> AsyncIterator[FeedBatch]:
+def over_http_async(base_url: str, http_client: httpx.AsyncClient | None, flow: Flow[None]) -> AsyncIterator[Any]:
     """The same on an event loop."""
-    driver = AsyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client)
-    return _iterate_async(driver, _follow(_headers_of(key)))
+    return _iterate_async(AsyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client), flow)
 
 
-async def _iterate_async(driver: AsyncDriver, flow: Flow[None]) -> AsyncIterator[FeedBatch]:
+async def _iterate_async(driver: AsyncDriver, flow: Flow[None]) -> AsyncIterator[Any]:
     steps = driver.iterate(flow)
     try:
-        async for batch in steps:
-            yield batch
+        async for item in steps:
+            yield item
     finally:
         await steps.aclose()  # type: ignore[attr-defined]
         await driver.close()
 
 
-def _headers_of(key: str | None) -> dict[str, str]:
+def headers_of(key: str | None) -> dict[str, str]:
+    """Raises WrongValue for a key that cannot be meant."""
     return {} if key is None else {"Authorization": f"Bearer {read_bearer_key('key', key)}"}
 
 
 def _follow(headers: dict[str, str]) -> Flow[None]:
     cursor = yield from _read_snapshot(headers)
+    yield from follow_stream("stream", headers, cursor, _record_of, _emit_batch)
+
+
+def _emit_batch(records: list[FeedRecord], cursor: str) -> Flow[None]:
+    yield Emit(FeedBatch(records, is_whole=True, partitions=len(cursor.split(","))))
+
+
+def follow_stream(
+    path: str,
+    headers: dict[str, str],
+    cursor: str,
+    item_of: Callable[[dict[str, Any]], Any],
+    emit: Callable[[list[Any], str], Flow[None]],
+) -> Flow[None]:
+    """Emits what comes behind the cursor, without end: the stream is resumed where it ends.
+
+    `item_of` raises BrokenEvent for an event that is none. `emit` gets what came at once, and the cursor behind it.
+    """
     while True:
         before = cursor
-        yield from _open("stream", headers, {"after": cursor})
+        yield from _open(path, headers, {"after": cursor})
         reader, has_ended = EventReader(), False
         while not has_ended and (data := (yield Read())) is not None:
-            records: list[FeedRecord] = []
+            items: list[Any] = []
             try:
                 for event in reader.feed(data):
                     if event["event"] == "end":
                         has_ended = True
                         break
-                    records.append(_record_of(event))
+                    items.append(item_of(event))
                     cursor = event["id"]
             except BrokenEvent:
                 has_ended = True
-            yield Emit(FeedBatch(records, is_whole=True, partitions=len(cursor.split(","))))
+            yield from emit(items, cursor)
         yield Close()
         # A process that ends each stream is not flooded.
         if cursor == before:
-            yield Pause(_RETRY_SECONDS * random.random())
+            yield Pause(RETRY_SECONDS * random.random())
 
 
 def _record_of(event: dict[str, Any]) -> FeedRecord:
@@ -121,7 +148,7 @@ def _open(path: str, headers: dict[str, str], query: dict[str, str]) -> Flow[Res
     """Opens an answer, as soon as the service gives one."""
     call = Call("GET", f"{BOOK}/{path}", query, headers=headers)
     while True:
-        pause = _RETRY_SECONDS
+        pause = RETRY_SECONDS
         try:
             return expect_200(call, (yield Open(call, _SILENCE_SECONDS_MAX)))
         except MakerbookError as error:

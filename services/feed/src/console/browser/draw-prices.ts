@@ -1,0 +1,36 @@
+import { openChart } from './draw-chart.js';
+
+/** What was paid in one fill. */
+export interface Trade {
+  /** Unix seconds. */
+  readonly seconds: number;
+  readonly price: number;
+  readonly isAsk: boolean;
+}
+
+/** A chart of the prices that were paid over time: a line, and a dot for each fill of a sell and of a buy. */
+export function openPriceChart() {
+  const show = openChart(({ color, axis }) => {
+    const { values: _, ...ofTime } = axis(34);
+    const dots = (name: string) => ({
+      points: { show: true, size: 7, stroke: color(name), fill: color(name) },
+      paths: () => null,
+    });
+    return {
+      scales: { x: { time: true } },
+      axes: [ofTime, axis(64)],
+      series: [
+        {},
+        { stroke: color('--text-light'), width: 1, points: { show: false } },
+        dots('--red'),
+        dots('--accent'),
+      ],
+    };
+  });
+  return (trades: readonly Trade[]) => {
+    const inTime = trades.toSorted((one, other) => one.seconds - other.seconds);
+    const pricesOf = (isAsk: boolean) => inTime.map((one) => (one.isAsk === isAsk ? one.price : null));
+    const [times, prices] = [inTime.map(({ seconds }) => seconds), inTime.map(({ price }) => price)];
+    return show([times, prices, pricesOf(true), pricesOf(false)]);
+  };
+}
