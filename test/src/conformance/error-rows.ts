@@ -934,7 +934,10 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
   'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
-  'gone of streamFills': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
+  'gone of streamFills': [
+    'services/feed/src/live-fills.test.ts',
+    'a cursor holds where all fills of a partition are deleted since',
+  ],
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   'request_timeout of any': ['test/src/abuse/test-hostile-requests.ts', 'slow heads and bodies are let go after 10 s'],

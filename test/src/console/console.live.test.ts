@@ -266,7 +266,7 @@ describeIfBrowser('the console', () => {
       await saying(page, row, 'ACTIVE, stale');
       expect(await page.locator(row).getAttribute('class')).toContain('stale');
       await saying(page, '#depth-empty', 'Nothing can be filled now: ');
-      expect(await page.locator(`canvas, ${ladder}`).count()).toBe(0);
+      expect(await page.locator(`[aria-label^="Makers buy"], ${ladder}`).count()).toBe(0);
       await goTo(page, 'health');
       const wrong = 'figure[aria-label=Wrong] tr.wrong';
       await saying(page, wrong, '✕ projector: does not answer');

@@ -84,7 +84,8 @@ export function makeBases(
         base(
           name,
           () => ({ method: 'GET', target }),
-          (_request, body) => (body.length === 0 ? 'it is empty' : undefined),
+          // Perhaps there was no fill.
+          (_request, body) => (body.length === 0 && name !== 'streamFills' ? 'it is empty' : undefined),
         ),
       ),
       ...(['cancel-all', 'heartbeat', 'cancel-keys', 'fill-cap'] as const).map((kind) =>
@@ -162,6 +163,8 @@ const documents = {
   readDocs: '/docs?a=b',
   readSnapshot: '/v0alpha/book/snapshot',
   streamBook: `/v0alpha/book/stream?after=${'-,'.repeat(11)}-:-`,
+  listFills: `/v0alpha/book/fills?making=0x${'1a'.repeat(20)}&maker=0x${'2b'.repeat(20)}&limit=7&cursor=9:1`,
+  streamFills: `/v0alpha/book/fills/stream?after=${'-,'.repeat(11)}-:-`,
   listPairs: '/v0alpha/book/pairs',
   showLadder: `/v0alpha/book/0x${'1a'.repeat(20)}-0x${'2b'.repeat(20)}?limit=7`,
   quoteAmount: `/v0alpha/book/quote?tokenIn=0x${'2b'.repeat(20)}&tokenOut=0x${'1a'.repeat(20)}&amountIn=0x7&backups=30&limit=1&amountOutPerMillionGas=0x1`,

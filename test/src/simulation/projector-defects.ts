@@ -1,6 +1,6 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { DueMakers, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
+import { DueMakers, FactFeed, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
 import type { RunOptions } from './simulate-service.js';
 
@@ -31,6 +31,10 @@ export const projectorDefects: readonly Defect[] = [
     plant: nothing,
   },
   { name: 'rows are committed before the feeds are published', plant: breakPromise(LogInMemory, 'answersTooEarly') },
+  {
+    name: 'of several fills the last one alone is published',
+    plant: replaceIn(FactFeed, 'fills', (fills, _, fact) => fills({ ...fact, fills: fact.fills?.slice(-1) })),
+  },
   { name: 'a batch is published in parts', plant: breakPromise(LogInMemory, 'splitsTransactions') },
   {
     name: 'a released maker is not replayed',

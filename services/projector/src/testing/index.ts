@@ -1,4 +1,5 @@
 export { RowCommitter } from '../commit/commit-rows.js';
+export { FactFeed } from '../fold/describe-feeds.js';
 export { DueMakers } from '../fold/due-makers.js';
 export type { PartitionState } from '../fold/partition-state.js';
 export type { LoggedFact } from '../fold/read-facts.js';
