@@ -26,10 +26,11 @@ export const fundingView = z
   .describe('the funds of the maker in the making token, as they were judged, and the block at which they were read');
 
 /**
- * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the
- * first time, or its wallet refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`,
- * `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED` (its maker was suspended or
- * removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no longer withholds it).
+ * Why a record of the book was published: `OBSERVED` (it was read on the chain for the first time, or its wallet
+ * refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`,
+ * `ADMITTED` (its maker was suspended or removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no
+ * longer withholds it). `SUBMITTED` (the order is new) and `RELEASED` (its maker left quarantine) are of earlier
+ * releases: such an order is not in the book before it is read.
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -77,14 +78,16 @@ const bookEntryBase = {
 };
 
 /**
- * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. Only `ACTIVE` entries
- * can be filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly
- * once.
+ * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. It enters the book,
+ * first or again, as `ACTIVE` or `INACTIVE`. Only `ACTIVE` entries can be filled. A tombstone takes the order out; its
+ * header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.object({
     ...bookEntryBase,
-    status: z.literal('VALIDATING').describe('not read on the chain yet, or its wallet does not accept its signature'),
+    status: z
+      .literal('VALIDATING')
+      .describe('it was read, and is to be read again, or its wallet does not accept its signature'),
   }),
   z.object({
     ...bookEntryBase,

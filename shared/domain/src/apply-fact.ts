@@ -57,16 +57,15 @@ function open(draft: WritableMaker, fact: OrderSubmitted, clock: LogClock, offse
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
   if (isForgotten(expirySeconds({ order }), clock) || draft.orders.has(orderHash)) return;
-  // If the nonce has passed it, the order is removed at once, and no reader of the book sees it.
   const isPassed = draft.hasPassed(order.nonce);
   const known = recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
   const isCancelled = known === 'CANCELLED' || draft.isCutOff({ order, acceptedAtMs: fact.acceptedAtMs }, clock);
   const isExpired = clock.seconds >= expirySeconds({ order });
   const isGone = isPassed || isCancelled || isExpired;
-  const capped = { order, cappedUntil: cappedUntil(draft.exits.caps, order.making.token, clock) };
   const opened: OpenOrder = {
-    ...capped,
+    order,
+    cappedUntil: cappedUntil(draft.exits.caps, order.making.token, clock),
     orderHash,
     signature: fact.signature,
     byWallet: fact.byWallet ?? false,
@@ -75,9 +74,9 @@ function open(draft: WritableMaker, fact: OrderSubmitted, clock: LogClock, offse
     remaining: order.making.amount,
     isObserved: false,
     state: { status: 'VALIDATING' },
-    inBook: !isGone && isRoutable(capped, draft.admission, clock, draft.rules),
+    inBook: false,
   };
-  draft.add(opened, !isGone && !opened.inBook);
+  draft.add(opened, !isGone && !isRoutable(opened, draft.admission, clock, draft.rules));
   if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
   else if (isCancelled) draft.remove(opened, 'CANCELLED');
   else if (isExpired) draft.remove(opened, 'EXPIRED');
@@ -138,13 +137,14 @@ function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): vo
     const isObserved = order.isObserved || isRead;
     const read = { ...order, isObserved, waitsFor, remaining: remainingOf(order, own) };
     const next = isCapNews ? draft.withCap(read, clock) : read;
-    draft.change(next, [
+    const causes: BookCause[] = [
       ...(isObserved === order.isObserved && waitsFor === order.waitsFor ? [] : ['OBSERVED' as const]),
       ...(next.remaining === order.remaining ? [] : ['FILLED' as const]),
       ...funds,
       ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),
       ...(next.cappedUntil === order.cappedUntil ? [] : ['CAP_CHANGED' as const]),
-    ]);
+    ];
+    draft.change(next, causes, clock);
   }
   if (fact.nonce !== undefined && fact.block.timestamp >= draft.dueAtSeconds) removeAhead(draft, fact.block.timestamp);
   for (const [token, causes] of changedFunds) draft.tellFunds(token, causes);

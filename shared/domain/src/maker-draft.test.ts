@@ -185,8 +185,8 @@ describe('a cancellation by another maker', () => {
   test('of a hash that is not its own changes nothing for the order', () => {
     const hashes = rememberHashes();
     hashes.note([{ kind: 'HashCancelled', maker: usd, orderHash: second, expiresAtSeconds: start + 1000 }]);
-    const [opened] = foldFacts(startFold(unknownMaker(maker), hashes), [submitted(second)]);
-    expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: true } });
+    const transitions = foldFacts(startFold(unknownMaker(maker), hashes), [submitted(second)]);
+    expect(transitions.map(describeTransition)).toEqual(['OrderOpened 22 VALIDATING 100']);
   });
 });
 
@@ -362,7 +362,7 @@ describe('a cap', () => {
   ])('counts a fill of an order that %s', (_how, before) => {
     given(...before, capOf(59n))
       .when(filled(second, 2, sold))
-      .leadsTo(withheld, ...(_how === 'is open' ? ['OrderWithheld 22 CAPPED'] : []));
+      .leadsTo(withheld, ...(_how === 'is open' ? ['OrderChanged 22 VALIDATING 100 CAP_CHANGED'] : []));
     given(...before, capOf(60n)).ignores(filled(second, 2, sold));
   });
 
@@ -410,8 +410,16 @@ describe('a maker that is released from quarantine', () => {
     const fill = { orderHash: first, taker: eur, makingAmount: '0x3c', takingAmount: '0x1' } as const;
     const fills = [{ ...fill, blockNumber: 2, logIndex: 0, transactionHash: first }];
     foldFacts(fold, [{ ...observed({ at: 2, orders: [[first, 60n]] }), fills }, mined(2)]);
+    const released = fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
+    expect(released.map(describeTransition)).toEqual([
+      'OrderChanged 11 VALIDATING 40 RELEASED',
+      'OrderChanged 22 VALIDATING 100 RELEASED',
+    ]);
     expect(book()).toEqual([]);
-    fold.draft.release({ offset: fold.nextOffset, clock: fold.clock });
+    foldFacts(fold, [
+      observed({ at: 3, orders: [[first, 60n]] }),
+      observed({ at: 3, token: eur, orders: [[second, 0n]] }),
+    ]);
     expect(book()).toEqual([second]);
     foldFacts(fold, [mined(12)]);
     expect(book()).toEqual([first, second]);

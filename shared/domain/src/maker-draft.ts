@@ -1,6 +1,5 @@
 import type { MakerFact } from '@makerbook/contracts-events';
 import { applyFact } from './apply-fact.js';
-import { isRoutable } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { Transition } from './maker.js';
 import { expirySeconds, routableUntilSeconds } from './open-order.js';
@@ -50,8 +49,8 @@ export class MakerDraft extends WritableMaker {
   }
 
   /**
-   * Brings all open orders back that may be in the book, and makes all unread, because nobody knows what happened
-   * meanwhile. The next block looks at all of them. The list gets a new version, because nobody has seen it as it is
+   * Makes all open orders unread, because nobody knows what happened meanwhile: they come back into the book as they
+   * are read. The next block looks at all of them. The list gets a new version, because nobody has seen it as it is
    * now.
    * @param clock of the partition
    */
@@ -60,8 +59,8 @@ export class MakerDraft extends WritableMaker {
       this.listVersion = offset;
       this.dueAtSeconds = 0;
       for (const order of [...this.orders.values()]) {
-        const inBook = isRoutable(order, this.admission, clock, this.rules);
-        this.change({ ...order, inBook, isObserved: false, waitsFor: undefined }, ['RELEASED']);
+        const unread = this.hide({ ...order, isObserved: false, waitsFor: undefined });
+        this.change(unread, ['RELEASED'], clock);
       }
     });
   }

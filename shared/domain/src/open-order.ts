@@ -54,7 +54,7 @@ export interface OpenOrder {
   /** It is VALIDATING until a reading says that it need not wait for this any more. */
   readonly waitsFor?: Exclude<WaitsFor, 'FUNDS'> | undefined;
   readonly state: OrderStatus;
-  /** False while it is withheld: still listed, and not in the router's feed. */
+  /** In the router's feed. False until it was first ACTIVE or INACTIVE, and while it is withheld. */
   readonly inBook: boolean;
   /** Its maker's cap keeps it out of the book until this second; 0: none does. */
   readonly cappedUntil: number;

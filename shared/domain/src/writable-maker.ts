@@ -83,18 +83,16 @@ export class WritableMaker implements Maker {
     return isCutOff(order, this.exits, clock);
   }
 
-  /** The order as its maker's caps have it: in the book or out of it. */
+  /** The order as its maker's caps have it. */
   withCap(order: OpenOrder, clock: LogClock): OpenOrder {
     const until = cappedUntil(this.exits.caps, order.order.making.token, clock);
-    if (until === order.cappedUntil) return order;
-    const next = { ...order, cappedUntil: until };
-    return { ...next, inBook: isRoutable(next, this.admission, clock, this.rules) };
+    return until === order.cappedUntil ? order : { ...order, cappedUntil: until };
   }
 
   /** Judges the order by its maker's caps anew. */
   recap(order: OpenOrder, clock: LogClock): OpenOrder {
     const next = this.withCap(order, clock);
-    return next === order ? order : this.change(next, ['CAP_CHANGED']);
+    return next === order ? order : this.change(next, ['CAP_CHANGED'], clock);
   }
 
   /** True if the order's state agrees with the known nonce and funds. */
@@ -113,9 +111,8 @@ export class WritableMaker implements Maker {
       this.#noteMaker();
     }
     for (const order of [...this.#orders.values()]) {
-      const inBook = isRoutable(order, admission, clock, this.rules);
-      if (order.inBook && !inBook) this.withhold(order, 'SUSPENDED');
-      else if (!order.inBook && inBook) this.change({ ...order, inBook }, ['ADMITTED']);
+      if (!order.inBook) this.change(order, ['ADMITTED'], clock);
+      else if (!isRoutable(order, admission, clock, this.rules)) this.withhold(order, 'SUSPENDED');
     }
   }
 
@@ -157,11 +154,17 @@ export class WritableMaker implements Maker {
     this.note({ kind: 'OrderOpened', order, funding, isWithheld });
   }
 
-  /** Replaces the order, judged anew, and reports what readers see of it. Only a cap withholds it here. */
-  change(order: OpenOrder, causes: readonly BookCause[]): OpenOrder {
+  /**
+   * Replaces the order, judged anew, and reports what readers see of it. Here it may enter the book, and only a cap
+   * withholds it.
+   */
+  change(order: OpenOrder, causes: readonly BookCause[], clock: LogClock): OpenOrder {
     const before = this.#orders.get(order.orderHash);
     const funding = this.#fundingOf(order);
-    const changed = { ...order, state: judge(order, this.nonce?.value, funding.known) };
+    const state = judge(order, this.nonce?.value, funding.known);
+    const mayEnter = state.status !== 'VALIDATING';
+    const inBook = (order.inBook || mayEnter) && isRoutable(order, this.admission, clock, this.rules);
+    const changed = { ...order, state, inBook };
     this.#setOrder(order.orderHash, changed);
     const isVisible =
       before?.remaining !== changed.remaining ||
@@ -195,10 +198,16 @@ export class WritableMaker implements Maker {
 
   /** Takes the order out of the book. */
   withhold(order: OpenOrder, reason: WithholdingReason): OpenOrder {
-    const withheld = { ...order, inBook: false };
-    this.#setOrder(order.orderHash, withheld);
+    const withheld = this.hide(order);
     this.note({ kind: 'OrderWithheld', order: withheld, reason });
     return withheld;
+  }
+
+  /** Has the order out of the book, and tells nobody: no feed has had what was folded in quarantine. */
+  hide(order: OpenOrder): OpenOrder {
+    const hidden = { ...order, inBook: false };
+    this.#setOrder(order.orderHash, hidden);
+    return hidden;
   }
 
   note(change: Change): void {

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BookEntry } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type Chance, createChance } from '@makerbook/parts';
 import { connectPostgres } from '@makerbook/postgres';
@@ -219,8 +218,13 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
     await ready();
     // An order of a nonce ahead that ingress accepted with its clock an hour ahead is new for that long.
     const ahead = new Set(load.orders.flatMap(({ signed, wasAhead }) => (wasAhead ? signed.orderHash : [])));
-    const isWaitedFor = ([hash, entry]: readonly [string, BookEntry]) => isNew(entry) && !ahead.has(hash as Hex);
-    await eventually(async () => [...feed.book().entries].filter(isWaitedFor).length, 0);
+    const unread = async () => {
+      const rows = await postgres.query<{ hash: string }>(
+        `select '0x' || encode(order_hash, 'hex') as hash from orders where status = 'VALIDATING'`,
+      );
+      return rows.filter(({ hash }) => !ahead.has(hash as Hex)).length;
+    };
+    await eventually(() => unread().catch(String), 0);
     // No block, so that nothing is appended meanwhile.
     await chain.stop(load.orders.map(({ signed }) => signed.orderHash));
     await eventually(async () => Math.min(feed.block(), feed.bookBlock()), chain.head.header.number);
@@ -244,8 +248,4 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
   } finally {
     await postgres.close();
   }
-}
-
-function isNew({ status }: BookEntry): boolean {
-  return status === 'VALIDATING';
 }

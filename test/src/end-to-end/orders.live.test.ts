@@ -28,7 +28,6 @@ import { testTraces } from './test-traces.js';
 import { testWallets } from './test-wallets.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
-const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
 const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
 /** More than tests. */
 const MAKERS = 26;
@@ -103,7 +102,7 @@ describe('an order, from POST to the router', () => {
       orders.map(({ orderHash }) => orderHash),
     );
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
-    for (const order of orders) await check.story(order, submitted, found('ACTIVE'));
+    for (const order of orders) await check.story(order, found('ACTIVE'));
     const orderHashes = orders.map(({ orderHash }) => orderHash);
     const { rows } = await openStore(postgres).findHashes(orderHashes);
     expect(rows.map(({ open }) => open?.maker)).toEqual(orders.map(({ order }) => order.maker));
@@ -138,7 +137,6 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, orders, ['gone', 'gone', 'gone'], [...cancelled, 'gone NONCE_CHANGED']);
     await check.remembered(orders, ['CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED']);
     const inCommon: ExpectedStep[] = [
-      submitted,
       found(noAllowance),
       [noBalance, 'ALLOWANCE_CHANGED 100', approval],
       ['ACTIVE', 'BALANCE_CHANGED 100', minting],
@@ -150,9 +148,12 @@ describe('an order, from POST to the router', () => {
     ];
     await check.story(first, ...inCommon, ['gone CANCELLED', 'OrderCancelled', 'request']);
     await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'MakerObserved', cancel]);
-    const ofThird: ExpectedStep[] = [submitted, found(noAllowance), [noBalance, 'ALLOWANCE_CHANGED 101', raising]];
+    const ofThird: ExpectedStep[] = [found(noAllowance), [noBalance, 'ALLOWANCE_CHANGED 101', raising]];
     await check.story(third, ...ofThird, ['gone NONCE_CHANGED', 'MakerObserved', all]);
-    const told = (steps: ExpectedStep[]) => steps.map(([status, , cause]) => [status, cause] as const);
+    const told = (steps: ExpectedStep[]) => [
+      ['VALIDATING', 'request'] as const,
+      ...steps.map(([status, , cause]) => [status, cause] as const),
+    ];
     await check.told(maker, first, ...told(inCommon), ['CANCELLED', 'request']);
     await check.told(maker, second, ...told(inCommon), ['CANCELLED_ONCHAIN', cancel]);
     await check.told(maker, third, ...told(ofThird), ['NONCE_CHANGED', all]);
@@ -191,16 +192,9 @@ describe('an order, from POST to the router', () => {
     });
     const approval = await maker.approve(100n);
     await check.both(maker, [second], ['ACTIVE']);
-    await check.story(
-      first,
-      submitted,
-      found('ACTIVE'),
-      ['ACTIVE', 'FILLED 60', filling],
-      ['gone FILLED', 'MakerObserved', rest],
-    );
+    await check.story(first, found('ACTIVE'), ['ACTIVE', 'FILLED 60', filling], ['gone FILLED', 'MakerObserved', rest]);
     await check.story(
       second,
-      submitted,
       found('ACTIVE'),
       [noAllowance, 'ALLOWANCE_CHANGED 90', filling],
       // The last fill left no order but this one to tell the funds.
@@ -336,10 +330,10 @@ describe('an order, from POST to the router', () => {
       await check.both(maker, orders, Array(4).fill('gone'), [...inGrace, 'gone EXPIRED', 'gone EXPIRED']);
       await check.remembered(orders, Array(4).fill('EXPIRED'));
       const [good, poor, late, latePoor] = orders;
-      await check.story(good, submitted, found('ACTIVE'), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
-      await check.story(poor, submitted, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
-      await check.story(late, submitted, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
-      await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
+      await check.story(good, found('ACTIVE'), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+      await check.story(poor, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+      await check.story(late, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
+      await check.story(latePoor, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
     },
   );
 
@@ -377,7 +371,7 @@ describe('an order, from POST to the router', () => {
       await eventually(told, ['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
       const back = ['ACTIVE', 'CAP_CHANGED'] as const;
       const withheld = ['gone CAPPED', 'MakerObserved'] as const;
-      const steps: ExpectedStep[] = [submitted, found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
+      const steps: ExpectedStep[] = [found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
       await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
     },
   );
@@ -401,7 +395,6 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, [second], ['ACTIVE']);
     await check.story(
       second,
-      submitted,
       found('ACTIVE'),
       ['gone SUSPENDED', 'MakerSuspended', 'operator'],
       [noBalance, 'ADMITTED', 'operator'],

@@ -77,21 +77,6 @@ export const projectorDefects: readonly Defect[] = [
     plant: breakPromise(LogInMemory, 'publishesClocksFirst'),
   },
   {
-    name: 'of a block nothing counts as published',
-    options: inState(({ rules }) => {
-      const { published } = rules;
-      if (published?.maker !== undefined) Object.assign(published, { maker: `0x${'00'.repeat(20)}` });
-    }),
-    plant: nothing,
-  },
-  {
-    name: 'of a block all counts as published',
-    options: inState(({ rules }) => {
-      if (rules.published !== undefined) Object.assign(rules.published, { maker: undefined });
-    }),
-    plant: nothing,
-  },
-  {
     name: 'makers that are due by their rows are not known',
     options: inState((state) => {
       state.due = new DueMakers([]);

@@ -137,6 +137,26 @@ test('facts that are not where they belong are left out, as they are by the proj
   expect(orders()).toEqual([2]);
 });
 
+test('an order leaves by a cancellation of its own maker alone, and by a reading that finds it cancelled', async () => {
+  const cancelOf = (n: number, whose: Address): MakerEvent => {
+    const cause = { kind: 'request', requestId: 'test' } as const;
+    return { type: 'OrderCancelled', maker: whose, orderHash: hashOf(n), expiresAtSeconds: 0, cause };
+  };
+  const submitted = [1, 2, 3].map((n) => [0, submittedOf(n, maker)] as const);
+  const given = openLog(1, submitted);
+  const { followed, orders } = await follow(given);
+  given.put(0, cancelOf(2, maker));
+  given.put(0, cancelOf(1, other));
+  await readTo(followed, 5n);
+  expect(orders()).toEqual([1, 3]);
+  const block = { number: 6, hash: hashOf(6), timestamp: 6 };
+  const cause = { kind: 'read', occasion: 'ORDER' } as const;
+  const read = { orderHash: hashOf(3), filled: '0x0', cancelled: true } as const;
+  given.put(0, { type: 'MakerObserved', maker, block, cause, funds: [], orders: [read] });
+  await readTo(followed, 6n);
+  expect(orders()).toEqual([1]);
+});
+
 test('a log of which the beginning is gone halts the watcher', async () => {
   const fatal = Promise.withResolvers<Error>();
   const followTopic = ({ onFatal }: FollowOptions) => {

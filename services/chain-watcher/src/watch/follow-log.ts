@@ -233,6 +233,10 @@ export class FollowedLog {
         watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
         return;
       }
+      case 'OrderCancelled':
+        // The book has no tombstone of an order that it never had. Anybody may cancel a hash of another maker.
+        if (!isKnown) watched.remove(fact.orderHash, fact.maker);
+        return;
       case 'MakerObserved':
         if (fact.block.number < (view.block?.number ?? -1)) return;
         this.newestRead = Math.max(this.newestRead, fact.block.number);

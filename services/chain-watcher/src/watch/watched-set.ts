@@ -20,8 +20,9 @@ const EXPIRY_PAUSE_SECONDS = 60;
 
 /**
  * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with
- * `OrderSubmitted` and leaves with the feed's tombstone or its expiry. So it has too much for a while, and never too
- * little. Slots, small integers that are used again, name orders: a million of them cost some 150 MB.
+ * `OrderSubmitted`, and leaves with its maker's cancellation, the feed's tombstone, a reading that finds it cancelled,
+ * or its expiry. So it has too much for a while, and never too little. Slots, small integers that are used again, name
+ * orders: a million of them cost some 150 MB.
  */
 export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
@@ -94,9 +95,10 @@ export class WatchedSet {
     if (!this.pairOf(order).maker.unasked.has(order)) this.unread.set(order, unread);
   }
 
-  remove(orderHash: Hex): void {
+  /** @param by only an order of this maker is removed; undefined: whosever it is */
+  remove(orderHash: Hex, by?: Address): void {
     const order = this.findOrder(orderHash);
-    if (order >= 0) this.#drop(order);
+    if (order >= 0 && (by === undefined || this.pairOf(order).maker.address === by)) this.#drop(order);
   }
 
   /** Removes what has expired. All orders are looked at, so it does nothing within a minute of the last time. */
@@ -119,7 +121,8 @@ export class WatchedSet {
     if (signaturesUnread) this.wallets.noteUnread(maker, block.number, sinceMs);
     for (const observed of orders) {
       const order = this.findOrder(observed.orderHash);
-      if (order < 0 || !this.wallets.noteObserved(maker, order, observed, block.number)) continue;
+      if (order >= 0 && observed.cancelled) this.#drop(order);
+      if (order < 0 || observed.cancelled || !this.wallets.noteObserved(maker, order, observed, block.number)) continue;
       const taking = this.takingOf(order);
       if (observed.noCode && taking.hasCode) {
         if (!this.unread.has(order)) this.#markOrder(order, { sinceMs, trace: undefined });

@@ -100,11 +100,9 @@ export class FactFeed {
   /** A change of an order that is out of the book has no message. */
   #transition(transition: Transition, maker: Address): void {
     switch (transition.kind) {
-      case 'OrderOpened':
-        return this.#entry(transition, ['SUBMITTED']);
       case 'OrderChanged':
       case 'FundsChanged':
-        return this.#entry(transition, transition.causes);
+        return this.#entry(transition);
       case 'OrderWithheld':
         return this.withdraw(transition.order.orderHash, transition.reason, maker);
       case 'OrderRemoved':
@@ -114,6 +112,7 @@ export class FactFeed {
         const view = makerViewOf({ ...transition, maker }, this.#position);
         return this.#add(this.#rules.topics.makers, maker, maker, (context) => encodeMakersRecord(view, context));
       }
+      case 'OrderOpened':
       case 'OrderObserved':
       case 'HashCancelled':
         return;
@@ -144,10 +143,7 @@ export class FactFeed {
     });
   }
 
-  #entry(
-    { order, funding }: Extract<Transition, { readonly funding: unknown }>,
-    causes: Parameters<typeof bookEntryOf>[2],
-  ): void {
+  #entry({ order, funding, causes }: Extract<Transition, { readonly causes: unknown }>): void {
     if (!order.inBook) return;
     const entry = bookEntryOf(order, funding, causes, this.#position, this.#rules);
     this.#add(this.#rules.topics.book, order.orderHash, order.order.maker, (context) =>

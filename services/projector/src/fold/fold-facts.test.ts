@@ -4,59 +4,66 @@ import { FatalError, RetryableError } from '@makerbook/kafka';
 import { blockAt, orderOf, startSeconds, unfoldable } from '../testing/generate-facts.js';
 import { cancelled, decided, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 
-test('a block that brings capped orders back goes on where its owner was cut off', async () => {
-  const begin = async () => {
-    const given = new GivenPartition({ commitTransitionsMax: 1 });
-    for (const of of [maker, other]) {
-      const { order, orderHash } = orderOf(of, 0);
-      const cap = {
-        token: order.making.token,
-        amount: '0x1',
-        windowSeconds: 5,
-        issuedAtMs: 1,
-        cause: { kind: 'request', requestId: 'cap' },
-      };
-      const reading = observed(of, [0]);
-      const place = { blockNumber: 9, transactionHash: orderHash, logIndex: 0 };
-      const fills = [{ orderHash, taker: other, makingAmount: '0x2', takingAmount: '0x1', ...place }];
-      const fill = { ...reading, orders: [{ orderHash, filled: '0x2', cancelled: false }], fills };
-      await given.when(submitted(of, 0), observed(of, [0]), { type: 'FillCapSet', maker: of, ...cap } as MakerEvent);
-      await given.when(fill as MakerEvent);
+test.each([
+  ['that were committed', true],
+  ['behind the feeds', false],
+])(
+  'a block that brings capped orders back goes on where its owner was cut off, with the rows %s',
+  async (_, isCommitted) => {
+    const begin = async () => {
+      const given = new GivenPartition({ commitTransitionsMax: 1 });
+      for (const of of [maker, other]) {
+        const { order, orderHash } = orderOf(of, 0);
+        const cap = {
+          token: order.making.token,
+          amount: '0x1',
+          windowSeconds: 5,
+          issuedAtMs: 1,
+          cause: { kind: 'request', requestId: 'cap' },
+        };
+        const reading = observed(of, [0]);
+        const place = { blockNumber: 9, transactionHash: orderHash, logIndex: 0 };
+        const fills = [{ orderHash, taker: other, makingAmount: '0x2', takingAmount: '0x1', ...place }];
+        const fill = { ...reading, orders: [{ orderHash, filled: '0x2', cancelled: false }], fills };
+        await given.when(submitted(of, 0), observed(of, [0]), { type: 'FillCapSet', maker: of, ...cap } as MakerEvent);
+        await given.when(fill as MakerEvent);
+      }
+      return given;
+    };
+    const end = blockAt(9, startSeconds + 5);
+    const whole = await (await begin()).when(end);
+    expect(whole).toHaveLength(3);
+    let cuts = 0;
+    for (let ownedFor = 0, isCut = true; isCut; ownedFor += 1) {
+      const given = await begin();
+      const { published: before, tables } = given;
+      given.ownedFor = ownedFor;
+      isCut = await given.when(end).then(
+        () => false,
+        () => true,
+      );
+      const first = given.published - before;
+      if (isCut) cuts += Number(first > 0);
+      given.ownedFor = Number.POSITIVE_INFINITY;
+      if (!isCommitted) given.rows.tables = tables;
+      expect([...whole.slice(0, first), ...(isCut ? await given.taken() : [])]).toEqual(whole);
     }
-    return given;
-  };
-  const end = blockAt(9, startSeconds + 5);
-  const whole = await (await begin()).when(end);
-  expect(whole).toHaveLength(3);
-  let cuts = 0;
-  for (let ownedFor = 0, isCut = true; isCut; ownedFor += 1) {
-    const given = await begin();
-    const before = given.published;
-    given.ownedFor = ownedFor;
-    isCut = await given.when(end).then(
-      () => false,
-      () => true,
-    );
-    const first = given.published - before;
-    if (isCut) cuts += Number(first > 0);
-    given.ownedFor = Number.POSITIVE_INFINITY;
-    expect([...whole.slice(0, first), ...(isCut ? await given.taken() : [])]).toEqual(whole);
-  }
-  expect(cuts).toBeGreaterThan(1);
-});
+    expect(cuts).toBeGreaterThan(1);
+  },
+);
 
 describe('a partition whose rows are behind its feeds', () => {
   test('stops the owner under whom the rows were replaced, before it believes one of them', async () => {
     const given = new GivenPartition({ heldMax: 0 });
     const backup = given.tables;
-    await given.when(submitted(maker, 0), cancelled(maker, 0));
+    await given.when(submitted(maker, 0), observed(maker, [0]), cancelled(maker, 0));
     const { published } = given;
     given.rows.tables = backup;
     await expect(given.when(submitted(maker, 1))).rejects.toThrow(RetryableError);
     const again = given.retried();
     await expect(again).rejects.toThrow(FatalError);
     await expect(again).rejects.toThrow(
-      /^partition 0: the rows are at 0, and this process has left them at 2: the database was replaced .*Stop the services/,
+      /^partition 0: the rows are at 0, and this process has left them at 3: the database was replaced .*Stop the services/,
     );
     expect(given.published).toBe(published);
   });
@@ -126,7 +133,7 @@ test.each([
   const given = new GivenPartition();
   const { tables } = given;
   given.ownedFor = ownedFor;
-  await expect(given.when(submitted(maker, 0))).rejects.toThrow(RetryableError);
+  await expect(given.when(submitted(maker, 0), observed(maker, [0]))).rejects.toThrow(RetryableError);
   expect(given).toMatchObject({ published: 0, tables });
 });
 
@@ -149,6 +156,9 @@ describe('another log', () => {
   test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {
     const given = new GivenPartition();
     for (const headers of [{}, { ce_id: 'nobody knows' }, { ce_id: '9:999:1' }]) given.publishForeign(headers);
-    expect(await given.when(submitted(maker, 0))).toEqual(['0:0 VALIDATING SUBMITTED of 0']);
+    expect(await given.when(submitted(maker, 0), observed(maker, [0]))).toEqual([
+      expect.stringMatching(/^1:0 /),
+      expect.stringMatching(/^1:1 ACTIVE OBSERVED .*of 0$/),
+    ]);
   });
 });

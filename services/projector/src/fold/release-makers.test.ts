@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { FatalError } from '@makerbook/kafka';
 import type { FundingRow, OrderRow } from '@makerbook/postgres';
 import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
-import { decided, expiresAt, GivenPartition, maker, other, submitted } from '../testing/given-partition.js';
+import { decided, expiresAt, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 import type { Tables } from '../testing/hold-rows.js';
 
 test('too many makers that cannot be folded stop the process, before it harms them all', async () => {
   const given = new GivenPartition({ quarantinedMakersMax: 1 });
-  await given.when(submitted(maker, 0), submitted(other, 1));
+  await given.when(submitted(maker, 0), observed(maker, [0]), submitted(other, 1), observed(other, [1]));
   const { published, tables } = given;
   const broken = given.when(unfoldable(maker), unfoldable(other));
   await expect(broken).rejects.toThrow(FatalError);

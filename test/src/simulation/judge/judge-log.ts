@@ -109,7 +109,8 @@ class JudgedPartition {
       if (known === undefined ? !isRightlyGone : says !== expected && !isUnknown) {
         this.#report(hash, `ends as ${says}, but is ${expected}`);
       }
-      const isDue = known !== undefined && signed.expiresAt - graceSeconds > this.#fold.clock.seconds;
+      const isRead = known !== undefined && known.order.state.status !== 'VALIDATING';
+      const isDue = isRead && signed.expiresAt - graceSeconds > this.#fold.clock.seconds;
       if (isDue && !known.order.inBook && this.#counted.until(signed.maker, signed.token) === 0)
         this.#report(hash, 'is not in the book in the end');
     }

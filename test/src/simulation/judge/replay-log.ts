@@ -23,7 +23,6 @@ import {
   reasonOf,
   recordStart,
   rememberHashes,
-  routableUntilSeconds,
   snapshotOf,
   startOfLog,
   type Transition,
@@ -221,19 +220,16 @@ export class Replay {
     one.draft = draft;
     for (const transition of happened) this.#happen(transition, maker);
     const { admission, limits, nonce, exits } = one.draft;
-    const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
-    const withPlace = (order: OpenOrder): OpenOrder => {
-      const isIn = !isBarred && order.cappedUntil === 0;
-      return { ...order, inBook: isIn && this.#clock.seconds < routableUntilSeconds(order, this.#rules) };
-    };
     if (happened.some(({ kind }) => kind === 'MakerChanged')) {
       this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, exits, offset: this.#offset }]);
     }
     const released = one.draft.release({ offset: this.#offset, clock: this.#clock });
-    this.#put(one, withPlace, 0);
+    // Its orders enter the book as they are read.
+    const outOfBook = (order: OpenOrder): OpenOrder => ({ ...order, inBook: false });
+    this.#put(one, outOfBook, 0);
     this.#take(
       one,
-      released.map((each) => (each.kind === 'OrderChanged' ? { ...each, order: withPlace(each.order) } : each)),
+      released.map((each) => (each.kind === 'OrderChanged' ? { ...each, order: outOfBook(each.order) } : each)),
     );
   }
 
@@ -249,9 +245,9 @@ export class Replay {
       if (transition.kind === 'OrderRemoved' && transition.order.inBook) {
         this.#withdraw(transition.order.orderHash, transition.reason, maker);
       }
-      if ('funding' in transition && transition.order.inBook) {
-        const causes = transition.kind === 'OrderOpened' ? (['SUBMITTED'] as const) : transition.causes;
-        const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), this.#rules);
+      if ('causes' in transition && transition.order.inBook) {
+        const { order, funding, causes } = transition;
+        const entry = bookEntryOf(order, funding, causes, this.#position(), this.#rules);
         this.#publish(entry.orderHash, entry, maker);
       }
     }
