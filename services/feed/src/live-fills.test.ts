@@ -136,6 +136,25 @@ test('a stream has what comes after the page, once, though a fill is published t
   await here.stop();
 });
 
+test('a stream goes on at a process that began later, unless it lacks what is not kept any more', async () => {
+  const { publish, open } = given();
+  publish(alice, 1);
+  const first = await open();
+  const { streamCursor } = first.list();
+  for (const block of [2, 5]) publish(alice, block);
+  for (const block of [3, 4]) publish(bob, block);
+  const later = await open({ fillsMax: 3 });
+  const stream = await later.stream(streamCursor);
+  expect(stream).toBe('gone');
+  const behind = await later.stream(`2:0,-:${LOG}`);
+  if (typeof behind === 'string') throw new Error(behind);
+  expect(behind.blocks()).toEqual(['5', '3', '4']);
+  const whole = await (await open()).stream(streamCursor);
+  if (typeof whole === 'string') throw new Error(whole);
+  expect(whole.blocks()).toEqual(['2', '5', '3', '4']);
+  await first.stop();
+});
+
 test('a cursor holds where all fills of a partition are deleted since', async () => {
   const { publish, open } = given();
   publish(alice, 1);
@@ -143,7 +162,7 @@ test('a cursor holds where all fills of a partition are deleted since', async ()
   for (const [after, answer] of [
     [`1:0,7:0:${LOG}`, {}],
     [`9:0,-:${LOG}`, 'unavailable'],
-    [`-,-:${LOG}`, 'gone'],
+    [`-,-:${LOG}`, {}],
     ['1:0,-:0badf00d', 'gone'],
   ] as const) {
     const asked = await here.stream(after);

@@ -1,15 +1,10 @@
-import { FeedViolation, type MessageId, priceOf, readMessageId } from '@makerbook/book';
-import { decodeFill, type Fill } from '@makerbook/contracts-events';
-import { type BookFill, type BookFills, FILLS_PAGE, fillsQuery } from '@makerbook/contracts-http';
+import { type BookFills, fillsQuery } from '@makerbook/contracts-http';
 import { isRefusal, okJson, type Reply, readQuery } from '@makerbook/http';
-import type { Following, Log, StoredRecord } from '@makerbook/kafka';
-import btree from 'sorted-btree';
-import type { z } from 'zod';
+import type { Following, Log } from '@makerbook/kafka';
 import { formatCursor } from './cursor.js';
+import { type KeptFill, KeptFills } from './keep-fills.js';
 import { gatherNews, type News, RecentNews } from './keep-recent.js';
 import type { LiveBook } from './live-book.js';
-
-const { default: BTree } = btree;
 
 export interface OpenFillsOptions {
   /** `limit-orders.fills.v1`, with the deployment's prefix. */
@@ -25,42 +20,20 @@ export interface OpenFillsOptions {
 
 export type LiveFills = ReturnType<typeof openFills>;
 
-interface KeptFill {
-  readonly fill: BookFill;
-  readonly line: string;
-}
-
 const STREAM_BYTES_MAX = 8_388_608;
-/** More than a block has. */
-const LOGS_MAX = 100_000;
 
-/** The newest fills in memory, by their place on the chain, and what streams of them are sent from. */
+/** The newest fills in memory, and what streams of them are sent from. */
 export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptions) {
   const { topic, book, fillsMax, onFatal, onNews } = options;
   const { partitions, logName } = book;
-  const kept = new BTree<number, KeptFill>();
-  const last = new Array<MessageId | undefined>(partitions).fill(undefined);
+  const kept = new KeptFills(partitions, fillsMax);
   let recent: RecentNews | undefined;
   let note: (news: News) => void = () => undefined;
   let following: Following | undefined;
   let isStopped = false;
-
-  function take(record: StoredRecord): void {
-    const { partition, headers, value } = record;
-    const id = readMessageId({ partition, key: record.key ?? '', headers, value }, last[partition]);
-    const read = decodeFill(record);
-    if ('unreadable' in read) throw new FeedViolation(`${topic} ${partition}/${record.offset}: ${read.unreadable}`);
-    const place = placeOf(read);
-    // The second of the same log comes soon, if it comes.
-    if (kept.has(place)) return;
-    last[partition] = id;
-    const fill = describeFill(read);
-    const line = JSON.stringify(fill);
-    kept.set(place, { fill, line });
-    note({ partition, id, event: 'fill', log: logName(), line });
-    const oldest = kept.minKey();
-    if (kept.size > fillsMax && oldest !== undefined) kept.delete(oldest);
-  }
+  const newsOf = ({ partition, id, line }: KeptFill): News => {
+    return { partition, id, event: 'fill', log: logName(), line };
+  };
 
   const caughtUp = book.caughtUp.then(async () => {
     if (isStopped) return;
@@ -69,12 +42,19 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
       from: 'beginning',
       onFatal,
       onRecords: (_partition, records) => {
-        for (const record of records) take(record);
+        for (const record of records) {
+          const taken = kept.take(record);
+          if (taken !== undefined) note(newsOf(taken));
+        }
       },
     });
     await following.caughtUp;
-    recent = new RecentNews([...last], STREAM_BYTES_MAX);
-    note = gatherNews(recent, onNews);
+    // Streams can go on behind fills from before the start, too.
+    const begun = new RecentNews([...kept.forgotten], STREAM_BYTES_MAX);
+    for (const one of kept.inOrder()) begun.append(newsOf(one));
+    begun.seal();
+    recent = begun;
+    note = gatherNews(begun, onNews);
   });
 
   return {
@@ -88,21 +68,8 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
     list({ query }: { readonly query: URLSearchParams }): Reply {
       const asked = readQuery(query, fillsQuery);
       if (isRefusal(asked)) return asked;
-      const { limit = FILLS_PAGE, cursor, ...wanted } = asked;
-      const before = cursor === undefined ? undefined : placeIn(cursor);
-      const lines: string[] = [];
-      let nextCursor: string | null = null;
-      let lastPlace = '';
-      for (const [, { fill, line }] of kept.entriesReversed(before, undefined, true)) {
-        if (!isWanted(fill, wanted)) continue;
-        if (lines.length === limit) {
-          nextCursor = lastPlace;
-          break;
-        }
-        lines.push(line);
-        lastPlace = `${fill.blockNumber}:${fill.logIndex}`;
-      }
-      const streamCursor = formatCursor({ log: logName(), cursor: last });
+      const { lines, next: nextCursor } = kept.page(asked);
+      const streamCursor = formatCursor({ log: logName(), cursor: kept.last });
       const rest = JSON.stringify({ nextCursor, streamCursor } satisfies Omit<BookFills, 'fills'>);
       return okJson(`{"fills":[${lines.join(',')}],${rest.slice(1)}`, { 'Cache-Control': 'no-store' });
     },
@@ -111,26 +78,4 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
       await following?.stop();
     },
   };
-}
-
-function describeFill({ type: _, position: __, ...fill }: Fill): BookFill {
-  const { numerator, denominator } = priceOf(BigInt(fill.takingAmount), BigInt(fill.makingAmount));
-  return { ...fill, price: { numerator: String(numerator), denominator: String(denominator) } };
-}
-
-function placeOf({ blockNumber, logIndex }: Pick<Fill, 'blockNumber' | 'logIndex'>): number {
-  return blockNumber * LOGS_MAX + logIndex;
-}
-
-function placeIn(cursor: string): number {
-  const [blockNumber = 0, logIndex = 0] = cursor.split(':').map(Number);
-  return placeOf({ blockNumber, logIndex });
-}
-
-function isWanted(
-  fill: BookFill,
-  { making, taking, maker }: Pick<z.infer<typeof fillsQuery>, 'making' | 'taking' | 'maker'>,
-): boolean {
-  const isOf = (wanted: string | undefined, is: string | undefined) => wanted === undefined || wanted === is;
-  return isOf(making, fill.makingToken) && isOf(taking, fill.takingToken) && isOf(maker, fill.maker);
 }

@@ -11,9 +11,9 @@ export interface Pen {
 }
 
 /** A chart that fills its place, and follows the color scheme. @returns takes its data */
-export function openChart(describe: (pen: Pen) => Described) {
+export function openChart(className: string, describe: (pen: Pen) => Described) {
   const element = document.createElement('div');
-  element.className = 'chart';
+  element.className = className;
   let chart: uPlot | undefined;
   let shown: uPlot.AlignedData = [[]];
   const draw = () => {

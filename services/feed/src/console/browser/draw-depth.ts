@@ -7,7 +7,7 @@ const SHOWN_SHARE = 0.1;
 
 /** A chart of the depth of a market over the price: bids and asks as steps. */
 export function openDepthChart() {
-  const show = openChart((pen) => ({
+  const show = openChart('chart', (pen) => ({
     scales: { x: { time: false, range: shownPrices }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
     axes: [pen.axis(34), pen.axis(64)],
     series: [{}, stepsOf(pen, '--accent', -1), stepsOf(pen, '--red', 1)],

@@ -1,4 +1,5 @@
 import { openChart } from './draw-chart.js';
+import { tellTime } from './tell-amounts.js';
 
 /** What was paid in one fill. */
 export interface Trade {
@@ -8,17 +9,22 @@ export interface Trade {
   readonly isAsk: boolean;
 }
 
+/** Of a time below the axis, with the space between two, in pixels. */
+const TIME_WIDTH = 180;
+
 /** A chart of the prices that were paid over time: a line, and a dot for each fill of a sell and of a buy. */
 export function openPriceChart() {
-  const show = openChart(({ color, axis }) => {
-    const { values: _, ...ofTime } = axis(34);
+  const show = openChart('chart low', ({ color, axis }) => {
     const dots = (name: string) => ({
       points: { show: true, size: 7, stroke: color(name), fill: color(name) },
       paths: () => null,
     });
     return {
       scales: { x: { time: true } },
-      axes: [ofTime, axis(64)],
+      axes: [
+        { ...axis(34), space: TIME_WIDTH, values: (_, times) => times.map((seconds) => tellTime(seconds * 1_000)) },
+        axis(64),
+      ],
       series: [
         {},
         { stroke: color('--text-light'), width: 1, points: { show: false } },

@@ -1,0 +1,117 @@
+import { FeedViolation, type MessageId, priceOf, readMessageId } from '@makerbook/book';
+import { decodeFill, type Fill } from '@makerbook/contracts-events';
+import { type BookFill, FILLS_PAGE, type fillsQuery } from '@makerbook/contracts-http';
+import type { StoredRecord } from '@makerbook/kafka';
+import btree from 'sorted-btree';
+import type { z } from 'zod';
+import { type Cursor, isBehind } from './cursor.js';
+
+const { default: BTree } = btree;
+
+export interface KeptFill {
+  readonly partition: number;
+  readonly id: MessageId;
+  readonly fill: BookFill;
+  /** As pages and streams have it. */
+  readonly line: string;
+}
+
+/** Some of what is kept, newest first. `next`: the cursor of what is older; null where nothing is. */
+export interface FillsPage {
+  readonly lines: readonly string[];
+  readonly next: string | null;
+}
+
+type Asked = z.infer<typeof fillsQuery>;
+
+/** More than a block has. */
+const LOGS_MAX = 100_000;
+
+/** The newest fills, by their place on the chain. */
+export class KeptFills {
+  readonly #max: number;
+  readonly #fills = new BTree<number, KeptFill>();
+  readonly #last: (MessageId | undefined)[];
+  readonly #forgotten: (MessageId | undefined)[];
+
+  constructor(partitions: number, max: number) {
+    this.#max = max;
+    this.#last = new Array<MessageId | undefined>(partitions).fill(undefined);
+    this.#forgotten = [...this.#last];
+  }
+
+  /** How far the topic is read. */
+  get last(): Cursor {
+    return this.#last;
+  }
+
+  /** Up to here not all is kept. */
+  get forgotten(): Cursor {
+    return this.#forgotten;
+  }
+
+  /**
+   * Takes the next record of its partition. @returns undefined where the fill was told before
+   * @throws FeedViolation where the topic breaks its promise
+   */
+  take(record: StoredRecord): KeptFill | undefined {
+    const { partition, headers, value, offset } = record;
+    const last = this.#last[partition];
+    const id = readMessageId({ partition, key: record.key ?? '', headers, value }, last);
+    const read = decodeFill(record);
+    if ('unreadable' in read)
+      throw new FeedViolation(`partition ${partition} of the fills, ${offset}: ${read.unreadable}`);
+    // What the topic had before its first record is deleted.
+    if (last === undefined && offset > 0n) this.#forget(partition, { offset: id.offset - 1n, index: 0 });
+    const place = placeOf(read);
+    // The second message of a log comes soon, if it comes.
+    if (this.#fills.has(place)) return undefined;
+    this.#last[partition] = id;
+    const fill = describeFill(read);
+    const kept = { partition, id, fill, line: JSON.stringify(fill) };
+    this.#fills.set(place, kept);
+    if (this.#fills.size > this.#max) this.#drop(this.#fills.minKey() ?? place);
+    return kept;
+  }
+
+  /** What is kept without a gap, in the order of each partition. */
+  *inOrder(): Generator<KeptFill, void> {
+    const all = [...this.#fills.values()];
+    all.sort((a, b) => a.partition - b.partition || (isBehind(a.id, b.id) ? 1 : -1));
+    for (const one of all) if (isBehind(one.id, this.#forgotten[one.partition])) yield one;
+  }
+
+  page({ limit = FILLS_PAGE, cursor, making, taking, maker }: Asked): FillsPage {
+    const [blockNumber = 0, logIndex = 0] = cursor?.split(':').map(Number) ?? [];
+    const before = cursor === undefined ? undefined : placeOf({ blockNumber, logIndex });
+    const isOf = (wanted: string | undefined, is: string | undefined) => wanted === undefined || wanted === is;
+    const lines: string[] = [];
+    let next = '';
+    for (const [, { fill, line }] of this.#fills.entriesReversed(before, undefined, true)) {
+      if (!isOf(making, fill.makingToken) || !isOf(taking, fill.takingToken) || !isOf(maker, fill.maker)) continue;
+      if (lines.length === limit) return { lines, next };
+      lines.push(line);
+      next = `${fill.blockNumber}:${fill.logIndex}`;
+    }
+    return { lines, next: null };
+  }
+
+  #drop(place: number): void {
+    const dropped = this.#fills.get(place);
+    this.#fills.delete(place);
+    if (dropped !== undefined) this.#forget(dropped.partition, dropped.id);
+  }
+
+  #forget(partition: number, id: MessageId): void {
+    if (isBehind(id, this.#forgotten[partition])) this.#forgotten[partition] = id;
+  }
+}
+
+function describeFill({ type: _, position: __, ...fill }: Fill): BookFill {
+  const { numerator, denominator } = priceOf(BigInt(fill.takingAmount), BigInt(fill.makingAmount));
+  return { ...fill, price: { numerator: String(numerator), denominator: String(denominator) } };
+}
+
+function placeOf({ blockNumber, logIndex }: Pick<Fill, 'blockNumber' | 'logIndex'>): number {
+  return blockNumber * LOGS_MAX + logIndex;
+}
