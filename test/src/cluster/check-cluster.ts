@@ -7,11 +7,12 @@ import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
 import { createAuthority } from '@makerbook/parts';
 import { readWords, refuseWords } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
+import { closeAtEnd } from '../kit/close-at-end.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { type PutOrders, putOrdersOn } from '../kit/put-orders-on.js';
 import { findLacks } from './find-lacks.js';
 import { type ClusterParts, openClusterParts } from './open-parts.js';
-import { type Places, type Plan, planCheck, profiles } from './plan-check.js';
+import { chartImages, type Places, type Plan, planCheck, profiles } from './plan-check.js';
 import { openShell, type Run } from './run-commands.js';
 
 const USAGE = `npm run cluster:check -- [small|chart] --address A [--images localhost/makerbook] [--tag 0.1.0] [--plan]
@@ -53,14 +54,18 @@ if (values.plan) {
 const address = values.address ?? refuseWords('--address is needed');
 mkdirSync(folder);
 const faults: string[] = [];
-const closing: (() => unknown)[] = [];
+const { add, close, isClosing } = closeAtEnd();
+add(() => {
+  for (const made of [folder, ways]) rmSync(made, { recursive: true, force: true });
+});
 
 try {
   await check(plan);
+} catch (error) {
+  // What is taken away under it fails.
+  if (!isClosing()) throw error;
 } finally {
-  for (const close of closing.splice(0).reverse()) await close();
-  rmSync(folder, { recursive: true, force: true });
-  rmSync(ways, { recursive: true, force: true });
+  await close();
 }
 for (const fault of faults) console.log(`wrong: ${fault}`);
 process.exit(faults.length === 0 ? 0 : 1);
@@ -73,7 +78,7 @@ async function check({ install, release, rollBack, diff, uninstall, functions }:
     return;
   }
   const parts = await openClusterParts(folder, address);
-  closing.push(parts.stop);
+  add(parts.stop);
   const run = openShell(root, await prepare(parts), functions);
   const step = async (name: string, commands: string) => {
     const startMs = performance.now();
@@ -81,15 +86,16 @@ async function check({ install, release, rollBack, diff, uninstall, functions }:
     console.log(`${name}: ${status === 0 ? 'done' : `ended with ${status}`} in ${inSeconds(startMs)}`);
     if (status !== 0) faults.push(`${name}: ${stdout}${stderr}`);
   };
-  closing.push(() => step('uninstall', uninstall).then(() => expectNothingLeft(run)));
+  add(() => step('uninstall', uninstall).then(() => expectNothingLeft(run)));
   // It ends with 1 where an apply would change something.
   const compare = async (when: string) => diff !== undefined && step(`diff ${when}`, diff);
   await step('install', withParts(install, inFolder('parts.json')));
   if (faults.length > 0) return;
   await compare('after the install');
   await step('doctor', 'operator doctor');
+  await tryStranger(run);
   const load = await startLoad(run, parts);
-  closing.push(load.close);
+  add(load.close);
   await pause(5_000);
   await underLoad(load, 'release', () => step('release', release), 0);
   await underLoad(load, 'roll back', () => step('roll back', rollBack), 0);
@@ -118,14 +124,12 @@ async function prepare({ environment, manifests }: ClusterParts): Promise<Record
   const list = { apiVersion: 'v1', kind: 'List', items: manifests.flat() };
   writeFileSync(inFolder('parts.json'), JSON.stringify(list));
   // Any other value of a setting rolls all services out.
-  for (const [name, own] of Object.entries({ overlay: settings, next: { ...settings, HISTORY_DAYS: '31' } }))
-    writeOverlay(join(ways, name), own);
-  const valuesOf = (own: object) => {
-    const [registry, tag] = [values.images.replace(/\/makerbook$/, ''), values.tag];
-    return JSON.stringify({ settings: own, images: { registry, tag } });
-  };
-  writeFileSync(places.values, valuesOf(settings));
-  writeFileSync(places.nextValues, valuesOf({ ...settings, HISTORY_DAYS: '31' }));
+  const next = { ...settings, HISTORY_DAYS: '31' };
+  writeOverlay(join(ways, 'overlay'), settings);
+  writeOverlay(join(ways, 'next'), next);
+  const images = chartImages(values.images, values.tag);
+  writeFileSync(places.values, JSON.stringify({ settings, images }));
+  writeFileSync(places.nextValues, JSON.stringify({ settings: next, images }));
   writeFileSync(inFolder('quote-signer'), environment.QUOTE_SIGNER_KEY);
   return {
     POSTGRES_PASSWORD: 'makerbook',
@@ -191,12 +195,32 @@ async function underLoad(load: PutOrders, what: string, work: () => Promise<unkn
 
 async function killPod(run: Run, pod: string): Promise<void> {
   const startMs = performance.now();
+  // The Deployment does not know yet that a pod is gone: its pods are counted.
   const { status, stderr } = await run(
-    `kubectl -n makerbook delete ${pod} --grace-period=0 --force
-     kubectl -n makerbook rollout status deploy -l app.kubernetes.io/part-of=makerbook --timeout=300s`,
+    `service=$(kubectl -n makerbook get ${pod} -o jsonpath='{.metadata.labels.app\\.kubernetes\\.io/name}')
+     wanted=$(kubectl -n makerbook get deploy $service -o jsonpath='{.spec.replicas}')
+     ready='{.items[*].status.conditions[?(@.type=="Ready")].status}'
+     kubectl -n makerbook delete ${pod} --grace-period=0 --force
+     tries=0
+     until [ $(kubectl -n makerbook get pods -l app.kubernetes.io/name=$service -o jsonpath="$ready" | grep -o True | wc -l) -ge $wanted ]; do
+       if [ $((tries += 1)) -ge 300 ]; then echo "no other one is ready" >&2; exit 1; fi
+       sleep 1
+     done`,
   );
   if (status === 0) console.log(`kill ${pod}: another one is ready after ${inSeconds(startMs)}`);
   else faults.push(`kill ${pod}: ${stderr}`);
+}
+
+/** Whether policies are enforced: none lets ingress ask query. */
+async function tryStranger(run: Run): Promise<void> {
+  const ask = `fetch('http://query:8080/', { signal: AbortSignal.timeout(3000) }).then(() => 'answered', () => 'not answered')`;
+  const { status, stdout, stderr } = await run(
+    `kubectl -n makerbook exec deploy/ingress -- node -e "${ask}.then(console.log)"`,
+  );
+  if (status !== 0) faults.push(`a request of ingress to query: ${stderr}`);
+  else if (stdout.trim() === 'answered')
+    console.log('the cluster lacks a CNI that enforces policies: query answered ingress');
+  else console.log('policies: query does not answer ingress');
 }
 
 async function expectNothingLeft(run: Run): Promise<void> {

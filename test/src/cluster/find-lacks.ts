@@ -1,6 +1,8 @@
 import type { Run } from './run-commands.js';
 
 const MINOR_MIN = 32;
+/** What the pods of `small` ask for, and a release, which starts the next ones beside them. */
+export const CORES_MIN = 5;
 
 interface Lacks {
   /** Why nothing can be checked. */
@@ -24,6 +26,8 @@ export async function findLacks(run: Run): Promise<Lacks> {
   const zones = await ask(
     `kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.labels.topology\\.kubernetes\\.io/zone}{"\\n"}{end}'`,
   );
+  const cores = (await ask(`kubectl get nodes -o jsonpath='{.items[*].status.allocatable.cpu}'`)) ?? '';
+  const coresInAll = cores.split(' ').reduce((sum, each) => sum + readCores(each), 0);
   const metrics = await ask('kubectl get --raw /apis/metrics.k8s.io/v1beta1');
   const classes = await ask('kubectl get storageclass -o name');
   return {
@@ -34,8 +38,13 @@ export async function findLacks(run: Run): Promise<Lacks> {
     missing: [
       ...(nodes.length < 2 ? ['a second node: no drain, no spread'] : []),
       ...(new Set(zones?.split('\n').filter((zone) => zone !== '')).size < 2 ? ['a second zone: none is lost'] : []),
+      ...(coresInAll < CORES_MIN ? [`cores: pods ask for ${CORES_MIN}, nodes have ${coresInAll}`] : []),
       ...(metrics === undefined ? ['a metrics API: no HPA'] : []),
       ...(classes === '' ? ['a StorageClass: no production'] : []),
     ],
   };
 }
+
+/** @param quantity of CPU, as Kubernetes writes it: `2`, `1900m` */
+export const readCores = (quantity: string): number =>
+  quantity.endsWith('m') ? Number.parseInt(quantity, 10) / 1000 : Number(quantity);

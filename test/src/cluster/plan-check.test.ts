@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { findLacks } from './find-lacks.js';
-import { planCheck } from './plan-check.js';
+import { findRenderer, isOurs, nameOf, readPods, renderOverlay } from '@makerbook/deploy-checks';
+import { CORES_MIN, findLacks, readCores } from './find-lacks.js';
+import { chartImages, planCheck } from './plan-check.js';
 
 const places = { overlay: '/a', nextOverlay: '/b', chart: '/c', values: '/v', nextValues: '/w' };
 const WAIT = 'kubectl -n makerbook rollout status deploy -l app.kubernetes.io/part-of=makerbook --timeout=900s';
@@ -44,12 +45,35 @@ test('the chart by those of deploy/helm/README.md', () => {
   });
 });
 
+const manifests = findRenderer() === undefined ? [] : renderOverlay('small');
+const testIfRenderer = manifests.length === 0 ? test.skip : test;
+
+testIfRenderer('the chart is given the images of the overlay', () => {
+  const { registry, tag } = chartImages('localhost/makerbook', '0.1.0');
+  const ours = readPods(manifests).filter(isOurs);
+  expect(ours.map(({ spec }) => spec.containers[0]?.image)).toContain(`${registry}/ingress:${tag}`);
+});
+
+testIfRenderer('small and a release of it fit into the cores that are asked for', () => {
+  const atOnce = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job');
+  const cores = readPods(atOnce).map(({ owner, spec }) => {
+    const own = manifests.find((manifest) => nameOf(manifest) === owner)?.spec ?? {};
+    const { replicas = 1, strategy } = own as { replicas?: number; strategy?: { rollingUpdate: { maxSurge: number } } };
+    const ofPod = spec.containers.map(({ resources }) => readCores(resources?.requests?.['cpu'] ?? '0'));
+    return (replicas + (strategy?.rollingUpdate.maxSurge ?? 0)) * ofPod.reduce((sum, each) => sum + each);
+  });
+  const sum = cores.reduce((all, each) => all + each);
+  expect(sum).toBeGreaterThan(CORES_MIN - 1);
+  expect(sum).toBeLessThanOrEqual(CORES_MIN);
+});
+
 test('what the cluster lacks is told before anything is made, and a namespace that is there is left alone', async () => {
   const answers: Record<string, string> = {
     'kubectl version -o json': '{"serverVersion":{"minor":"36"}}',
     'kubectl get namespace makerbook --ignore-not-found -o name': 'namespace/makerbook\n',
     'kubectl get nodes -o name': 'node/one\n',
     'kubectl get storageclass -o name': '',
+    "kubectl get nodes -o jsonpath='{.items[*].status.allocatable.cpu}'": '1900m 1',
   };
   const run = async (command: string) => {
     const stdout = command.includes('topology') ? '\n' : answers[command];
@@ -60,6 +84,7 @@ test('what the cluster lacks is told before anything is made, and a namespace th
     missing: [
       'a second node: no drain, no spread',
       'a second zone: none is lost',
+      'cores: pods ask for 5, nodes have 2.9',
       'a metrics API: no HPA',
       'a StorageClass: no production',
     ],

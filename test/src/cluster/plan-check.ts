@@ -64,6 +64,9 @@ export function planCheck(profile: Profile, places: Places): Plan {
   };
 }
 
+/** The chart's values of the images `<images>/<service>:<tag>`: its registry is what stands before their names. */
+export const chartImages = (images: string, tag: string) => ({ registry: images, tag });
+
 /** The commands of the only fence of a document that has the words. */
 function fenceWith(document: string, words: string): string {
   const fences = [...readText(document).matchAll(/^```sh .*\n((?:.*\n)*?)```$/gm)].map(([, commands = '']) => commands);

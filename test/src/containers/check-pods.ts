@@ -9,6 +9,7 @@ import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
 import { findFreePort } from '@makerbook/parts';
 import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
+import { closeAtEnd } from '../kit/close-at-end.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { putOrdersOn } from '../kit/put-orders-on.js';
 import { openParts, type Parts } from './open-parts.js';
@@ -47,8 +48,8 @@ const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: 
 const tag = values.tag ?? `check-${process.pid}`;
 const root = findRoot();
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-pods-'));
-const closing: (() => unknown)[] = [];
-let closed: Promise<void> | undefined;
+const { add, close, isClosing } = closeAtEnd();
+add(() => rmSync(folder, { recursive: true, force: true }));
 
 let isWrong = false;
 const fault = (what: string) => {
@@ -56,20 +57,13 @@ const fault = (what: string) => {
   console.log(`wrong: ${what}`);
 };
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
-  // The terminal and npm may both pass it on.
-  process.on(signal, (reason: unknown) => {
-    if (reason instanceof Error) console.error(reason);
-    void close().finally(() => process.exit(1));
-  });
-}
 try {
   if (values.tag === undefined) {
-    closing.push(() => removeImages(tag));
+    add(() => removeImages(tag));
     for (const service of images) await buildImage(service, tag, root);
   }
   const parts = await openParts();
-  closing.push(() => parts.stop());
+  add(() => parts.stop());
   // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
   const pods = runPods(PREFIX, tag, {
     ...parts.environment,
@@ -78,30 +72,20 @@ try {
     // The tests move the clock of the chain.
     BLOCK_AHEAD_SECONDS_MAX: '100000',
   });
-  closing.push(() => pods.stop());
+  add(() => pods.stop());
   for (const job of ['topics', 'migrate']) console.log(`job ${job}: ${await pods.runJob(job)}`);
   const gateway = await startAll(pods, parts);
-  closing.push(() => gateway.stop());
+  add(() => gateway.stop());
   if (values.only !== 'restarts') await runTests(pods);
   if (values.only !== 'tests') await restartAll(pods, gateway);
   if (values.keep) await new Promise(() => console.log(`MAKERBOOK_DATA=${folder} npm run demo`));
 } catch (error) {
   // What is taken away under it fails.
-  if (closed === undefined) throw error;
+  if (!isClosing()) throw error;
 } finally {
   await close();
 }
 process.exit(isWrong ? 1 : 0);
-
-/** Once: an end of the work and a signal wait for the same. */
-function close(): Promise<void> {
-  closed ??= (async () => {
-    // Whatever fails, the rest is closed too.
-    for (const step of closing.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
-    rmSync(folder, { recursive: true, force: true });
-  })();
-  return closed;
-}
 
 function upstreamsOf(pods: Pods, without?: RunningPod) {
   const portsOf = (service: string) =>
@@ -150,7 +134,7 @@ async function runTests(pods: Pods): Promise<void> {
     env: { ...process.env, [TEST_STACK_VARIABLE]: folder },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  closing.push(() => tests.kill());
+  add(() => tests.kill());
   const [code] = (await once(tests, 'exit')) as [number | null];
   clearInterval(watch);
   if (code !== 0) fault(`the end-to-end tests ended with ${code}`);
@@ -163,7 +147,7 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   await gateway.route(upstreamsOf(pods));
   process.env[TEST_STACK_VARIABLE] = folder;
   const load = await putOrdersOn(await openStack({ ownParts: false }), ROUNDS_PER_SECOND);
-  closing.push(load.close);
+  add(load.close);
   await pause(5000);
   for (const service of replaced) {
     for (const old of pods.running().filter((pod) => pod.service === service)) {

@@ -1,0 +1,24 @@
+/**
+ * Steps that close what a command has opened, the newest first, at its end or at a signal, which then ends it with 1.
+ * Whatever fails, the rest is closed too.
+ */
+export function closeAtEnd() {
+  const steps: (() => unknown)[] = [];
+  let closed: Promise<void> | undefined;
+  const closeAll = async () => {
+    for (const step of steps.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
+  };
+  /** Once: an end of the work and a signal wait for the same. */
+  const close = () => {
+    closed ??= closeAll();
+    return closed;
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
+    // The terminal and npm may both pass it on.
+    process.on(signal, (reason: unknown) => {
+      if (reason instanceof Error) console.error(reason);
+      void close().finally(() => process.exit(1));
+    });
+  }
+  return { add: (step: () => unknown) => void steps.push(step), close, isClosing: () => closed !== undefined };
+}
