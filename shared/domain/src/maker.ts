@@ -53,12 +53,7 @@ export interface Maker {
 /** A change of a maker by a fact. A fact that changes nothing leads to none. */
 export type Change =
   /** The order is open now, and VALIDATING: not in the book before it is read. Withheld: nor then. */
-  | {
-      readonly kind: 'OrderOpened';
-      readonly order: OpenOrder;
-      readonly funding: Funding;
-      readonly isWithheld: boolean;
-    }
+  | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly isWithheld: boolean }
   /** Status, reason, remaining amount or `cappedUntil` changed, or it is in the book now. */
   | {
       readonly kind: 'OrderChanged';

@@ -148,10 +148,9 @@ export class WritableMaker implements Maker {
   add(order: OpenOrder, isWithheld: boolean): void {
     const { token } = order.order.making;
     const { known, openOrders } = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
-    const funding = { known, openOrders: openOrders + 1 };
-    this.#setFunding(token, funding);
+    this.#setFunding(token, { known, openOrders: openOrders + 1 });
     this.#setOrder(order.orderHash, order);
-    this.note({ kind: 'OrderOpened', order, funding, isWithheld });
+    this.note({ kind: 'OrderOpened', order, isWithheld });
   }
 
   /**
