@@ -181,7 +181,7 @@ test('the doctor finds nothing wrong where nothing is, and says what it looked a
   }
   const settings = readSettings(doctorSettings, environment);
   const { lines } = await runDoctor({ isJson: false }, settings, Date.now);
-  expect(lines).toContainEqual(expect.stringMatching(/^ok {6}topics: 5, as this build wants them$/));
+  expect(lines).toContainEqual(`ok      topics: ${Object.keys(names).length}, as this build wants them`);
 });
 
 test('the doctor finds each fault, with its runbook', async () => {
