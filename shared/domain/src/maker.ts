@@ -97,6 +97,12 @@ export function unknownMaker(maker: Address): Maker {
   };
 }
 
+/** Whether both leave the maker the same room. */
+export function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {
+  const { openOrdersMax, ordersPerSecond, ordersBurst } = a;
+  return openOrdersMax === b.openOrdersMax && ordersPerSecond === b.ordersPerSecond && ordersBurst === b.ordersBurst;
+}
+
 /** The maker as it is now, apart from a draft that goes on changing. */
 export function snapshotOf({
   maker,

@@ -5,6 +5,7 @@ import { cappedUntil } from './fill-caps.js';
 import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type { Admission, Change, Funding, KnownFunds, Maker, ObservedNonce, Transition } from './maker.js';
+import { hasSameLimits } from './maker.js';
 import {
   expirySeconds,
   type OpenOrder,
@@ -161,9 +162,8 @@ export class WritableMaker implements Maker {
     const before = this.#orders.get(order.orderHash);
     const funding = this.#fundingOf(order);
     const state = judge(order, this.nonce?.value, funding.known);
-    const mayEnter = state.status !== 'VALIDATING';
-    const inBook = (order.inBook || mayEnter) && isRoutable(order, this.admission, clock, this.rules);
-    const changed = { ...order, state, inBook };
+    const mayBe = order.inBook || state.status !== 'VALIDATING';
+    const changed = { ...order, state, inBook: mayBe && isRoutable(order, this.admission, clock, this.rules) };
     this.#setOrder(order.orderHash, changed);
     const isVisible =
       before?.remaining !== changed.remaining ||
@@ -297,9 +297,4 @@ function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
 
 function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
   return a.status === b.status && reasonOf(a) === reasonOf(b);
-}
-
-function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {
-  const { openOrdersMax, ordersPerSecond, ordersBurst } = a;
-  return openOrdersMax === b.openOrdersMax && ordersPerSecond === b.ordersPerSecond && ordersBurst === b.ordersBurst;
 }
