@@ -5,9 +5,8 @@ from typing import Any, cast
 
 import httpx
 
-from ..calls import Call, Emit, Flow, Pause, Send, expect_200, parse_json
-from ..errors import MakerbookError, NoAnswer
-from .read_over_http import BOOK, RETRY_SECONDS, follow_stream, headers_of, over_http, over_http_async
+from ..calls import Call, Emit, Flow, Send, parse_json
+from .read_over_http import BOOK, follow_stream, headers_of, over_http, over_http_async, until_answered
 
 #: A fill as the service has it: see "Fills" in the routers' guide.
 BookFill = dict[str, Any]
@@ -96,14 +95,5 @@ def _emit_all(fills: list[BookFill], _cursor: str) -> Flow[None]:
 
 def _read_page(query: dict[str, str], key: str | None) -> Flow[dict[str, Any]]:
     call = Call("GET", f"{BOOK}/fills", query, headers=headers_of(key))
-    while True:
-        pause = RETRY_SECONDS
-        try:
-            return cast("dict[str, Any]", parse_json(expect_200(call, (yield Send(call))).text))
-        except MakerbookError as error:
-            if error.status != 429 and error.status < 500:
-                raise
-            pause = error.retry_after_seconds or pause
-        except NoAnswer:
-            pass
-        yield Pause(pause)
+    answer = yield from until_answered(call, Send(call))
+    return cast("dict[str, Any]", parse_json(answer.text))

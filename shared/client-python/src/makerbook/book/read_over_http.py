@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import httpx
 
-from ..calls import Call, Close, Emit, Flow, Open, Pause, Read, Response, expect_200, parse_json
+from ..calls import Call, Close, Emit, Flow, Open, Pause, Read, Response, Send, expect_200, parse_json
 from ..errors import MakerbookError, NoAnswer
 from ..events import BrokenEvent, EventReader
 from ..send_over_httpx import AsyncDriver, SyncDriver
@@ -17,7 +17,7 @@ from .read_records import FeedRecord, parse_line
 BOOK = "/v0alpha/book"
 # The service writes something every 5 s at least: a longer silence means that the connection is dead.
 _SILENCE_SECONDS_MAX = 15.0
-RETRY_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 # The last line of a snapshot begins so, and no record does.
 _END = b'{"cursor":'
 
@@ -117,7 +117,7 @@ def follow_stream(
         yield Close()
         # A process that ends each stream is not flooded.
         if cursor == before:
-            yield Pause(RETRY_SECONDS * random.random())
+            yield Pause(_RETRY_SECONDS * random.random())
 
 
 def _record_of(event: dict[str, Any]) -> FeedRecord:
@@ -147,13 +147,21 @@ def _read_snapshot(headers: dict[str, str]) -> Flow[str]:
 def _open(path: str, headers: dict[str, str], query: dict[str, str]) -> Flow[Response]:
     """Opens an answer, as soon as the service gives one."""
     call = Call("GET", f"{BOOK}/{path}", query, headers=headers)
+    try:
+        return (yield from until_answered(call, Open(call, _SILENCE_SECONDS_MAX)))
+    except MakerbookError as error:
+        if error.code == "gone":
+            raise FeedLost(str(error)) from error
+        raise
+
+
+def until_answered(call: Call, step: Open | Send) -> Flow[Response]:
+    """Takes the step again and again until the service answers. Raises MakerbookError where it refuses for good."""
     while True:
-        pause = RETRY_SECONDS
+        pause = _RETRY_SECONDS
         try:
-            return expect_200(call, (yield Open(call, _SILENCE_SECONDS_MAX)))
+            return expect_200(call, (yield step))
         except MakerbookError as error:
-            if error.code == "gone":
-                raise FeedLost(str(error)) from error
             if error.status != 429 and error.status < 500:
                 raise
             pause = error.retry_after_seconds or pause
