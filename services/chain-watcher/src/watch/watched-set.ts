@@ -121,8 +121,12 @@ export class WatchedSet {
     if (signaturesUnread) this.wallets.noteUnread(maker, block.number, sinceMs);
     for (const observed of orders) {
       const order = this.findOrder(observed.orderHash);
-      if (order >= 0 && observed.cancelled) this.#drop(order);
-      if (order < 0 || observed.cancelled || !this.wallets.noteObserved(maker, order, observed, block.number)) continue;
+      if (order < 0) continue;
+      if (observed.cancelled) {
+        this.#drop(order);
+        continue;
+      }
+      if (!this.wallets.noteObserved(maker, order, observed, block.number)) continue;
       const taking = this.takingOf(order);
       if (observed.noCode && taking.hasCode) {
         if (!this.unread.has(order)) this.#markOrder(order, { sinceMs, trace: undefined });
