@@ -17,13 +17,15 @@ const ofCommands: Readonly<Record<string, { readonly service: string; readonly n
   doctor: { service: 'operator', name: 'doctorSettings' },
   verify: { service: 'projector', name: 'rebuildSettings' },
 };
+const ofArchive = { service: 'operator', name: 'followSettings' };
 
 /**
  * The settings that a service reads, or a command of the operator, out of its built `env.js`.
  * @throws where the service has none
  */
 export async function loadSettings(service: string, command?: string): Promise<Spec> {
-  const own = service === 'operator' ? ofCommands[command ?? ''] : undefined;
+  const ofOperator = service === 'operator' ? ofCommands[command ?? ''] : undefined;
+  const own = service === 'log-archive' ? ofArchive : ofOperator;
   const module = (await import(`${root}services/${own?.service ?? service}/dist/env.js`)) as Record<string, Spec>;
   const settings = module[own?.name ?? exportOf[service] ?? 'settings'];
   if (settings === undefined) throw new Error(`${service} has no settings`);

@@ -32,7 +32,9 @@ describeOverlays((manifests) => {
       expect([kind, metadata.name, spec]).toEqual([
         kind,
         metadata.name,
-        expect.objectContaining({ strategy: expect.objectContaining({ type: 'RollingUpdate' }) }),
+        expect.objectContaining({
+          strategy: expect.objectContaining({ type: expect.stringMatching(/^(RollingUpdate|Recreate)$/) }),
+        }),
       ]);
   });
 

@@ -61,7 +61,7 @@ describeFunction('the shell functions of the runbooks', () => {
     ['verify', 'replay', ['verify']],
     ['doctor --json', 'doctor', ['doctor', '--json']],
     ['rebuild', 'replay', ['rebuild']],
-    ['log verify /archive', 'log-archive', ['log', 'verify', '/archive']],
+    ['log verify /archive', 'log-verify', ['log', 'verify', '/archive']],
     ['log restore /archive', 'log-restore', ['log', 'restore', '/archive']],
   ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
     const { from, image, metadata, ...ran } = operator(words, '1');

@@ -1,13 +1,17 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, nameLog, type StoredRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { testParts, until } from '@makerbook/parts';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { runArchive } from './archive-command.js';
+import { addPart, mergeParts, type Newest } from './archive/open-archive.js';
+import { openArchive, runArchive } from './archive-command.js';
+import { followSettings } from './env.js';
+import { followLog } from './follow-log.js';
 import type { ArchiveCommand } from './parse-command.js';
 import { readTopic } from './read-topic.js';
 
@@ -24,16 +28,26 @@ afterAll(async () => {
 });
 
 let folder: string;
+let key: string;
+let head: string;
 let from: string;
 let to: string;
 const newPrefix = () => `archive-${randomBytes(4).toString('hex')}.`;
 const topicOf = (prefix: string) => topicNames(prefix).makerEvents;
+const settingsOf = (prefix: string) => ({
+  TOPIC_PREFIX: prefix,
+  PARTITIONS,
+  TOPIC_REPLICATION_FACTOR: 1,
+  ARCHIVE_KEY: () => key,
+  ARCHIVE_HEAD: head,
+});
 const run = (prefix: string, verb: ArchiveCommand['verb']) =>
-  runArchive(log, { do: 'log', verb, folder }, { prefix, partitions: PARTITIONS, replicationFactor: 1 });
+  runArchive(log, { do: 'log', verb, folder, isFollowing: false }, settingsOf(prefix));
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
   folders.push(folder);
+  [key, head] = ['', ''];
   [from, to] = [newPrefix(), newPrefix()];
   const specs = topicSpecs(topicNames(from), PARTITIONS).filter(({ name }) => name === topicOf(from));
   await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
@@ -97,14 +111,13 @@ describe('an archive of the log', () => {
     expect(await nameOf(to)).toEqual(await nameOf(from));
   });
 
-  test('grows by what is new, and one of nothing is restored as nothing', async () => {
-    expect(await run(from, 'archive')).toMatchObject({ lines: ['0 records in 0 segments'] });
-    expect(await run(to, 'restore')).toMatchObject({ exitCode: 0 });
+  test('grows by what is new', async () => {
+    expect(await run(from, 'archive')).toMatchObject({ lines: ['0 records in 0 parts'] });
     await fill();
-    expect((await run(from, 'archive')).lines[0]).toMatch(/^32 records in 2 segments, the newest of /);
-    expect(await run(from, 'archive')).toMatchObject({ lines: ['0 records in 0 segments'] });
+    expect((await run(from, 'archive')).lines[0]).toMatch(/^32 records in 1 parts, the newest of /);
+    expect(await run(from, 'archive')).toMatchObject({ lines: ['0 records in 0 parts'] });
     await log.createAppender().append(recordsOf([2], 1));
-    expect((await run(from, 'archive')).lines[0]).toMatch(/^1 records in 1 segments/);
+    expect((await run(from, 'archive')).lines[0]).toMatch(/^1 records in 1 parts/);
     expect(await run(to, 'restore')).toMatchObject({ exitCode: 0 });
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
@@ -123,12 +136,7 @@ describe('an archive of the log', () => {
     await fill();
     await run(from, 'archive');
     const bound = { ...log, alterTopic: () => Promise.reject(new Error('not allowed')) };
-    const restore = () =>
-      runArchive(
-        bound,
-        { do: 'log', verb: 'restore', folder },
-        { prefix: to, partitions: PARTITIONS, replicationFactor: 1 },
-      );
+    const restore = () => runArchive(bound, { do: 'log', verb: 'restore', folder, isFollowing: false }, settingsOf(to));
     const set = (type: string) => log.alterTopic(topicOf(to), { 'message.timestamp.type': type });
     const specs = topicSpecs(topicNames(to), PARTITIONS).filter(({ name }) => name === topicOf(to));
     await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
@@ -158,21 +166,152 @@ describe('an archive of the log', () => {
   test('is refused where a file of it was changed, or is missing, and where it is of another log', async () => {
     await fill();
     await run(from, 'archive');
-    const [file = ''] = readdirSync(join(folder, '0'));
-    const path = join(folder, '0', file);
+    await log.createAppender().append(recordsOf([2], 1));
+    await run(from, 'archive');
+    const [first = '', second = ''] = readdirSync(folder);
+    const path = join(folder, first);
     const bytes = readFileSync(path);
-    bytes[40] = (bytes[40] ?? 0) ^ 1;
-    writeFileSync(path, bytes);
-    await expect(run(from, 'verify')).rejects.toThrow(/0\/\d+\.jsonl\.gz is not the file that was written/);
-    await expect(run(to, 'restore')).rejects.toThrow(/is not the file that was written/);
+    const changed = Buffer.from(bytes);
+    changed[changed.length - 9] = (changed.at(-9) ?? 0) ^ 1;
+    writeFileSync(path, changed);
+    await expect(run(from, 'verify')).rejects.toThrow(/^part 1 in .* is not what was written: its SHA-256 differs/);
+    await expect(run(to, 'restore')).rejects.toThrow(/is not what was written/);
+    // With its own SHA-256 another part is not the one that the next names.
+    writeFileSync(path, Buffer.from(bytes.toString('latin1').replace('"newestMs":1', '"newestMs":2'), 'latin1'));
+    await expect(run(newPrefix(), 'restore')).rejects.toThrow(/^part 2 of .* does not follow the part before it/);
     rmSync(path);
-    await expect(run(newPrefix(), 'restore')).rejects.toThrow(/cannot be read/);
+    await expect(run(newPrefix(), 'restore')).rejects.toThrow(/^part 1 of .* is missing/);
+    writeFileSync(path, bytes);
     const other = newPrefix();
     await log.createTopics(
       topicSpecs(topicNames(other), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
     await expect(run(other, 'archive')).rejects.toThrow(/it is of another log/);
+    await log.createAppender().append(recordsOf([0, 1, 2], 60, other));
+    await expect(run(other, 'archive')).rejects.toThrow(/has another record at \d+ than .*: it is of another log/);
+    rmSync(join(folder, second));
+    writeFileSync(join(folder, 'manifest.json'), '{}');
+    await expect(run(from, 'archive')).rejects.toThrow(
+      /is an archive of an earlier release: begin a new one elsewhere/,
+    );
     folder = join(folder, 'none');
     await expect(run(from, 'restore')).rejects.toThrow(/holds no archive/);
+  });
+
+  test('whose parts at the end were left out is refused by the head that is kept elsewhere', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
+    folders.push(elsewhere);
+    head = join(elsewhere, 'head.json');
+    await log.createAppender().append(recordsOf([2], 1));
+    await run(from, 'archive');
+    await log.createAppender().append(recordsOf([2], 1));
+    await run(from, 'archive');
+    expect(await run(from, 'verify')).toMatchObject({ exitCode: 0 });
+    const [, newest = ''] = readdirSync(folder);
+    const bytes = readFileSync(join(folder, newest));
+    rmSync(join(folder, newest));
+    for (const verb of ['archive', 'verify', 'restore'] as const)
+      await expect(run(from, verb)).rejects.toThrow(/ends at part 1, and .*head.json names part 2$/);
+    // Another part in its place.
+    writeFileSync(
+      join(folder, newest),
+      Buffer.from(bytes.toString('latin1').replace('"newestMs":1', '"newestMs":2'), 'latin1'),
+    );
+    for (const verb of ['archive', 'verify', 'restore'] as const)
+      await expect(run(from, verb)).rejects.toThrow(/^part 2 of .* is another one than .*head.json names$/);
+  });
+
+  test('is signed, and taken by the public key; not by another one, and not without a signature', async () => {
+    const pair = () => {
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+      const pem = { privateKey: { type: 'pkcs8', format: 'pem' }, publicKey: { type: 'spki', format: 'pem' } } as const;
+      return {
+        privateKey: String(privateKey.export(pem.privateKey)),
+        publicKey: String(publicKey.export(pem.publicKey)),
+      };
+    };
+    const [own, other] = [pair(), pair()];
+    key = own.privateKey;
+    await log.createAppender().append(recordsOf([0, 2], 2));
+    await run(from, 'archive');
+    key = own.publicKey;
+    expect(await run(from, 'verify')).toMatchObject({ exitCode: 0 });
+    expect(await run(to, 'restore')).toMatchObject({ exitCode: 0 });
+    await log.createAppender().append(recordsOf([2], 1));
+    await expect(run(from, 'archive')).rejects.toThrow('ARCHIVE_KEY is a public key: it signs nothing');
+    key = other.publicKey;
+    await expect(run(from, 'verify')).rejects.toThrow(/^part 1 in .* is not signed by the key/);
+    key = '';
+    await run(from, 'archive');
+    key = own.publicKey;
+    await expect(run(from, 'verify')).rejects.toThrow(/^part 2 in .* is not signed by the key/);
+    key = 'none';
+    await expect(run(from, 'verify')).rejects.toThrow(/^ARCHIVE_KEY is no Ed25519 key in PEM/);
+  });
+
+  test('of many parts puts them into one file, and holds what it held', async () => {
+    const archive = openArchive(folder, settingsOf(from));
+    let newest: Newest | undefined;
+    await log.createAppender().append(recordsOf([0], 12));
+    const [...records] = await readTopic(log, topicOf(from));
+    for (const record of records)
+      newest = await addPart(archive, newest, { to: [record.offset + 1n, 0n, 0n], records: [record] });
+    expect(readdirSync(folder)).toHaveLength(12);
+    const before = readdirSync(folder).slice(0, 1);
+    await mergeParts(archive, 13);
+    expect(readdirSync(folder)).toHaveLength(12);
+    await mergeParts(archive, 12);
+    expect(readdirSync(folder)).toEqual(['000000000001-000000000012.parts']);
+    // A kill before it has removed what it has merged.
+    for (const name of before) writeFileSync(join(folder, name), 'cut off');
+    expect(await run(from, 'verify')).toMatchObject({ lines: [expect.stringMatching(/^12 records are the log's/)] });
+    await log.createAppender().append(recordsOf([1], 1));
+    expect((await run(from, 'archive')).lines[0]).toMatch(/^1 records in 1 parts/);
+    expect(await run(from, 'verify')).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('an archive that follows the log', () => {
+  /** Ports and telemetry of a process that nobody scrapes. */
+  const serve = () =>
+    followLog(
+      folder,
+      {
+        ...readSettings(followSettings, {
+          PARTITIONS: `${PARTITIONS}`,
+          OPS_PORT: '0',
+          KAFKA_BROKERS: testParts().kafkaBrokers,
+        }),
+        ...settingsOf(from),
+      },
+      { logger: silentLogger, serveMetrics: (_, response) => void response.end() },
+    );
+
+  test('has each record within seconds, goes on behind a stop, and two of them write no part twice', async () => {
+    await fill();
+    const first = await serve();
+    await until(() => first.archiving.added().records === 32);
+    await log.createAppender().append(recordsOf([2], 2));
+    await until(() => first.archiving.added().records === 34);
+    expect(first.archiving.ageMs()).toBeLessThan(60_000);
+    // A volume that takes nothing for a time.
+    renameSync(folder, `${folder}.away`);
+    writeFileSync(folder, '');
+    await log.createAppender().append(recordsOf([0, 1], 1));
+    await until('it falls behind', () => first.archiving.ageMs() > 4_000);
+    rmSync(folder);
+    renameSync(`${folder}.away`, folder);
+    await until(() => first.archiving.added().records === 36);
+    const second = await serve();
+    await log.createAppender().append(recordsOf([2], 2));
+    // The other one has written the part.
+    const failed = await Promise.race([first.failed, second.failed]);
+    expect(failed.message).toMatch(/^part \d+ of .* was written by another process/);
+    await Promise.allSettled([first.stop(), second.stop()]);
+    const third = await serve();
+    await log.createAppender().append(recordsOf([1], 1));
+    const told = "39 records are the log's; it has 0 offsets beyond them";
+    await until('all is archived', async () => (await run(from, 'verify')).lines.includes(told));
+    await third.stop();
   });
 });

@@ -1,27 +1,72 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
-import { archiveLog } from './archive/archive-log.js';
+import { type Archiving, archiveLog } from './archive/archive-log.js';
+import type { Archive } from './archive/open-archive.js';
+import { openFolder } from './archive/open-folder.js';
 import { restoreLog } from './archive/restore-log.js';
 import { verifyArchive } from './archive/verify-archive.js';
+import type { OperatorSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 import type { ArchiveCommand } from './parse-command.js';
 
 export const archiveUsage = [
-  'log archive <folder>           adds to an archive in files what the log has beyond it',
+  'log archive <folder>           adds to an archive in files what the log has beyond it; --follow: goes on',
   'log restore <folder>           appends an archive to an empty log, each record at its offset',
   'log verify <folder>            compares an archive with the log, record by record',
 ];
 
-/** Runs a command about an archive of the log. */
-export function runArchive(
+type ArchiveSettings = Pick<OperatorSettings, 'TOPIC_PREFIX' | 'PARTITIONS' | 'ARCHIVE_KEY' | 'ARCHIVE_HEAD'>;
+
+/** Runs a command about an archive of the log, to its end. */
+export async function runArchive(
   log: Log,
   { verb, folder }: ArchiveCommand,
-  { prefix, partitions, replicationFactor }: { prefix: string; partitions: number; replicationFactor: number },
+  settings: ArchiveSettings & Pick<OperatorSettings, 'TOPIC_REPLICATION_FACTOR'>,
 ): Promise<Outcome> {
-  const archived = { topic: topicNames(prefix).makerEvents, name: topicNames().makerEvents, folder };
-  if (verb === 'archive') return archiveLog(log, archived);
-  if (verb === 'verify') return verifyArchive(log, archived);
-  const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === archived.topic);
-  if (spec === undefined) throw new Error(`${archived.topic} is no topic`);
-  return restoreLog(log, archived, { ...spec, replicationFactor }, 'makerbook-operator');
+  const { TOPIC_PREFIX: prefix, PARTITIONS: partitions, TOPIC_REPLICATION_FACTOR: replicationFactor } = settings;
+  const topic = topicNames(prefix).makerEvents;
+  const archive = openArchive(folder, settings);
+  if (verb === 'verify') return verifyArchive(log, topic, archive);
+  if (verb === 'restore') {
+    const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
+    if (spec === undefined) throw new Error(`${topic} is no topic`);
+    return restoreLog(log, { ...spec, replicationFactor }, archive, 'makerbook-operator');
+  }
+  const { parts, records, newestMs } = await archiveOnce(log, topic, archive);
+  const newest = records === 0 ? '' : `, the newest of ${new Date(newestMs).toISOString()}`;
+  return { lines: [`${records} records in ${parts} parts${newest}`], exitCode: 0 };
+}
+
+/** The archive in a folder. @throws Error where the key is none */
+export function openArchive(
+  folder: string,
+  { PARTITIONS: partitions, ARCHIVE_KEY, ARCHIVE_HEAD: head }: Omit<ArchiveSettings, 'TOPIC_PREFIX'>,
+): Archive {
+  const key = readKey(ARCHIVE_KEY());
+  const headFile = head === '' ? undefined : head;
+  return { store: openFolder(folder), topic: topicNames().makerEvents, partitions, key, headFile };
+}
+
+async function archiveOnce(log: Log, topic: string, archive: Archive): Promise<ReturnType<Archiving['added']>> {
+  const failed = Promise.withResolvers<never>();
+  const archiving = await archiveLog(log, topic, archive, { onFatal: failed.reject, onFault: failed.reject });
+  try {
+    await Promise.race([archiving.caughtUp, failed.promise]);
+  } finally {
+    await archiving.stop();
+  }
+  return archiving.added();
+}
+
+/** A private key signs and verifies, a public one only verifies. */
+function readKey(pem: string): KeyObject | undefined {
+  if (pem === '') return undefined;
+  try {
+    const key = pem.includes('PRIVATE KEY') ? createPrivateKey(pem) : createPublicKey(pem);
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {
+    // What it says could show the key.
+  }
+  throw new Error('ARCHIVE_KEY is no Ed25519 key in PEM: openssl genpkey -algorithm ed25519');
 }

@@ -1,5 +1,6 @@
 import {
   addresses,
+  credential,
   entries,
   hidden,
   integer,
@@ -11,7 +12,20 @@ import {
   privateKey,
   type SettingsOf,
   signingSettings,
+  telemetrySettings,
+  text,
 } from '@makerbook/settings';
+
+const archiveSettings = {
+  ARCHIVE_KEY: credential(
+    '`log archive` signs with this Ed25519 key, in PEM; `log restore` and `log verify` ask for its signatures, and take the public key too; empty: no signatures',
+    '',
+  ),
+  ARCHIVE_HEAD: text(
+    'File outside the archive that names its newest part, so that nobody can leave parts out at its end; empty: none',
+    '',
+  ),
+};
 
 export const settings = {
   ...kafkaSettings,
@@ -20,7 +34,16 @@ export const settings = {
   RPC_URL: hidden(
     list('Nodes of Kaia: `makers add` warns of accounts that have changed their key there; empty: it does not ask', ''),
   ),
+  ...archiveSettings,
   LOG_LEVEL: opsSettings.LOG_LEVEL,
+};
+
+/** The settings of `log archive --follow`. */
+export const followSettings = {
+  ...kafkaSettings,
+  ...archiveSettings,
+  ...opsSettings,
+  ...telemetrySettings,
 };
 
 /** The settings of `migrate`, which connects only to Postgres, with the rights to change the schema. */
@@ -53,4 +76,5 @@ export const doctorSettings = {
 };
 
 export type DoctorSettings = SettingsOf<typeof doctorSettings>;
+export type FollowSettings = SettingsOf<typeof followSettings>;
 export type OperatorSettings = SettingsOf<typeof settings>;

@@ -1,19 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { unixMs } from '@makerbook/contracts-primitives';
+import { runService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { runContracts } from './contracts-command.js';
 import { runDoctor } from './doctor-command.js';
-import { doctorSettings, migrateSettings, settings as operatorSettings } from './env.js';
+import { doctorSettings, followSettings, migrateSettings, settings as operatorSettings } from './env.js';
+import { followLog } from './follow-log.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
 import type { Command } from './parse-command.js';
 import { readCommand, runCommand } from './run.js';
 
+const command = readCommand(process.argv.slice(2));
+if ('do' in command && command.do === 'log' && command.isFollowing) {
+  await runService(
+    'log-archive',
+    () => readSettings(followSettings, process.env),
+    (settings, telemetry) => followLog(command.folder, settings, telemetry),
+  );
+}
 try {
-  const { lines, exitCode } = await answer(readCommand(process.argv.slice(2)));
+  const { lines, exitCode } = await answer(command);
   console.log(lines.join('\n'));
   process.exitCode = exitCode;
 } catch (error) {

@@ -31,6 +31,8 @@ export interface ArchiveCommand {
   readonly do: 'log';
   readonly verb: 'archive' | 'restore' | 'verify';
   readonly folder: string;
+  /** It goes on until it is stopped. */
+  readonly isFollowing: boolean;
 }
 
 /** One of the commands that write facts. */
@@ -77,6 +79,7 @@ const options = {
   json: flag,
   tokens: flag,
   yes: flag,
+  follow: flag,
 };
 const justified = ['by', 'reason'];
 const optionsOf: Readonly<Record<string, readonly string[]>> = {
@@ -96,7 +99,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   'parked show': [],
   'parked replay': [],
   'parked discard': [],
-  'log archive': [],
+  'log archive': ['follow'],
   'log restore': [],
   'log verify': [],
 };
@@ -132,7 +135,7 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   if (group === 'log') {
     const [folder, ...more] = rest;
     if (folder === undefined || more.length > 0) return incomplete;
-    return { do: group, verb: verb as ArchiveCommand['verb'], folder };
+    return { do: group, verb: verb as ArchiveCommand['verb'], folder, isFollowing: values.follow === true };
   }
   if (verb === 'list') return rest.length === 0 ? { do: 'list', isJson } : incomplete;
   const { by, reason } = values;

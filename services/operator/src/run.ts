@@ -62,7 +62,7 @@ export async function runCommand(
     case 'parked':
       return runParked(log, command, { prefix, partitions, commandId });
     case 'log':
-      return runArchive(log, command, { prefix, partitions, replicationFactor: settings.TOPIC_REPLICATION_FACTOR });
+      return runArchive(log, command, settings);
     case 'list':
       return { lines: await listMakers(log, prefix, command.isJson), exitCode: 0 };
     case 'history': {

@@ -1,6 +1,7 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runOperator } from '../kit/admit-maker.js';
+import { operatorProgram, runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { openChain } from '../kit/open-maker.js';
 import type { OpenStack } from '../kit/open-stack.js';
@@ -10,8 +11,10 @@ import { type Acknowledged, awaitAll, findMissing, loadMakers } from './load-mak
 import type { DrillOptions, DrillParts } from './open-parts.js';
 
 const MAKERS = 6;
+/** What the archive may lack at most. */
+const ARCHIVE_BEHIND_MS = 5_000;
 
-/** The log is lost with its rows, some seconds after it was archived. */
+/** The log is lost with its rows, under load, while a process archives it. */
 export async function restoreLog(
   { folder, start, lose, openStack: open }: DrillParts,
   { loadMs }: DrillOptions,
@@ -20,15 +23,15 @@ export async function restoreLog(
   const [kafka, postgres] = [await start.kafka('kafka'), await start.postgres('postgres')];
   const stack = await open(kafka.brokers, postgres.url);
   const { chain, makers } = await fund(stack);
+  const archiver = followLog(archive, stack.operatorEnvironment);
   const load = await loadMakers(makers, chain);
   await pause(loadMs);
-  const archivedFromMs = Date.now();
-  console.log(`archived: ${await runOperator(['log', 'archive', archive], stack.operatorEnvironment)}`);
-  await pause(1000);
-  const acknowledged = await load.stop();
-  const lostAtMs = Date.now();
-  await stack.stop();
   for (const part of [kafka, postgres]) part.kill('SIGKILL');
+  const lostAtMs = Date.now();
+  archiver.kill('SIGKILL');
+  // What is under way is not answered.
+  const acknowledged = await load.stop().catch(() => load.acknowledged);
+  await stack.stop();
   await Promise.all([kafka.exited, postgres.exited]);
   for (const part of ['kafka', 'postgres']) lose(part);
   console.log('lost: Kafka and Postgres, with their data');
@@ -38,8 +41,7 @@ export async function restoreLog(
   console.log(`restored: ${await runOperator(['log', 'restore', archive], environment)}`);
   console.log(`verified: ${await runOperator(['log', 'verify', archive], environment)}`);
   const next = await open(newKafka.brokers, newPostgres.url);
-  const safe = acknowledged.filter(({ atMs }) => atMs < archivedFromMs);
-  await awaitAll(safe);
+  await awaitAll(acknowledged.filter(({ atMs }) => atMs < lostAtMs - ARCHIVE_BEHIND_MS));
   const takenAtMs = await placeAgain(acknowledged);
   const missing = await findMissing(acknowledged);
   const gone = acknowledged.filter(({ order }) => missing.has(order.orderHash));
@@ -86,6 +88,12 @@ export async function restorePostgres(
   tell(acknowledged, takenAtMs - lostAtMs, `${missing.size} orders`);
   await awaitAll(acknowledged);
   return judge(stack, async () => chain.stop());
+}
+
+/** Keeps an archive of the log, as a process of its own. */
+function followLog(folder: string, environment: Readonly<Record<string, string>>): ChildProcess {
+  const env = { ...process.env, ...environment, OPS_PORT: '0' };
+  return spawn(process.execPath, [operatorProgram, 'log', 'archive', folder, '--follow'], { env, stdio: 'ignore' });
 }
 
 async function fund(stack: OpenStack) {

@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
+/** The operator's command. */
+export const operatorProgram = join(root, 'services/operator/dist/main.js');
+
 /** Puts makers on the whitelist with the operator's own command. @throws Error with what the command said */
 export function admitMaker(maker: string | readonly string[], environment: Record<string, string>): Promise<string> {
   return runOperator(['makers', 'add', ...(typeof maker === 'string' ? [maker] : maker)], environment);

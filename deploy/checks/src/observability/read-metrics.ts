@@ -8,8 +8,6 @@ const ofOthers = new Set([
   'ALERTS',
   'kubelet_volume_stats_available_bytes',
   'kubelet_volume_stats_capacity_bytes',
-  'kube_cronjob_created',
-  'kube_cronjob_status_last_successful_time',
   'kube_deployment_status_replicas_unavailable',
   'kube_pod_status_phase',
   'kube_pod_status_ready',

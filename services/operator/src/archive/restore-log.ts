@@ -1,9 +1,8 @@
 import { pause } from '@makerbook/contracts-primitives';
 import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
-import type { ArchivedTopic } from './archive-log.js';
-import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
-import { findDifference } from './verify-archive.js';
+import { type Archive, readParts, requireNewest } from './open-archive.js';
+import { Comparison } from './verify-archive.js';
 
 const TIMEOUT_MS = 60_000;
 /** Of one append, below what a record batch holds. */
@@ -22,27 +21,21 @@ const SETTLE_MS = 2_000;
  * @param clientId begins the transactional ids
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
  */
-export async function restoreLog(
-  log: Log,
-  archived: ArchivedTopic,
-  spec: TopicSpec,
-  clientId: string,
-): Promise<Outcome> {
-  const archive = requireManifest(archived.folder, archived.name, spec.partitions);
+export async function restoreLog(log: Log, spec: TopicSpec, archive: Archive, clientId: string): Promise<Outcome> {
+  const to = (await requireNewest(archive)).header.to.map(BigInt);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
-  const ends = await log.endOffsets(archived.topic, { timeoutMs: TIMEOUT_MS });
+  const ends = await log.endOffsets(spec.name, { timeoutMs: TIMEOUT_MS });
   // With its own time the broker would stamp all records with that of the restore.
-  if (ends.some((end, partition) => end < BigInt(archive.to[partition] ?? 0))) await setTime(log, spec, 'CreateTime');
+  if (ends.some((end, partition) => end < (to[partition] ?? 0n))) await setTime(log, spec, 'CreateTime');
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
-  const parts = ends.map((end, partition) => {
-    return new PartitionRestore(
-      { log, appender, archive, folder: archived.folder, clientId },
-      { topic: archived.topic, partition },
-      end,
-    );
-  });
-  const counts = await Promise.all(parts.map((part) => part.run()));
+  const restore = { log, appender, clientId };
+  const partitions = ends.map((end, partition) => new PartitionRestore(restore, { topic: spec.name, partition }, end));
+  for await (const part of readParts(archive)) {
+    const records = Map.groupBy(part.records(spec.name), ({ partition }) => partition);
+    await Promise.all([...records].map(([partition, own]) => partitions[partition]?.add(own)));
+  }
+  const counts = await Promise.all(partitions.map((one, partition) => one.end(to[partition] ?? 0n)));
   await appender.close();
   await setTime(log, spec, time);
   const count = counts.reduce((sum, records) => sum + records, 0);
@@ -66,8 +59,6 @@ async function setTime(log: Log, spec: TopicSpec, time: string): Promise<void> {
 interface Restore {
   readonly log: Log;
   readonly appender: Appender;
-  readonly archive: ArchiveManifest;
-  readonly folder: string;
   readonly clientId: string;
 }
 
@@ -75,39 +66,51 @@ interface Restore {
 class PartitionRestore {
   readonly #restore: Restore;
   readonly #place: TopicPartition;
+  /** Compares what the log has already. */
+  readonly #before: Comparison;
+  readonly #from: bigint;
+  #isCompared = false;
   /** Where the next record will be stored. */
   #end: bigint;
   #waiting: LogRecord[] = [];
   #bytes = 0;
+  #count = 0;
 
   constructor(restore: Restore, place: TopicPartition, end: bigint) {
     this.#restore = restore;
     this.#place = place;
     this.#end = end;
+    this.#from = end;
+    this.#before = new Comparison(restore.log, place, end);
+  }
+
+  /** @param records that follow those before, in their order */
+  async add(records: readonly StoredRecord[]): Promise<void> {
+    for (const record of records) {
+      if (record.offset < this.#from) await this.#before.expect(record);
+      else await this.#add(record);
+    }
   }
 
   /** @returns how many records were appended */
-  async run(): Promise<number> {
-    const { log, archive, folder } = this.#restore;
-    const { partition } = this.#place;
-    if (this.#end > 0n) {
-      const difference = await findDifference(log, archive, folder, this.#place, this.#end);
-      if (difference !== undefined) throw new Error(`${difference}. Delete the topic, and begin again`);
-    }
-    let count = 0;
-    for (const segment of archive.segments.filter((one) => one.partition === partition && BigInt(one.to) > this.#end)) {
-      for (const record of readSegment(folder, segment, this.#place)) {
-        if (record.offset < this.#end) continue;
-        await this.#add(record);
-        count += 1;
-      }
-      await this.#flush();
-    }
-    await this.#fill(BigInt(archive.to[partition] ?? 0));
-    return count;
+  async end(to: bigint): Promise<number> {
+    await this.#compareBefore();
+    await this.#flush();
+    await this.#fill(to);
+    return this.#count;
+  }
+
+  /** Nothing is appended behind what is not the archive's. */
+  async #compareBefore(): Promise<void> {
+    if (this.#isCompared) return;
+    this.#isCompared = true;
+    const difference = await this.#before.end();
+    if (difference !== undefined) throw new Error(`${difference}. Delete the topic, and begin again`);
   }
 
   async #add(record: StoredRecord): Promise<void> {
+    await this.#compareBefore();
+    this.#count += 1;
     const [first] = this.#waiting;
     const isFar = Math.abs(record.timestampMs - (first?.timestampMs ?? record.timestampMs)) > APPEND_SPAN_MS;
     const isGap = record.offset > this.#end + BigInt(this.#waiting.length);

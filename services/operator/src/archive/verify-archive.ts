@@ -1,72 +1,78 @@
-import type { Log, StoredRecord, TopicPartition } from '@makerbook/kafka';
+import type { Log, StoredRecord } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
-import type { ArchivedTopic } from './archive-log.js';
-import { type ArchiveManifest, readSegment, requireManifest } from './segments.js';
+import { describeRecord } from './archive-log.js';
+import { type Archive, readParts, requireNewest } from './open-archive.js';
 
 /**
- * Compares an archive with the log: checksums, and each record with its offset, time, key, value and headers.
+ * Compares an archive with the log: its chain of parts, and each record with its offset, time, key, value and headers.
+ * @param topic its name in Kafka, with the deployment's prefix
  * @returns the first difference of each partition; exit code 1 where there is one
+ * @throws ArchiveBroken, LogUnavailable
  */
-export async function verifyArchive(log: Log, { topic, name, folder }: ArchivedTopic): Promise<Outcome> {
-  const archive = requireManifest(folder, name, await log.partitionsOf(topic));
+export async function verifyArchive(log: Log, topic: string, archive: Archive): Promise<Outcome> {
+  const to = (await requireNewest(archive)).header.to.map(BigInt);
   const ends = await log.endOffsets(topic);
   const lines: string[] = [];
-  let behind = 0n;
-  for (const [partition, end] of ends.entries()) {
-    const to = BigInt(archive.to[partition] ?? 0);
-    const difference =
-      end < to
-        ? `partition ${partition} ends at ${end}, the archive at ${to}`
-        : await findDifference(log, archive, folder, { topic, partition }, to);
+  const comparisons = to.map((offset, partition) => {
+    const end = ends[partition] ?? 0n;
+    if (end >= offset) return new Comparison(log, { topic, partition }, offset);
+    lines.push(`partition ${partition} ends at ${end}, the archive at ${offset}`);
+    return undefined;
+  });
+  let count = 0;
+  for await (const part of readParts(archive)) {
+    for (const record of part.records(topic)) await comparisons[record.partition]?.expect(record);
+    count += part.header.records;
+  }
+  for (const comparison of comparisons) {
+    const difference = await comparison?.end();
     if (difference !== undefined) lines.push(difference);
-    behind += end > to ? end - to : 0n;
   }
   if (lines.length > 0) return { lines, exitCode: 1 };
-  const count = archive.segments.reduce((sum, { records }) => sum + records, 0);
+  const behind = ends.reduce((sum, end, partition) => sum + end - (to[partition] ?? 0n), 0n);
   return { lines: [`${count} records are the log's; it has ${behind} offsets beyond them`], exitCode: 0 };
 }
 
-/** The first difference of a partition from its archive, below an offset; undefined where there is none. */
-export async function findDifference(
-  log: Log,
-  archive: ArchiveManifest,
-  folder: string,
-  place: TopicPartition,
-  to: bigint,
-): Promise<string | undefined> {
-  const stored = readLive(log, place, to);
-  const archived = readArchived(archive, folder, place, to);
-  for (;;) {
-    const [one, other] = [await stored.next(), archived.next()];
-    if (one.done === true && other.done === true) return undefined;
-    const [inLog, inArchive] = [one.value, other.value].map((record) =>
-      record === undefined ? undefined : describe(record),
-    );
-    if (inLog === inArchive) continue;
-    const where = [one.value?.offset, other.value?.offset]
-      .filter((offset) => offset !== undefined)
-      .sort((a, b) => (a < b ? -1 : 1))[0];
-    return `partition ${place.partition} differs at offset ${where}: the log has ${inLog ?? 'nothing'}, the archive ${inArchive ?? 'nothing'}`;
+/** Compares a partition with its archive, record by record, below an offset. */
+export class Comparison {
+  readonly #partition: number;
+  readonly #to: bigint;
+  readonly #stored: AsyncIterator<StoredRecord, undefined>;
+  #difference: string | undefined;
+
+  constructor(log: Pick<Log, 'readRange'>, place: { readonly topic: string; readonly partition: number }, to: bigint) {
+    this.#partition = place.partition;
+    this.#to = to;
+    this.#stored = readStored(log, place, to);
+  }
+
+  /** The next archived record. One at the offset or beyond is passed over. */
+  async expect(archived: StoredRecord): Promise<void> {
+    if (archived.offset < this.#to) await this.#compare(archived);
+  }
+
+  /** No archived record follows. @returns the first difference; undefined where there was none */
+  async end(): Promise<string | undefined> {
+    await this.#compare(undefined);
+    return this.#difference;
+  }
+
+  async #compare(archived: StoredRecord | undefined): Promise<void> {
+    if (this.#difference !== undefined) return;
+    const { value: stored } = await this.#stored.next();
+    const [inLog, inArchive] = [stored, archived].map((record) => (record ? describeRecord(record) : 'nothing'));
+    if (inLog === inArchive) return;
+    const offsets = [stored, archived].flatMap((record) => record?.offset ?? []);
+    const [first] = offsets.sort((one, other) => (one < other ? -1 : 1));
+    this.#difference = `partition ${this.#partition} differs at offset ${first}: the log has ${inLog}, the archive ${inArchive}`;
   }
 }
 
-async function* readLive(log: Log, place: TopicPartition, to: bigint): AsyncGenerator<StoredRecord, undefined> {
+async function* readStored(
+  log: Pick<Log, 'readRange'>,
+  place: { readonly topic: string; readonly partition: number },
+  to: bigint,
+): AsyncGenerator<StoredRecord, undefined> {
   if (to > 0n) for await (const { records } of log.readRange(place, 0n, to)) yield* records;
   return undefined;
 }
-
-function* readArchived(
-  { segments }: ArchiveManifest,
-  folder: string,
-  place: TopicPartition,
-  to: bigint,
-): Generator<StoredRecord, undefined> {
-  for (const segment of segments) {
-    if (segment.partition !== place.partition || BigInt(segment.from) >= to) continue;
-    for (const record of readSegment(folder, segment, place)) if (record.offset < to) yield record;
-  }
-  return undefined;
-}
-
-const describe = ({ offset, timestampMs, key, value, headers }: StoredRecord): string =>
-  JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, headers]);

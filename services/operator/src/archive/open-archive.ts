@@ -1,0 +1,194 @@
+import type { KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import type { StoredRecord } from '@makerbook/kafka';
+import { z } from 'zod';
+import { ArchiveBroken, decodeParts, encodePart, type Part, type PartHeader } from './encode-parts.js';
+import { type ArchiveStore, replaceFile } from './open-folder.js';
+
+/** The archive of a topic: parts that are numbered, each of which names the one before. */
+export interface Archive {
+  readonly store: ArchiveStore;
+  /** Its name in the archive, without the prefix of the deployment. */
+  readonly topic: string;
+  readonly partitions: number;
+  /** Parts are signed by it, and must be; undefined: no signature is made or looked at. */
+  readonly key: KeyObject | undefined;
+  /** A file outside the store that names the newest part; undefined: parts at the end may be missing unseen. */
+  readonly headFile: string | undefined;
+}
+
+/** The newest part that was written. */
+const head = z.strictObject({ number: z.int().min(1), id: z.string() });
+type Head = z.infer<typeof head>;
+
+/** What is known of the newest part. */
+export type Newest = Pick<Part, 'id'> & { readonly header: Pick<PartHeader, 'number' | 'to'> };
+
+interface PartsFile {
+  readonly name: string;
+  /** The numbers of its parts. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** So many files of one part become one file. */
+const MERGED_PARTS = 1_000;
+/** A merged file is not larger, unless one part is. */
+const MERGED_BYTES = 64 * 1024 * 1024;
+const NAME = /^(\d{12})-(\d{12})\.parts$/;
+
+/** The number of a file is that of its first and of its last part. */
+const nameOf = (first: number, last: number) =>
+  `${[first, last].map((number) => String(number).padStart(12, '0')).join('-')}.parts`;
+
+/**
+ * All parts of an archive, in their order; at its end it is known that none is missing.
+ * @throws ArchiveBroken
+ */
+export async function* readParts(archive: Archive): AsyncGenerator<Part> {
+  const kept = await readHead(archive);
+  let before: Part | undefined;
+  for (const { name } of await listFiles(archive)) {
+    for await (const part of readFileParts(archive, name)) {
+      // Two processes may have merged parts into files that overlap.
+      if (part.header.number <= (before?.header.number ?? 0)) continue;
+      expectNext(archive, before, part);
+      expectHead(archive, kept, part);
+      yield part;
+      before = part;
+    }
+  }
+  expectWhole(archive, kept, before);
+}
+
+/** The newest part; undefined where there is none. @throws ArchiveBroken */
+export async function readNewest(archive: Archive): Promise<Part | undefined> {
+  const [kept, files] = [await readHead(archive), await listFiles(archive)];
+  const last = files.at(-1);
+  let newest: Part | undefined;
+  if (last !== undefined)
+    for await (const part of readFileParts(archive, last.name)) {
+      expectHead(archive, kept, part);
+      newest = part;
+    }
+  expectWhole(archive, kept, newest);
+  return newest;
+}
+
+/** The newest part. @throws ArchiveBroken likewise, and where there is none */
+export async function requireNewest(archive: Archive): Promise<Part> {
+  const newest = await readNewest(archive);
+  if (newest === undefined) throw new ArchiveBroken(`${archive.store.name} holds no archive`);
+  return newest;
+}
+
+/**
+ * Adds a part behind the newest one.
+ * @throws ArchiveBroken where another process has added one, which ends this one; else what the store throws, and
+ * nothing is added
+ */
+export async function addPart(
+  archive: Archive,
+  before: Newest | undefined,
+  { to, records }: { readonly to: readonly bigint[]; readonly records: readonly StoredRecord[] },
+): Promise<Newest> {
+  const { store, topic, key } = archive;
+  const number = (before?.header.number ?? 0) + 1;
+  const from = before?.header.to ?? to.map(() => '0');
+  const place = { topic, number, previous: before?.id ?? null, from, to: to.map(String) };
+  const { id, bytes } = encodePart(place, records, key);
+  const isFirst = await store.create(nameOf(number, number), bytes);
+  if (!isFirst || (await listFiles(archive)).at(-1)?.last !== number)
+    throw new ArchiveBroken(`part ${number} of ${store.name} was written by another process`);
+  if (archive.headFile !== undefined) await writeHead(archive.headFile, { number, id });
+  return { header: { number, to: place.to }, id };
+}
+
+/** Puts files of one part into one file, once there are so many. What a kill leaves is read as before. */
+export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promise<void> {
+  const { store } = archive;
+  const single = (await listFiles(archive)).filter(({ first, last }) => first === last);
+  if (single.length < parts) return;
+  let bytes: Buffer[] = [];
+  let names: PartsFile[] = [];
+  const merge = async () => {
+    const [first, last] = [names[0], names.at(-1)];
+    if (first === undefined || last === undefined || first === last) return;
+    await store.create(nameOf(first.first, last.last), Buffer.concat(bytes));
+    for (const { name } of names) await store.remove(name);
+  };
+  for (const file of single) {
+    const read = await store.read(file.name);
+    const size = bytes.reduce((sum, each) => sum + each.length, read.length);
+    if (size > MERGED_BYTES || file.first !== (names.at(-1)?.last ?? file.first - 1) + 1) {
+      await merge();
+      [bytes, names] = [[], []];
+    }
+    bytes.push(read);
+    names.push(file);
+  }
+  await merge();
+}
+
+/** Without those whose parts a merged file has too. */
+async function listFiles({ store }: Archive): Promise<PartsFile[]> {
+  const names = await store.list();
+  if (names.includes('manifest.json'))
+    throw new ArchiveBroken(
+      `${store.name} is an archive of an earlier release: begin a new one elsewhere, and keep this one until that is verified`,
+    );
+  const files = names.flatMap((name): PartsFile[] => {
+    const [, first, last] = NAME.exec(name) ?? [];
+    return first === undefined ? [] : [{ name, first: Number(first), last: Number(last) }];
+  });
+  let last = 0;
+  return files
+    .sort((one, other) => one.first - other.first || other.last - one.last)
+    .filter((file) => {
+      const isNew = file.last > last;
+      last = Math.max(last, file.last);
+      return isNew;
+    });
+}
+
+async function* readFileParts({ store, key }: Archive, name: string): AsyncGenerator<Part> {
+  yield* decodeParts(name, await store.read(name), key);
+}
+
+function expectNext({ store, topic, partitions }: Archive, before: Part | undefined, { header: next }: Part): void {
+  if (next.topic !== topic || next.to.length !== partitions)
+    throw new ArchiveBroken(`${store.name} is the archive of ${next.topic} with ${next.to.length} partitions`);
+  const number = (before?.header.number ?? 0) + 1;
+  if (next.number !== number) throw new ArchiveBroken(`part ${number} of ${store.name} is missing`);
+  const from = before?.header.to ?? next.to.map(() => '0');
+  if (next.previous !== (before?.id ?? null) || next.from.join() !== from.join())
+    throw new ArchiveBroken(`part ${number} of ${store.name} does not follow the part before it: one was changed`);
+}
+
+function expectHead({ store, headFile }: Archive, kept: Head | undefined, { header: { number }, id }: Part): void {
+  if (kept?.number === number && kept.id !== id)
+    throw new ArchiveBroken(`part ${number} of ${store.name} is another one than ${headFile} names`);
+}
+
+function expectWhole({ store, headFile }: Archive, kept: Head | undefined, newest: Part | undefined): void {
+  const number = newest?.header.number ?? 0;
+  if (kept !== undefined && kept.number > number)
+    throw new ArchiveBroken(`${store.name} ends at part ${number}, and ${headFile} names part ${kept.number}`);
+}
+
+async function readHead({ headFile }: Archive): Promise<Head | undefined> {
+  if (headFile === undefined) return undefined;
+  const text = await readFile(headFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  try {
+    return text === undefined ? undefined : head.parse(JSON.parse(text));
+  } catch (error) {
+    throw new ArchiveBroken(`${headFile} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+const writeHead = (path: string, newest: Head) =>
+  replaceFile(dirname(path), basename(path), Buffer.from(`${JSON.stringify(newest)}\n`));
