@@ -132,16 +132,40 @@ class Calls(Case):
 
     def test_orders_are_cancelled_and_replaced_by_salts(self) -> None:
         gone = [{"orderHash": "0x" + "4e" * 32, "status": "CANCELLED"}]
-        service, caller = self.open(Answer(gone), LOST, refuse("duplicate", 400))
+        service, caller = self.open(Answer(gone), Answer({}))
         self.assertEqual(caller.call("cancel_orders", {"salts": [7, "0x1f"]}), gone)
         asked = service.asked[0].json
         self.assertEqual((asked["salts"], asked["untilMs"]), (["0x7", "0x1f"], NOW_MS))
         named = {"salts": [7], "untilMs": NOW_MS - 1, "remainingMakingAmount": 3}
-        new = caller.order()
-        stored = caller.call("replace_orders", named, [new], duplicate_counts_as_stored=True)
-        self.assertEqual((stored["cancelled"], stored["placed"][0]["orderHash"]), ([], new["orderHash"]))
+        caller.call("replace_orders", named, [caller.order()])
         cancel = service.asked[1].json["cancel"]
         self.assertEqual((cancel["untilMs"], cancel["remainingMakingAmount"]), (NOW_MS - 1, "0x3"))
+
+    def test_the_history_tells_what_a_replacement_by_salts_has_cancelled_whose_answer_was_lost(self) -> None:
+        def entry(request_id: str, logged_at_ms: int, order_hash: str, happened: str = "REMOVED") -> dict[str, Any]:
+            cause = {"kind": "request", "requestId": request_id}
+            return {"orderHash": order_hash, "happened": happened, "loggedAtMs": logged_at_ms, "cause": cause}
+
+        def page(cursor: str, *entries: dict[str, Any]) -> Answer:
+            return Answer({"entries": entries, "nextCursor": cursor, "hasMore": True})
+
+        service, caller = self.open(
+            LOST, refuse("duplicate", 400),
+            Answer({"timeline": [{"happened": "FILLED", "loggedAtMs": 3}, entry("own", NOW_MS, "0x1", "OPENED")]}),
+            page("8", entry("other", NOW_MS, "0x2"), entry("own", NOW_MS, "0x3")),
+            page("9", entry("own", NOW_MS, "0x4"), entry("own", NOW_MS + 1, "0x5")),
+            LOST, refuse("duplicate", 400), refuse("gone", 410),
+        )  # fmt: skip
+        new = caller.order()
+        stored = caller.call("replace_orders", {"salts": [7]}, [new], duplicate_counts_as_stored=True)
+        self.assertEqual(stored["placed"], [{**new, "status": "VALIDATING"}])
+        self.assertEqual(
+            stored["cancelled"], [{"orderHash": order_hash, "status": "CANCELLED"} for order_hash in ("0x3", "0x4")]
+        )
+        asked = [[page.query.get(name) for name in ("happened", "fromMs", "cursor")] for page in service.asked[3:]]
+        self.assertEqual(asked, [["REMOVED", str(NOW_MS), None], ["REMOVED", str(NOW_MS), "8"]])
+        error = self.refused(caller, "replace_orders", {"salts": [7]}, [new], duplicate_counts_as_stored=True)
+        self.assertEqual((error.code, error.may_have_happened), ("gone", True))
 
     def test_cancellations_wait_for_the_feed_and_for_routers(self) -> None:
         headers = {"Preference-Applied": "wait=2", "X-Unseen-By": "a, b", "X-Log-Position": "3:7"}

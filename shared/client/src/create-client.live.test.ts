@@ -284,6 +284,39 @@ describe('with retry', () => {
     });
   });
 
+  test('tells by the history what a replacement by salts has cancelled whose answer was lost', async () => {
+    const [order, ...olds] = [await signed(), await signed(), await signed(), await signed()];
+    const thenMs = 1_700_000_000_005;
+    const [before, first, second] = olds.map(({ orderHash }) => orderHash);
+    const entry = (requestId: string, loggedAtMs: number, orderHash = order?.orderHash) => {
+      return { orderHash, happened: 'REMOVED', loggedAtMs, cause: { kind: 'request', requestId } };
+    };
+    const page = (nextCursor: string, ...entries: object[]) => ok({ entries, nextCursor, hasMore: true });
+    const timeline = [
+      { happened: 'FILLED', loggedAtMs: 3 },
+      { ...entry('own', thenMs), happened: 'OPENED' },
+    ];
+    const pages = [
+      page('8', entry('other', thenMs, before), entry('own', thenMs, first)),
+      page('9', entry('own', thenMs, second), entry('own', thenMs + 1)),
+    ];
+    answers = [hangUp, refuse('duplicate'), ok({ timeline }), ...pages, hangUp, refuse('duplicate'), refuse('gone')];
+    const replace = () =>
+      clientOf(quickly).replaceOrders({ salts: [7n], untilMs: 1_700_000_000_000 }, order === undefined ? [] : [order], {
+        duplicateCountsAsStored: true,
+      });
+    const { cancelled } = await replace();
+    expect(cancelled).toEqual([first, second].map((orderHash) => ({ orderHash, status: 'CANCELLED' })));
+    const queries = asked
+      .slice(3)
+      .map(({ url }) => ['happened', 'fromMs', 'cursor'].map((of) => url.searchParams.get(of)));
+    expect(queries).toEqual([
+      ['REMOVED', String(thenMs), null],
+      ['REMOVED', String(thenMs), '8'],
+    ]);
+    expect(await failureOf(replace())).toMatchObject({ code: 'gone', mayHaveHappened: true });
+  });
+
   test.each([
     ['at the first try', [refuse('duplicate')]],
     ['after a refusal that stored nothing', [refuse('rate_limited'), refuse('duplicate')]],

@@ -161,6 +161,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const maker = async () => named.maker ?? readAddress('signer', await signer.getAddress());
   const storing = { signing, calling, again, clock, maker };
   const cancel = createCancel(storing);
+  const reads = createReads({ signing, calling, named, again, clock, randomSalt });
 
   return {
     maker,
@@ -172,11 +173,11 @@ export function createClient(options: ClientOptions): MakerbookClient {
       return signing.signOrder({ ...draft, salt, maker: await maker(), permittedTaker: ZERO_ADDRESS });
     },
 
-    ...createPlace(storing),
+    ...createPlace(storing, reads),
 
     streamOrders: createStream({ signing, calling, named, clock, randomSalt }),
 
-    ...createReads({ signing, calling, named, again, clock, randomSalt }),
+    ...reads,
 
     cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
 

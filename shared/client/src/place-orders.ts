@@ -1,9 +1,10 @@
-import type { LimitOrderRecord, Replacement } from '@makerbook/contracts-http';
+import type { Cancellation, LimitOrderRecord, Replacement, TimelineEntry } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
 import { type Answer, callService, readList, readObject } from './call-service.js';
 import { type CancelParts, signCancellations, signSalts } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
+import type { OrderReads } from './read-orders.js';
 import {
   type OrderToReplace,
   readRemaining,
@@ -24,15 +25,14 @@ export interface PlaceOptions {
 }
 
 /** POST of orders, alone or in the stead of others. */
-export function createPlace({ signing, calling, again, ...parts }: CancelParts) {
-  /** @param stored what the answer would have been, where only `duplicate` tells of it */
+export function createPlace({ signing, calling, again, ...parts }: CancelParts, reads: OrderReads) {
+  /** @returns undefined where only `duplicate` tells that it was stored */
   function store<T>(
     path: string,
     body: unknown,
     { validUntilMs, duplicateCountsAsStored = false }: PlaceOptions,
     read: (answer: Answer) => T,
-    stored: () => T,
-  ): Promise<T> {
+  ): Promise<T | undefined> {
     const untilMs = validUntilMs === undefined ? undefined : readWhole('validUntilMs', validUntilMs, UNIX_MS);
     const headers = untilMs === undefined ? {} : { 'Valid-Until-Ms': String(untilMs) };
     let mayBeStored = false;
@@ -41,11 +41,11 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts) 
         return read(await callService({ method: 'POST', path, body, headers }, calling));
       } catch (error) {
         if (!(error instanceof MakerbookError)) throw error;
-        if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) return stored();
+        if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) return undefined;
         mayBeStored ||= error.mayHaveHappened;
         if (!mayBeStored || error.mayHaveHappened) throw error;
         // Other refusals are judged before `duplicate`: they say nothing of an earlier try.
-        throw new MakerbookError({ ...error, mayHaveHappened: true, cause: error });
+        throw thatMayHaveHappened(error);
       }
     });
   }
@@ -66,9 +66,8 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts) 
 
   return {
     async placeOrders(orders: readonly SignedOrder[], options: PlaceOptions = {}): Promise<LimitOrderRecord[]> {
-      return store(paths.limitOrders, readSignedOrders(orders), options, readList<LimitOrderRecord>, () =>
-        validating(orders),
-      );
+      const body = readSignedOrders(orders);
+      return (await store(paths.limitOrders, body, options, readList<LimitOrderRecord>)) ?? validating(orders);
     },
 
     async replaceOrders(
@@ -78,14 +77,42 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts) 
     ): Promise<Replacement> {
       const place = readSignedOrders(orders);
       const body = { cancel: await signGone(gone), place };
-      return store(paths.replacements, body, options, readObject<Replacement>, () => ({
-        // Which orders had the salts, the answer that was lost has told.
-        cancelled: ('salts' in gone ? [] : gone).map(({ orderHash }) => ({
-          orderHash: readHex('orderHash', orderHash, 32),
-          status: 'CANCELLED',
-        })),
-        placed: validating(orders),
-      }));
+      const answer = await store(paths.replacements, body, options, readObject<Replacement>);
+      if (answer !== undefined) return answer;
+      const hashes = 'salts' in gone ? await readCancelled(reads, orders) : gone.map(({ orderHash }) => orderHash);
+      const cancelled = hashes.map((hash): Cancellation => {
+        return { orderHash: readHex('orderHash', hash, 32), status: 'CANCELLED' };
+      });
+      return { cancelled, placed: validating(orders) };
     },
   };
 }
+
+/**
+ * The orders that a stored replacement has cancelled, by its maker's history: all facts of a request have its id, and
+ * the time at which they were written.
+ */
+async function readCancelled({ findOrder, readHistory }: OrderReads, [placed]: readonly SignedOrder[]) {
+  try {
+    const { timeline } = await findOrder(placed?.orderHash ?? '');
+    const opened = timeline.find(({ happened }) => happened === 'OPENED');
+    const fromMs = opened?.loggedAtMs ?? 0;
+    const cancelled: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { entries, hasMore, nextCursor } = await readHistory({ happened: ['REMOVED'], fromMs, cursor });
+      const ofThen = entries.filter(({ loggedAtMs }) => loggedAtMs === fromMs);
+      cancelled.push(...ofThen.filter((entry) => requestOf(entry) === requestOf(opened)).map((one) => one.orderHash));
+      if (!hasMore || ofThen.length < entries.length) return cancelled;
+      cursor = nextCursor;
+    }
+  } catch (error) {
+    throw error instanceof MakerbookError ? thatMayHaveHappened(error) : error;
+  }
+}
+
+function requestOf(entry: TimelineEntry | undefined): string | undefined {
+  return entry !== undefined && 'cause' in entry && entry.cause.kind === 'request' ? entry.cause.requestId : undefined;
+}
+
+const thatMayHaveHappened = (error: MakerbookError) =>
+  new MakerbookError({ ...error, mayHaveHappened: true, cause: error });

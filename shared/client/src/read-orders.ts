@@ -77,6 +77,8 @@ export async function signRead(sign: Sign, clock: ServiceClock, randomSalt: () =
 const readTimeMs = (field: string, value: Whole | undefined) =>
   value === undefined ? undefined : readWhole(field, value, UNIX_MS);
 
+export type OrderReads = ReturnType<typeof createReads>;
+
 /** The signed GETs. */
 export function createReads({ signing, calling, named, again, clock, randomSalt }: ReadParts) {
   const read = (path: string, sign: Sign, rest: Readonly<Record<string, string>> = {}): Promise<Answer> =>

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from .answers import (
     Account,
     AwaitedCancellations,
+    Cancellation,
     CancelledAll,
     LimitOrderRecord,
     OrderHistory,
@@ -48,10 +49,8 @@ class Flows(SigningFlows):
 
     # Placing
 
-    def _place(
-        self, path: str, body: Any, options: Mapping[str, Any], read: Callable[[Response], Any], stored: Any
-    ) -> Flow[Any]:
-        """`stored`: what the answer would have been, where only `duplicate` tells of it."""
+    def _place(self, path: str, body: Any, options: Mapping[str, Any], read: Callable[[Response], Any]) -> Flow[Any]:
+        """None where only `duplicate` tells that it was stored."""
         until = options["valid_until_ms"]
         headers = {} if until is None else {"Valid-Until-Ms": str(read_whole("valid_until_ms", until, UNIX_MS))}
         sent, may_be_stored = body_of(body), False
@@ -62,7 +61,7 @@ class Flows(SigningFlows):
                 return read((yield from self.store(path, sent, headers)))
             except MakerbookError as error:
                 if error.code == "duplicate" and may_be_stored and options["duplicate_counts_as_stored"]:
-                    return stored
+                    return None
                 # Other refusals are judged before `duplicate`: they say nothing of an earlier try.
                 may_be_stored = may_be_stored or error.may_have_happened
                 error.may_have_happened = may_be_stored
@@ -76,7 +75,8 @@ class Flows(SigningFlows):
         def read(response: Response) -> Any:
             return read_answer(Call("POST", ORDERS), response, list)
 
-        return self._place(ORDERS, body, options, read, _validating(orders))
+        answer = yield from self._place(ORDERS, body, options, read)
+        return _validating(orders) if answer is None else answer
 
     def replace_orders(
         self, gone: Sequence[OrderToCancel] | SaltsToCancel, orders: Sequence[SignedOrder], **options: Any
@@ -87,22 +87,44 @@ class Flows(SigningFlows):
         def read(response: Response) -> Any:
             return read_answer(Call("POST", path), response, dict)
 
-        def replace(cancel: Any, hashes: Sequence[str]) -> Flow[Replacement]:
-            cancelled = [{"orderHash": order_hash, "status": "CANCELLED"} for order_hash in hashes]
-            stored = {"cancelled": cancelled, "placed": _validating(orders)}
-            return self._place(path, {"cancel": cancel, "place": place}, options, read, stored)
-
+        cancel: Any
         if isinstance(gone, Mapping):
             [of] = read_remaining("gone", [gone])
-            # Which orders had the salts, the answer that was lost has told.
             cancel = {**(yield from self.sign_salts(gone)), **of}
-            return (yield from replace(cancel, []))
-        signed = self.sign_cancellations("gone", gone)
-        left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
-        for item, of in zip(signed, left, strict=True):
-            item.pop("expiresAt", None)  # a replacement is of known orders alone
-            item.update(of)
-        return (yield from replace(signed, [item["orderHash"] for item in signed]))
+        else:
+            cancel = self.sign_cancellations("gone", gone)
+            left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
+            for item, of in zip(cancel, left, strict=True):
+                item.pop("expiresAt", None)  # a replacement is of known orders alone
+                item.update(of)
+        answer = yield from self._place(path, {"cancel": cancel, "place": place}, options, read)
+        if answer is not None:
+            return cast(Replacement, answer)
+        by_salt = isinstance(gone, Mapping)
+        hashes = (yield from self._read_cancelled(orders[0])) if by_salt else [item["orderHash"] for item in cancel]
+        cancelled = [Cancellation(orderHash=order_hash, status="CANCELLED") for order_hash in hashes]
+        return {"cancelled": cancelled, "placed": _validating(orders)}
+
+    def _read_cancelled(self, placed: SignedOrder) -> Flow[list[str]]:
+        """The orders that a stored replacement has cancelled, by its maker's history.
+
+        All facts of a request have its id, and the time at which they were written.
+        """
+        cancelled: list[str] = []
+        cursor = None
+        try:
+            timeline = (yield from self.find_order(placed["orderHash"]))["timeline"]
+            opened = next(entry for entry in timeline if entry["happened"] == "OPENED")
+            while True:
+                page = yield from self.read_history(["REMOVED"], from_ms=opened["loggedAtMs"], cursor=cursor)
+                of_then = [entry for entry in page["entries"] if entry["loggedAtMs"] == opened["loggedAtMs"]]
+                cancelled += [entry["orderHash"] for entry in of_then if entry["cause"] == opened["cause"]]
+                if not page["hasMore"] or len(of_then) < len(page["entries"]):
+                    return cancelled
+                cursor = page["nextCursor"]
+        except MakerbookError as error:
+            error.may_have_happened = True
+            raise
 
     # Cancelling
 
