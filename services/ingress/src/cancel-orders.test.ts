@@ -28,20 +28,25 @@ describe('cancellations', () => {
   });
 
   test.each([
-    ['wait=2; by=router', [], false, 'wait=2; by=router', undefined],
-    // The rows are not asked.
-    ['wait=2; by=router', [], true, 'wait=2; by=router', undefined],
-    ['wait=2; by=router', ['swift', 'slow'], false, 'wait=2', 'swift, slow'],
-    ['wait=2; by=router', ['slow'], true, undefined, 'slow'],
-    ['wait=2', ['slow'], false, 'wait=2', undefined],
-    ['wait=0; by=router', ['slow'], false, undefined, undefined],
-    ['wait=2; by=router', undefined, false, 'wait=2', undefined],
-  ])('with %s and %j behind say what was waited for', async (prefer, unseen, isBehind, applied, unseenBy) => {
-    const acks = unseen && ({ awaitSeen: async () => unseen, ageSeconds: () => new Map() } as unknown);
-    const given = { acks: acks as NonNullable<Outside['acks']>, isBehind };
-    const { post, held } = openRoutes(given);
-    held.isAway = true;
-    const reply = await post(paths.cancellations, [salted(await signOrder(maker))], { prefer });
+    ['wait=2; by=router', [], 'in the book', 'wait=2; by=router', undefined],
+    ['wait=2; by=router', [], 'not folded yet', 'wait=2; by=router', undefined],
+    ['wait=2; by=router', [], 'away', 'wait=2; by=router', undefined],
+    ['wait=2; by=router', ['swift', 'slow'], 'in the book', 'wait=2', 'swift, slow'],
+    ['wait=2; by=router', ['slow'], 'not folded yet', undefined, 'slow'],
+    ['wait=2; by=router', ['slow'], 'never in the book', 'wait=2; by=router', undefined],
+    ['wait=2', ['slow'], 'in the book', 'wait=2', undefined],
+    ['wait=0; by=router', ['slow'], 'in the book', undefined, undefined],
+    ['wait=2; by=router', undefined, 'in the book', 'wait=2', undefined],
+  ] as const)('with %s and %j behind, of an order that is %s, say what was waited for', async (...row) => {
+    const [prefer, unseen, rows, applied, unseenBy] = row;
+    const acks: unknown = unseen && { awaitSeen: async () => unseen, ageSeconds: () => new Map() };
+    const isBehind = rows === 'not folded yet';
+    const { post, held } = openRoutes({ acks: acks as NonNullable<Outside['acks']>, isBehind });
+    const order = await signOrder(maker);
+    openIn({ held }, order);
+    held.isAway = rows === 'away';
+    if (rows !== 'in the book') held.unjudged.add(hashOf(order));
+    const reply = await post(paths.cancellations, [salted(order)], { prefer });
     const { headers = {} } = reply as { headers?: Record<string, string> };
     expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
   });

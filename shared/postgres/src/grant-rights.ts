@@ -33,7 +33,10 @@ export const rights: Readonly<Record<string, Rights>> = {
     },
   },
   makerbook_ingress: {
-    reads: [...['projections', 'makers', 'orders', 'hashes', 'budgets', 'in_flight', 'cancelling', 'trust', 'trusted']],
+    reads: [
+      ...['projections', 'makers', 'orders', 'order_history', 'hashes', 'budgets', 'in_flight', 'cancelling'],
+      ...['trust', 'trusted'],
+    ],
     writes: { budgets: whole, in_flight: whole, cancelling: whole, trust: 'insert, update' },
   },
   makerbook_query: {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Wallet } from 'ethers';
 import { commandsIn, type RunningCommand, startCommand } from '../examples/run-commands.js';
 import { eventually } from '../kit/eventually.js';
 import { openMakers, type TestMaker } from '../kit/open-maker.js';
@@ -18,10 +19,13 @@ export function testAcks(whole: () => WholeStack): void {
   });
   afterAll(() => Promise.all(running.map((command) => command.stop())));
 
-  /** Places an order and cancels it. */
-  async function cancel(maker: TestMaker | undefined, waitSeconds: number, by?: 'router') {
-    const [order] = (await maker?.place({})) ?? [];
-    if (maker === undefined || order === undefined) throw new Error('there is no order');
+  /** Places an order and cancels it, once it is in the book, unless it never gets there. */
+  async function cancel(maker: TestMaker | undefined, waitSeconds: number, by?: 'router', isInBook = true) {
+    if (maker === undefined) throw new Error('there is no maker');
+    // Nobody can pay in a token without code.
+    const order = await maker.sign(isInBook ? {} : { wants: Wallet.createRandom().address });
+    await maker.client.placeOrders([order]);
+    if (isInBook) await maker.lists([order], ['INACTIVE INSUFFICIENT_ALLOWANCE']);
     const asks = [{ orderHash: order.orderHash, salt: order.order.salt }];
     return maker.client.cancelOrdersAndWait(asks, waitSeconds, by && { by });
   }
@@ -42,6 +46,7 @@ export function testAcks(whole: () => WholeStack): void {
       for (let left = 3; left > 0; left -= 1) {
         expect(await cancel(second, 20)).toMatchObject({ isOutOfFeed: true, isSeenByRouters: false, unseenBy: [] });
       }
+      expect(await cancel(second, 20, 'router', false)).toMatchObject({ isSeenByRouters: true, unseenBy: [] });
       expect(isAnswered).toBe(false);
       expect(await waiting).toMatchObject({ isOutOfFeed: true, isSeenByRouters: false, unseenBy: ['slow'] });
     } finally {

@@ -59,6 +59,8 @@ export interface Terms {
   readonly expiresAt?: number;
   /** Index into the stack's tokens of what is sold. */
   readonly token?: number;
+  /** The token that it wants, where it is none of the stack's. */
+  readonly wants?: string;
   readonly salt?: string;
 }
 
@@ -101,11 +103,12 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     expiresIn = 3600,
     expiresAt,
     token = 0,
+    wants = tokenAt(token === 0 ? 1 : 0),
     salt,
   }: Terms = {}) =>
     client.signOrder({
       making: { token: tokenAt(token), amount },
-      taking: { token: tokenAt(token === 0 ? 1 : 0), amount: wanted },
+      taking: { token: wants, amount: wanted },
       nonce,
       ...(salt !== undefined && { salt }),
       expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,

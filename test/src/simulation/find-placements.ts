@@ -73,6 +73,15 @@ export function findSalted(all: readonly Tables[], { maker, salts, untilMs, last
   });
 }
 
+/** Whether each of these orders that was opened has only been VALIDATING. */
+export function wereNeverInBook(history: Tables['history'], hashes: readonly Hex[]): boolean {
+  return hashes.every((hash) => {
+    const rows = history.filter(({ orderHash }) => orderHash === hash);
+    const isOpened = rows.length === 0 || rows.some(({ happened }) => happened === 'OPENED');
+    return isOpened && rows.every(({ status }) => status === 'VALIDATING');
+  });
+}
+
 export function amountsOf({ makingAmount, remaining, expiresAtSeconds }: OrderRow) {
   const making = BigInt(makingAmount);
   return { making, remaining: planted.hidesFills ? making : BigInt(remaining), expiresAtSeconds };

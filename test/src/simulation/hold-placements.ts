@@ -11,7 +11,7 @@ import {
 import type { FoundRows, Group, ReadAndWrite, Reading, Store, Trust, Wanted } from '@makerbook/ingress';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import type { InFlight, RowsInMemory, Tables } from '@makerbook/projector/testing';
-import { amountsOf, findRows, findSalted, listedOf, planted } from './find-placements.js';
+import { amountsOf, findRows, findSalted, listedOf, planted, wereNeverInBook } from './find-placements.js';
 
 type Tokens = MakerStanding['orders'];
 type Ask = <T>(serve: () => T) => Promise<T>;
@@ -82,6 +82,13 @@ export class PlacementsInMemory {
                 wanted,
               )
             : 'untrusted',
+        ),
+      wereNeverInBook: (hashes) =>
+        ask(() =>
+          wereNeverInBook(
+            this.#rows.flatMap(({ tables }) => tables.history),
+            hashes,
+          ),
         ),
       note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
       release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),

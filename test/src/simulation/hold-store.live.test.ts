@@ -161,6 +161,8 @@ async function decideInto(store: Store) {
       trustedSinceMs,
       rows.map(({ notedUntilMs, ...row }) => ({ ...row, isNoted: notedUntilMs !== undefined })),
     );
+    for (const hash of hashes) outcomes.push(await store.wereNeverInBook([hash]));
+    outcomes.push(await store.wereNeverInBook(hashes));
     const salts = rows.flatMap(({ open, inFlight, unfolded }) => (open ?? inFlight ?? unfolded)?.salt ?? []);
     for (const maker of makers) {
       for (const untilMs of [NOW_MS, Date.now() + 60_000]) {

@@ -1,11 +1,14 @@
-import { unlessAway } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import type { ApiRequest, ReplyHeaders } from '@makerbook/http';
 import type { AppendedAt } from '@makerbook/kafka';
 import { parseWait, prefersReceipt } from '../parse/parse-preferences.js';
 import type { Parts } from '../parts.js';
 import type { Acknowledged } from './sign-receipts.js';
 
-export type AcknowledgingParts = Pick<Parts, 'settings' | 'projection' | 'acks' | 'signReceipt'>;
+export type AcknowledgingParts = Pick<
+  Parts,
+  'settings' | 'projection' | 'acks' | 'store' | 'signReceipt' | 'monotonicMs'
+>;
 
 /**
  * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last
@@ -23,7 +26,7 @@ export async function acknowledge(
   const prefer = request.headers['prefer'];
   const position = appended.map(({ partition, offset }) => `${partition}:${offset}`).join(', ');
   const receipt = prefersReceipt(prefer) ? parts.signReceipt?.(acknowledged, position) : undefined;
-  const { waited, unseenBy } = mayWait ? await awaitFeed(parts, prefer, appended) : notWaited;
+  const { waited, unseenBy } = mayWait ? await awaitFeed(parts, prefer, appended, acknowledged.cancelled) : notWaited;
   const applied = [waited ?? [], receipt === undefined ? [] : 'receipt'].flat();
   return {
     'X-Log-Position': position,
@@ -42,17 +45,24 @@ interface Waited {
 
 const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
-/** Rows are never ahead of the feed: where the rows have passed the cancellations, routers have the tombstones. */
+/**
+ * Rows are never ahead of the feed: where the rows have passed the cancellations, routers have the tombstones. By then
+ * they also tell whether the book ever had the orders: if it had none, there is nothing for routers to see.
+ * @param cancelled the orders, where the facts name them
+ */
 async function awaitFeed(
-  { settings, projection, acks }: AcknowledgingParts,
+  { settings, projection, acks, store, monotonicMs }: AcknowledgingParts,
   prefer: string | string[] | undefined,
   appended: readonly AppendedAt[],
+  cancelled: readonly Hex[] | undefined,
 ): Promise<Waited> {
   const { seconds, isByRouter } = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
   if (seconds === 0) return notWaited;
-  const waitsForAcks = isByRouter && acks !== undefined;
-  const unseenBy = waitsForAcks ? await acks.awaitSeen(appended, seconds * 1000) : [];
-  if (waitsForAcks && unseenBy.length === 0) return { waited: `wait=${seconds}; by=router`, unseenBy };
-  const isOut = await unlessAway(projection.havePassed(appended, waitsForAcks ? 0 : seconds * 1000));
-  return { waited: isOut ? `wait=${seconds}` : undefined, unseenBy };
+  const deadlineMs = monotonicMs() + seconds * 1000;
+  const isOut = await unlessAway(projection.havePassed(appended, seconds * 1000));
+  const waited = isOut ? `wait=${seconds}` : undefined;
+  if (!isByRouter || acks === undefined) return { waited, unseenBy: [] };
+  const isUnknown = isOut && cancelled !== undefined && (await unlessAway(store.wereNeverInBook(cancelled)));
+  const unseenBy = isUnknown ? [] : await acks.awaitSeen(appended, deadlineMs - monotonicMs());
+  return unseenBy.length === 0 ? { waited: `wait=${seconds}; by=router`, unseenBy } : { waited, unseenBy };
 }

@@ -10,7 +10,7 @@ import {
 } from '@makerbook/domain';
 import { addressOf, hashOf } from '@makerbook/domain/testing';
 import { byteaOf, type Query } from '@makerbook/postgres';
-import { openTestDatabase } from '@makerbook/postgres/testing';
+import { insertRow, openTestDatabase } from '@makerbook/postgres/testing';
 import { decideTogether } from '../decide/decide-together.js';
 import { findTogether } from '../decide/find-hashes.js';
 import { openStore } from './open-store.js';
@@ -358,6 +358,23 @@ describe('a server that may have lost something', () => {
   });
 });
 
+test.each([
+  ['that nobody has placed', [], true],
+  ['that was only VALIDATING', ['OPENED VALIDATING', 'REMOVED VALIDATING'], true],
+  ['that was judged', ['OPENED VALIDATING', 'CHANGED INACTIVE', 'REMOVED INACTIVE'], false],
+  ['that was judged and waits again', ['OPENED VALIDATING', 'CHANGED ACTIVE', 'CHANGED VALIDATING'], false],
+  ['whose opening is pruned', ['REMOVED VALIDATING'], false],
+] as const)('the book never had an order %s: %s', async (_what, rows, expected) => {
+  await owner.query('delete from order_history');
+  for (const [offset, row] of rows.entries()) {
+    const [happened, status] = row.split(' ');
+    const reason = happened === 'REMOVED' ? 'CANCELLED' : null;
+    const of = { order_hash: hashOf(1), maker, log_offset: offset, happened, status, reason };
+    await insertRow(owner, 'order_history', of);
+  }
+  expect(await store.wereNeverInBook([hashOf(2), hashOf(1)])).toBe(expected);
+});
+
 interface Plan {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -401,6 +418,7 @@ test('every look-up is by an index, whatever the size of the tables', async () =
   ];
   for (const request of all) expect(await askOf(request, by)).toBe('stored');
   await findTogether(noted)([hashOf(1), hashOf(20)], true);
+  await noted.wereNeverInBook([hashOf(1)]);
   await noted.findBySalts({ maker, salts: ['0x9'], untilMs: 1, lastsMs: 1 });
   await owner.query('update in_flight set until_ms = 1 where maker is null');
   expect(await askOf(placing([20]), by)).toBe('stored');

@@ -19,6 +19,9 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
       }),
     findHashes: (orderHashes) => readHashes(postgres.query, orderHashes),
     findBySalts: (wanted) => readSalts(postgres.query, wanted),
+    async wereNeverInBook(orderHashes) {
+      return (await postgres.query(inBookSql, [encodeArray('bytea', orderHashes)], 'was in book')).length === 0;
+    },
     async note(orderHashes, trustedSinceMs, nowMs) {
       await postgres.query(noteSql, [encodeArray('bytea', orderHashes), trustedSinceMs, nowMs], 'note');
     },
@@ -49,6 +52,11 @@ const noteSql = `
   select u.order_hash, greatest($3::bigint, ${clockSql}) from unnest($1::bytea[]) as u (order_hash)
   where exists (select from trusted where since_ms = $2::bigint) order by u.order_hash
   on conflict (order_hash) do update set until_ms = greatest(f.until_ms, excluded.until_ms) where f.maker is null`;
+
+// An order enters the book only once it is judged. Of one whose opening is pruned nobody knows what came before.
+const inBookSql = `
+  select from order_history where order_hash = any ($1::bytea[])
+  group by order_hash having bool_or(status <> 'VALIDATING') or not bool_or(happened = 'OPENED') limit 1`;
 
 const releaseSql = `
   with placed as (delete from in_flight where order_hash = any ($1::bytea[]) and request_id = $2)

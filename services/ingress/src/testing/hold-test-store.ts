@@ -25,6 +25,8 @@ export function holdTestStore(nowMs: () => number) {
     rows: new Map<Hex, Partial<HashRows>>(),
     /** When orders of `rows` were accepted, where it matters. */
     acceptedAtMs: new Map<Hex, number>(),
+    /** Orders that have only been VALIDATING. */
+    unjudged: new Set<Hex>(),
     decisions: [] as Decision[],
     released: [] as (readonly Hex[])[],
     /** How often the next writes are overtaken. */
@@ -73,6 +75,10 @@ export function holdTestStore(nowMs: () => number) {
         const isCancelling = held.hashes.get(orderHash)?.isCancelling === true;
         return isMeant && isInTime ? [{ ...order, orderHash, isCancelling }] : [];
       });
+    },
+    async wereNeverInBook(orderHashes) {
+      reach();
+      return orderHashes.every((hash) => held.unjudged.has(hash));
     },
     async note(orderHashes) {
       for (const hash of orderHashes) held.rows.set(hash, { ...held.rows.get(hash), notedUntilMs: nowMs() });

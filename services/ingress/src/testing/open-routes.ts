@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { ApiRequest, Reply } from '@makerbook/http';
 import { type Appender, LogUnavailable } from '@makerbook/kafka';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -71,7 +72,10 @@ export function openRoutes(given: Given = {}) {
     projection: {
       lagSeconds: () => lagSeconds,
       appended: () => undefined,
-      havePassed: async () => given.isBehind !== true,
+      havePassed: async () => {
+        if (held.isAway) throw new PostgresUnavailable('away');
+        return given.isBehind !== true;
+      },
     },
     acks,
     askWallets,
