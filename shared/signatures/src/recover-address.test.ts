@@ -1,12 +1,9 @@
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { Signature as EthersSignature, recoverAddress as ethersRecover, SigningKey, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from './index.js';
-import { recoverKeyByPackage } from './load-library.js';
-import { chooseRecovery } from './recover-address.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const digests = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -72,6 +69,15 @@ describe('a valid signature', () => {
       { numRuns: 100 },
     );
   });
+});
+
+test.each([
+  ['has a byte too few', new Uint8Array(31).fill(1)],
+  ['is zero', new Uint8Array(32)],
+  ['is the order of the curve', hexToBytes(word(ORDER))],
+])('a private key that %s neither signs nor has an address', (_title, key) => {
+  expect(() => signDigest(new Uint8Array(32).fill(1), key)).toThrow();
+  expect(() => addressOfKey(key)).toThrow();
 });
 
 describe('a signature with one byte changed', () => {
@@ -148,16 +154,5 @@ describe('a refused signature', () => {
   test('recovers no address when r is no point of the curve', () => {
     // There is no point with x = 5 on secp256k1.
     expect(recover(new Uint8Array(32), `${word(5n)}${s}1b`)).toBe('no_address');
-  });
-});
-
-describe('without a libsecp256k1 the package recovers, and says why', () => {
-  test.each([
-    ['is missing', '/there/is/none/libsecp256k1.so'],
-    ['is no library', fileURLToPath(import.meta.url)],
-  ])('where the file %s', async (_title, file) => {
-    const { library, recoverKey } = await chooseRecovery(file);
-    expect(library).toEqual({ name: 'secp256k1 (npm)', reason: expect.stringContaining(file) });
-    expect(recoverKey).toBe(recoverKeyByPackage);
   });
 });

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { type Curve, loadLibrary, loadPackage } from './load-library.js';
+
+/** The library that signs and recovers in this process: a current libsecp256k1, or the slower npm package and why. */
+export type RecoveryLibrary =
+  | { readonly name: 'libsecp256k1'; readonly file: string }
+  | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
+
+/** The path of a current libsecp256k1, which may be missing: commands that need Maven fetch it, images have it. */
+const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
+
+const chosen = await chooseLibrary(LIBRARY_FILE);
+
+/** The curve by the library of this process. */
+export const curve = chosen.curve;
+
+/** The library of this process, for a line in the log of a service. */
+export const recoveryLibrary = chosen.library;
+
+/**
+ * The library of the file, or else the package.
+ * @throws Error with what to do, when there is neither for this machine
+ */
+export async function chooseLibrary(
+  file: string,
+  otherwise = loadPackage,
+): Promise<{ readonly curve: Curve; readonly library: RecoveryLibrary }> {
+  try {
+    return { curve: await loadLibrary(file), library: { name: 'libsecp256k1', file } };
+  } catch (error) {
+    const reason = `${file}: ${messageOf(error)}`;
+    try {
+      return { curve: await otherwise(), library: { name: 'secp256k1 (npm)', reason } };
+    } catch (cause) {
+      throw new Error(
+        `nothing can sign here. Put a libsecp256k1 of your system there (${reason}), or install a C++ compiler, make and Python and run \`npm rebuild secp256k1\` (${messageOf(cause).split('\n')[0]})`,
+        { cause },
+      );
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
