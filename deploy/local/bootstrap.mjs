@@ -135,7 +135,7 @@ function findNode() {
   if (succeeds(node, ['--version'])) return node;
   if (!isAtLeast(process.versions.node, NODE_ALONE_MIN)) {
     fail(
-      `the bundled Node.js 24 does not run on ${process.platform}-${process.arch}, and this is ${process.versions.node}: install Node.js 24, for example with \`nvm install 24\``,
+      `the bundled Node.js 24 does not run on ${process.platform}-${process.arch}, and this is ${process.versions.node}: install Node.js 24, for example with \`nvm install 24\` or \`brew install node@24\``,
     );
   }
   return process.execPath;

@@ -21,7 +21,7 @@ export async function buildPackage(workspace: PublishedPackage, folder: string):
   const built = join(ROOT, 'shared', workspace, 'dist');
   const input = join(built, 'index.js');
   const types = { index: join(built, 'index.d.ts') };
-  const plugins = [dts({ dtsOnly: true, generator: 'oxc', tsconfig: false })];
+  const plugins = [dts({ dtsInput: true, emitDtsOnly: true, generator: 'oxc', tsconfig: false })];
   mkdirSync(folder, { recursive: true });
   const imports = [
     await bundle({ input, external: isOthers }, { file: join(folder, 'index.js') }),

@@ -8,6 +8,8 @@ import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from
 const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 1_000;
 
+const INSTALL = 'install it, for example with `apt-get install -y redis-server` or `brew install redis`';
+
 /** The variable that chooses the binary, as the option does. */
 export const REDIS_BINARY_VARIABLE = 'MAKERBOOK_REDIS_BINARY';
 
@@ -67,7 +69,7 @@ async function findServer(given: 'path' | 'jar' | undefined, onProgress?: (line:
   const binary = given ?? process.env[REDIS_BINARY_VARIABLE];
   if (binary !== 'jar' && spawnSync('redis-server', ['--version']).status === 0) return 'redis-server';
   if (binary === 'path') {
-    throw new PartError('Redis', 'Redis is missing: install it, for example with `apt-get install -y redis-server`');
+    throw new PartError('Redis', `Redis is missing: ${INSTALL}`);
   }
   return fetchServer(onProgress);
 }
@@ -82,8 +84,7 @@ async function fetchServer(onProgress?: (line: string) => void): Promise<string>
 }
 
 function unusable(reason: string): PartError {
-  const hint = 'install `redis-server`, for example with `apt-get install -y redis-server`, or give REDIS_URL';
-  return new PartError('Redis', `the bundled Redis does not run here (${reason}): ${hint}`);
+  return new PartError('Redis', `the bundled Redis does not run here (${reason}): ${INSTALL}, or give REDIS_URL`);
 }
 
 /** True when the Redis at this port is the process that was started, and answers. */
