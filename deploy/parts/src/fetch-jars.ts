@@ -15,23 +15,50 @@ export type FetchedJars = {
 };
 
 /**
- * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next. A
- * folder is named by its pom's content and the version of Kafka, and appears whole or not at all; of two processes at
- * once, one fetches and the other waits.
+ * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next.
  * @throws PartError when Maven is missing or fails
  */
 export async function fetchJars(onProgress: (line: string) => void = () => undefined): Promise<FetchedJars> {
-  const pom = join(KAFKA_FOLDER, 'pom.xml');
   const version = process.env[KAFKA_VERSION_VARIABLE];
-  const properties = version === undefined ? [] : [`-Dkafka.version=${version}`];
-  const content = [readFileSync(pom, 'utf8'), ...properties].join('\n');
-  const key = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  const folder = join(KAFKA_FOLDER, 'target', `jars-${key}`);
-  await fetchOnce(folder, async (unfinished) => {
-    onProgress('fetching Kafka with Maven (about 58 MB, once)');
-    await copyDependencies(pom, unfinished, properties);
+  const folder = await fetchPom({
+    name: 'Kafka',
+    folder: KAFKA_FOLDER,
+    size: '58 MB',
+    properties: version === undefined ? [] : [`-Dkafka.version=${version}`],
+    goals: ['dependency:copy-dependencies', 'dependency:unpack-dependencies@binaries'],
+    onProgress,
   });
   return { folder };
+}
+
+/** What Maven fetches: the dependencies of a pom. */
+export interface Fetched {
+  /** Shown to the user. */
+  readonly name: string;
+  /** Where the pom is. */
+  readonly folder: string;
+  readonly size: string;
+  readonly properties?: readonly string[];
+  readonly goals: readonly string[];
+  readonly onProgress: (line: string) => void;
+}
+
+/**
+ * Fetches the dependencies of a pom, once. A folder of jars is named by its pom's content and the properties, and
+ * appears whole or not at all; of two processes at once, one fetches and the other waits.
+ * @returns the folder
+ * @throws PartError when Maven is missing or fails
+ */
+export async function fetchPom(fetched: Fetched): Promise<string> {
+  const { name, folder, size, properties = [], onProgress } = fetched;
+  const content = [readFileSync(join(folder, 'pom.xml'), 'utf8'), ...properties].join('\n');
+  const key = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  const jars = join(folder, 'target', `jars-${key}`);
+  await fetchOnce(jars, async (unfinished) => {
+    onProgress(`fetching ${name} with Maven (about ${size}, once)`);
+    await copyDependencies(fetched, unfinished);
+  });
+  return jars;
 }
 
 /** A binary out of the jars, by the end of its path; undefined where there is none for this machine. */
@@ -43,30 +70,32 @@ export function findBinary({ folder }: FetchedJars, end: string): string | undef
   return join(binaries, name);
 }
 
-async function copyDependencies(pom: string, outputDirectory: string, properties: readonly string[]): Promise<void> {
-  requireMaven();
-  const goals = ['dependency:copy-dependencies', 'dependency:unpack-dependencies@binaries'];
-  const args = ['--batch-mode', '--quiet', '--file', pom, ...goals, '-DincludeScope=runtime'];
-  const logFile = join(KAFKA_FOLDER, 'target', 'maven.log');
+async function copyDependencies(
+  { name, folder, properties = [], goals }: Fetched,
+  outputDirectory: string,
+): Promise<void> {
+  requireMaven(name);
+  const args = ['--batch-mode', '--quiet', '--file', join(folder, 'pom.xml'), ...goals, '-DincludeScope=runtime'];
+  const logFile = join(folder, 'target', 'maven.log');
   rmSync(logFile, { force: true });
   const maven = spawnPart({
     name: 'Maven',
     command: 'mvn',
     args: [...args, ...properties, `-DoutputDirectory=${outputDirectory}`],
-    cwd: KAFKA_FOLDER,
+    cwd: folder,
     logFile,
   });
   const { code } = await maven.exited;
   if (code !== 0) {
-    const message = 'Maven could not fetch Kafka: check the connection to its repository and try again';
-    throw new PartError('Kafka', message, logTail(maven));
+    const message = `Maven could not fetch ${name}: check the connection to its repository and try again`;
+    throw new PartError(name, message, logTail(maven));
   }
 }
 
-function requireMaven(): void {
+function requireMaven(name: string): void {
   if (spawnSync('mvn', ['--version'], { cwd: '/' }).status === 0) return;
   throw new PartError(
-    'Kafka',
-    'Maven is missing (it fetches Kafka): install it, for example with `apt-get install -y maven`',
+    name,
+    `Maven is missing (it fetches ${name}): install it, for example with \`apt-get install -y maven\``,
   );
 }

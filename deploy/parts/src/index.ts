@@ -44,6 +44,7 @@ export {
   type SendOptions,
   sendAtOnce,
 } from './testing/simulation/send-requests.js';
+export { type S3Part, startS3 } from './testing/start-s3.js';
 export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';

@@ -3,6 +3,7 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
 import { type Archiving, archiveLog } from './archive/archive-log.js';
 import type { Archive } from './archive/open-archive.js';
+import { openBucket } from './archive/open-bucket.js';
 import { openFolder } from './archive/open-folder.js';
 import { restoreLog } from './archive/restore-log.js';
 import { verifyArchive } from './archive/verify-archive.js';
@@ -11,9 +12,10 @@ import type { Outcome } from './outcome.js';
 import type { ArchiveCommand } from './parse-command.js';
 
 export const archiveUsage = [
-  'log archive <folder>           adds to an archive in files what the log has beyond it; --follow: goes on',
-  'log restore <folder>           appends an archive to an empty log, each record at its offset',
-  'log verify <folder>            compares an archive with the log, record by record',
+  'log archive <place>            adds to an archive in a folder, or in s3://bucket/prefix, what the log has beyond it',
+  '                               --follow: goes on',
+  'log restore <place>            appends an archive to an empty log, each record at its offset',
+  'log verify <place>             compares an archive with the log, record by record',
 ];
 
 type ArchiveSettings = Pick<OperatorSettings, 'TOPIC_PREFIX' | 'PARTITIONS' | 'ARCHIVE_KEY' | 'ARCHIVE_HEAD'>;
@@ -38,14 +40,15 @@ export async function runArchive(
   return { lines: [`${records} records in ${parts} parts${newest}`], exitCode: 0 };
 }
 
-/** The archive in a folder. @throws Error where the key is none */
+/** The archive in a folder, or in a bucket: `s3://bucket/prefix`. @throws Error where the key or the bucket is none */
 export function openArchive(
-  folder: string,
+  place: string,
   { PARTITIONS: partitions, ARCHIVE_KEY, ARCHIVE_HEAD: head }: Omit<ArchiveSettings, 'TOPIC_PREFIX'>,
 ): Archive {
   const key = readKey(ARCHIVE_KEY());
   const headFile = head === '' ? undefined : head;
-  return { store: openFolder(folder), topic: topicNames().makerEvents, partitions, key, headFile };
+  const store = place.startsWith('s3:') ? openBucket(place) : openFolder(place);
+  return { store, topic: topicNames().makerEvents, partitions, key, headFile };
 }
 
 async function archiveOnce(log: Log, topic: string, archive: Archive): Promise<ReturnType<Archiving['added']>> {

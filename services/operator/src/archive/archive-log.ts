@@ -10,6 +10,8 @@ const PART_BYTES = 16 * 1024 * 1024;
 /** Pause between two fetches, and between two parts. */
 const FETCH_MS = 500;
 const PART_MS = 2_000;
+/** So many parts come before it is asked whether there are enough to merge. */
+const MERGE_EVERY = 100;
 
 /**
  * Adds to an archive what the log has beyond it, and goes on until it is stopped.
@@ -45,7 +47,7 @@ export async function archiveLog(
       const ends = await log.endOffsets(topic);
       await parts.write();
       if (parts.hasAll(ends)) wholeAtMs = askedAtMs;
-      await mergeParts(archive);
+      if (parts.added.parts % MERGE_EVERY === 0) await mergeParts(archive);
     } catch (error) {
       if (error instanceof ArchiveBroken) onFatal(error);
       else onFault(error as Error);

@@ -98,8 +98,8 @@ export async function addPart(
   const from = before?.header.to ?? to.map(() => '0');
   const place = { topic, number, previous: before?.id ?? null, from, to: to.map(String) };
   const { id, bytes } = encodePart(place, records, key);
-  const isFirst = await store.create(nameOf(number, number), bytes);
-  if (!isFirst || (await listFiles(archive)).at(-1)?.last !== number)
+  const name = nameOf(number, number);
+  if (!(await store.create(name, bytes)) || (await store.list(name)).length > 0)
     throw new ArchiveBroken(`part ${number} of ${store.name} was written by another process`);
   if (archive.headFile !== undefined) await writeHead(archive.headFile, { number, id });
   return { header: { number, to: place.to }, id };
@@ -133,7 +133,7 @@ export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promis
 
 /** Without those whose parts a merged file has too. */
 async function listFiles({ store }: Archive): Promise<PartsFile[]> {
-  const names = await store.list();
+  const names = await store.list('');
   if (names.includes('manifest.json'))
     throw new ArchiveBroken(
       `${store.name} is an archive of an earlier release: begin a new one elsewhere, and keep this one until that is verified`,

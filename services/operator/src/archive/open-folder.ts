@@ -7,8 +7,8 @@ import { makeFolder } from '@makerbook/settings';
 export interface ArchiveStore {
   /** Shown to the operator. */
   readonly name: string;
-  /** The names of all files, in the order of their names. */
-  list(): Promise<string[]>;
+  /** The names of all files behind a name, in their order. @param after empty: all */
+  list(after: string): Promise<string[]>;
   read(name: string): Promise<Buffer>;
   /** Stores a file, whole. @returns false, and changes nothing, where there is one of that name */
   create(name: string, bytes: Buffer): Promise<boolean>;
@@ -21,12 +21,12 @@ const UNFINISHED = '.unfinished';
 export function openFolder(folder: string): ArchiveStore {
   return {
     name: folder,
-    async list() {
+    async list(after) {
       const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return [];
         throw error;
       });
-      return names.filter((name) => !name.endsWith(UNFINISHED)).sort();
+      return names.filter((name) => name > after && !name.endsWith(UNFINISHED)).sort();
     },
     read: (name) => readFile(join(folder, name)),
     async create(name, bytes) {
