@@ -16,6 +16,17 @@ export interface LoadMaker {
   seen: { readonly nonce: bigint; readonly sinceMs: number } | undefined;
   /** One transaction at a time: a wallet numbers them. */
   isMoving: boolean;
+  readonly instructions: Instruction[];
+}
+
+/** A cap or a setting of the switch that it sent. */
+export interface Instruction {
+  /** The token, or `switch`. */
+  readonly about: string;
+  /** Undefined of a cap that is removed. */
+  readonly terms: string | undefined;
+  /** When it was signed; undefined while no answer says that it is stored. */
+  issuedAtMs?: number;
 }
 
 /** What the load did and was answered so far. */
@@ -25,7 +36,7 @@ export interface LoadState {
   readonly orders: OrderHistory[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
   count(
-    kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'BEAT' | 'chain',
+    kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'BEAT' | 'ACCOUNT' | 'chain',
     outcome: string,
     beganAtMs?: number,
   ): void;
@@ -94,10 +105,8 @@ export function openRequests(state: LoadState) {
     async postAgain(owner: LoadMaker): Promise<void> {
       const request = pickRequest(owner, chance);
       if (request === undefined) return;
-      await post(
-        orders.filter((order) => order.request === request),
-        owner,
-      );
+      const together = orders.filter((order) => order.request === request);
+      await post(together, owner);
     },
     /** Cancels some, among them orders that are being placed, or are gone; at times by their salts: all differ. */
     async cancel({ orders: own, client }: LoadMaker): Promise<void> {
@@ -124,6 +133,7 @@ export function openRequests(state: LoadState) {
     cap: (owner: LoadMaker) => capSome(owner, state),
     beat: (owner: LoadMaker) => beat(owner, state),
     list: (owner: LoadMaker) => list(owner, state),
+    account: (owner: LoadMaker) => readAccount(owner, state),
   };
 }
 
@@ -172,18 +182,32 @@ async function saltsOf(client: MakerbookClient, pairs: readonly { readonly salt:
 }
 
 /** Caps a token so low that the next fill may exceed it, or removes the cap. */
-async function capSome({ client, maker }: LoadMaker, { chance, count }: LoadState): Promise<void> {
-  const token = maker.tokenAt(chance.pick(TOKENS));
+async function capSome(owner: LoadMaker, { chance, count }: LoadState): Promise<void> {
+  const token = owner.maker.tokenAt(chance.pick(TOKENS)).toLowerCase();
   const cap = { token, amount: chance.pick([0n, 1n, 100n]), windowSeconds: chance.pick([3, 10]) };
-  const { outcome } = await attemptOf(() => client.setFillCap(cap).then(() => 'set'));
-  count('CAP', outcome);
+  const terms = cap.amount === 0n ? undefined : `${cap.amount} ${cap.windowSeconds}`;
+  count('CAP', await instruct(owner, { about: token, terms }, () => owner.client.setFillCap(cap)));
 }
 
 /** Sets the maker's switch. Where no other heartbeat follows in time, it cancels what the maker has placed by then. */
 async function beat(owner: LoadMaker, { chance, count }: LoadState): Promise<void> {
   const cancelAt = Math.floor(Date.now() / 1000) + chance.between(...SWITCH_SECONDS);
-  const { outcome } = await attemptOf(() => owner.client.sendHeartbeat(cancelAt).then(() => 'set'));
-  count('BEAT', outcome);
+  const sent = { about: 'switch', terms: `${cancelAt}` };
+  count('BEAT', await instruct(owner, sent, () => owner.client.sendHeartbeat(cancelAt)));
+}
+
+async function instruct(
+  { instructions }: LoadMaker,
+  sent: Instruction,
+  send: () => Promise<{ readonly issuedAtMs: number }>,
+): Promise<string> {
+  instructions.push(sent);
+  const { outcome, mayHaveHappened } = await attemptOf(async () => {
+    sent.issuedAtMs = (await send()).issuedAtMs;
+    return 'set';
+  });
+  if (!mayHaveHappened) instructions.splice(instructions.indexOf(sent), 1);
+  return outcome;
 }
 
 function isNonceNew(owner: LoadMaker): boolean {
@@ -204,6 +228,11 @@ export function drawTerms(chance: Chance) {
 async function list({ client }: LoadMaker, { count }: LoadState): Promise<void> {
   const { outcome, beganAtMs } = await attemptOf(() => client.listOrders().then(() => 'listed'));
   count('GET', outcome, outcome === 'listed' ? beganAtMs : undefined);
+}
+
+async function readAccount({ client }: LoadMaker, { count }: LoadState): Promise<void> {
+  const { outcome } = await attemptOf(() => client.readAccount().then(() => 'read'));
+  count('ACCOUNT', outcome);
 }
 
 /** Notes that these orders are being cancelled; `settle` notes what came of it. */

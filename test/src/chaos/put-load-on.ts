@@ -3,6 +3,7 @@ import { nonceOf } from '@makerbook/chain';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
+import { eventually } from '../kit/eventually.js';
 import { beginAtPace } from '../kit/generate-load.js';
 import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import { valueAt } from '../simulation/chain/keep-chain.js';
@@ -17,7 +18,18 @@ const ACTIONS_PER_SECOND = 16;
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
 const FUNDS = 1_000_000n;
-const weights = { post: 18, postAgain: 4, cancel: 8, replace: 6, cap: 2, beat: 1, list: 10, move: 6, spoil: 1 };
+const weights = {
+  post: 18,
+  postAgain: 4,
+  cancel: 8,
+  replace: 6,
+  cap: 2,
+  beat: 1,
+  list: 8,
+  account: 2,
+  move: 6,
+  spoil: 1,
+};
 const moves = {
   spend: 8,
   mint: 6,
@@ -31,11 +43,16 @@ const moves = {
 };
 const WRAPPED = TOKENS[1];
 
-/** Requests and chain moves of many makers, whatever is answered; each begins at its time, though others hang. */
+/**
+ * Requests and chain moves of many makers, whatever is answered; each begins at its time, though others hang.
+ * @param isProcessed whether the service has processed a block: the load begins once the first noted one is, so that
+ * no order is read at a block before
+ */
 export async function putLoadOn(
   bed: ChaosBed,
   makerCount: number,
   chance: Chance,
+  isProcessed: (block: number) => boolean,
   actionsPerSecond = ACTIONS_PER_SECOND,
 ) {
   const chain = openChain(bed.stack, false);
@@ -48,6 +65,8 @@ export async function putLoadOn(
     makers: makers.map(({ address }) => address),
     tokens: TOKENS.map((index) => tokens[index]?.address as Address),
   });
+  const noted = bed.chain.head.header.number;
+  await eventually(async () => isProcessed(noted), true);
   const tally: Record<string, number> = {};
   const answered: Record<string, { beganAtMs: number; endedAtMs: number }> = {};
   const state: LoadState = {
@@ -98,6 +117,7 @@ async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker
     nonce,
     seen: undefined,
     isMoving: false,
+    instructions: [],
   };
 }
 

@@ -8,6 +8,7 @@ import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
 import { verifyRows } from '../kit/verify-rows.js';
 import { compareAnswers } from './compare-answers.js';
+import { compareAccounts, comparePairs } from './compare-reads.js';
 import { type Fault, listFaults } from './faults.js';
 import { type FollowedStreams, followStreams } from './follow-streams.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
@@ -80,7 +81,8 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
   const { faults, skipped } = listFaults(bed, holdMsMax);
   const draw = dealFrom(faults.filter(isWanted), chance, options.oneAtATime);
   const feed = followOrders(bed.stack);
-  const load = await putLoadOn(bed, options.makers, createChance(seed + 1), options.actionsPerSecond);
+  const isProcessed = (block: number) => feed.bookBlock() >= block;
+  const load = await putLoadOn(bed, options.makers, createChance(seed + 1), isProcessed, options.actionsPerSecond);
   const streams = followStreams(load.makers.slice(0, STREAMED_MAKERS), createChance(seed + 2));
   try {
     await recovered(bed, load, feed, performance.now());
@@ -225,6 +227,11 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
       return rows.filter(({ hash }) => !ahead.has(hash as Hex)).length;
     };
     await eventually(() => unread().catch(String), 0);
+    const { baseUrl } = stack.addresses;
+    const pairs = await eventually(() => comparePairs(feed, baseUrl), []).then(
+      () => [],
+      ({ message }: Error) => [message],
+    );
     // No block, so that nothing is appended meanwhile.
     await chain.stop(load.orders.map(({ signed }) => signed.orderHash));
     await eventually(async () => Math.min(feed.block(), feed.bookBlock()), chain.head.header.number);
@@ -235,13 +242,22 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
     };
     await eventually(agree, 0).catch(() => undefined);
     const findings = await compareAnswers(load, feed, postgres, partitions);
-    const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker), stack.addresses.baseUrl);
+    const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker), baseUrl);
+    const accounts = await compareAccounts(load.makers, chain.head.header.number);
     const streamed = await streams.compare();
     const protocol = stack.addresses.limitOrderProtocol as Address;
     const { wrong, ...sums } = judgeStates(load.orders, feed, { chain, protocol, partitions });
     return {
       findings,
-      differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills, ...streamed.wrong],
+      differences: [
+        ...compareFeed(feed, partitions),
+        ...rows,
+        ...wrong,
+        ...fills,
+        ...pairs,
+        ...accounts,
+        ...streamed.wrong,
+      ],
       told: streamed.told,
       ...sums,
     };
