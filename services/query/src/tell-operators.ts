@@ -1,15 +1,19 @@
 import { topicNames } from '@makerbook/contracts-events';
-import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
+import { type Hex, quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import type { QuerySettings } from './env.js';
 import { describeOrder } from './find-order.js';
 import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
 import { findMaker } from './store/find-maker.js';
+import { SALTED_MAX } from './store/read-histories.js';
 import type { ListState } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
+
+const PATHS = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40})(?::(0x[0-9a-f]{1,64}))?)$/;
 
 export interface ToldParts extends Pick<HistorySources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
@@ -19,7 +23,8 @@ export interface ToldParts extends Pick<HistorySources, 'log'> {
 
 /**
  * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for
- * the signature, and `/makers/{maker}` with its limits, its own or the service's, and its standing instructions.
+ * the signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; and
+ * `/makers/{maker}:{salt}`, the hashes of the maker's orders with the salt that the history has, oldest first.
  */
 export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
@@ -65,9 +70,17 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     return okJson(JSON.stringify(report));
   }
 
+  async function tellSalted(maker: Hex, salt: Hex): Promise<Reply> {
+    const asked = { after: { offset: 0n }, before: undefined, happened: ['OPENED'], entriesMax: SALTED_MAX } as const;
+    const partition = partitionOf(maker, settings.PARTITIONS);
+    const page = await unlessAway(rows.readMakerHistory({ maker, partition, salt: quantity(BigInt(salt)), ...asked }));
+    return page === undefined ? rowsAreAway : okJson(JSON.stringify(page.entries.map(({ orderHash }) => orderHash)));
+  }
+
   return (path) => {
-    const [, order, maker] = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40}))$/.exec(path) ?? [];
+    const [, order, maker, salt] = PATHS.exec(path) ?? [];
     if (order !== undefined) return tellOrder(order as Hex);
+    if (salt !== undefined) return tellSalted(maker as Hex, salt as Hex);
     return maker === undefined ? undefined : tellMaker(maker as Hex);
   };
 }

@@ -178,12 +178,17 @@ describeIfBrowser('the console', () => {
     await saying(page, '#order-said', 'It is not in the book now.');
     await saying(page, timeline, /OPENED: VALIDATING1 WETHrequest .*REMOVED: CANCELLED1 WETHrequest .*FILLED by 0x/);
     await saying(page, '#terms', /3,050 USDT.*CANCELLED.*Filled0.0000003 WETH, 0.0000003 WETH of it after its end/);
+    const address = maker.wallet.address.toLowerCase();
+    await page.fill('[name=words]', `${address} ${BigInt(order.salt)}`);
+    await page.keyboard.press('Enter');
+    await saying(page, '#salted', 'Not in the book: 1');
+    await page.click(`a[href="#order/${orderHash}"]`);
+    await saying(page, '#terms', `Salt${shortened(order.salt)}`);
     const told = await (await fetch(`${stack.opsUrl('query')}/orders/${orderHash}`)).json();
     expect(told).toMatchObject({ orderHash, status: 'CANCELLED' });
     expect(told).not.toHaveProperty('signature');
 
     await sell('1', '3100');
-    const address = maker.wallet.address.toLowerCase();
     const key = Wallet.createRandom().address.toLowerCase();
     const { base } = tokens();
     await maker.client.setFillCap({ token: base.address, amount: parseUnits('0.5', 18), windowSeconds: 600 });

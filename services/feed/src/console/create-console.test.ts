@@ -79,14 +79,18 @@ test('what it tells is for readers of the book alone, and the state is made once
   expect(refusing).toHaveLength(unseen.length);
 });
 
-test('query is asked for an order, and where it does not answer that is said', async () => {
+test('query is asked for an order, or for those of a maker with a salt, and where it does not answer that is said', async () => {
   const server = createServer((asked, response) => response.end(JSON.stringify({ asked: asked.url })));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const asking = open({ CONSOLE_METRICS: [['query', url]] }).find(({ path }) => path === '/console/orders/{id}');
-  const ask = async (id: string) => asking?.handle({ ...request, params: { id } });
+  const asking = open({ CONSOLE_METRICS: [['query', url]] });
+  const ask = async (id: string, kind = 'orders') =>
+    asking.find(({ path }) => path === `/console/${kind}/{id}`)?.handle({ ...request, params: { id } });
   const hash = `0x${'1a'.repeat(32)}`;
   expect(await ask(hash)).toMatchObject({ body: `{"asked":"/orders/${hash}"}` });
+  const salted = `0x${'1a'.repeat(20)}:0x7`;
+  expect(await ask(salted, 'makers')).toMatchObject({ body: `{"asked":"/makers/${salted}"}` });
+  expect(await ask(`${salted}/x`, 'makers')).toMatchObject({ code: 'invalid_request' });
   for (const id of [
     '../metrics',
     '..',

@@ -14,7 +14,7 @@ import {
 /** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
 const SCANNED_MAX = 5_000;
 /** Orders with a salt that are looked at. */
-const SALTED_MAX = 1_000;
+export const SALTED_MAX = 1_000;
 const OFFSET_MAX = 2n ** 63n - 1n;
 
 /** What the rows know of one order, in one snapshot. */

@@ -106,7 +106,7 @@ function draw(): void {
       <nav aria-label="Views">${link('pairs', 'Pairs')} ${link('quote', 'Quote')}
         ${link('health', unwell === 0 ? 'Health' : `Health (${unwell})`)}</nav>
       <search><form @submit=${submit}>
-        <input type="search" name="words" aria-label="Order hash or maker" placeholder="Order hash or maker, 0x…" autocomplete="off">
+        <input type="search" name="words" aria-label="Order hash, maker, or maker and salt" placeholder="Order hash, or maker and salt" autocomplete="off">
         <button type="submit">Go</button>
       </form></search>
       ${facts(describeMoment())}
@@ -143,11 +143,14 @@ function submit(event: SubmitEvent): void {
   event.preventDefault();
   const given = new FormData(event.target as HTMLFormElement);
   const words = String(given.get('words')).trim().toLowerCase();
-  const view = /^0x[0-9a-f]{64}$/.test(words) ? 'order' : /^0x[0-9a-f]{40}$/.test(words) ? 'maker' : undefined;
+  const [, maker, salt] = /^(0x[0-9a-f]{40})(?:[\s,:/]+(0x[0-9a-f]{1,64}|\d{1,77}))?$/.exec(words) ?? [];
+  const view = /^0x[0-9a-f]{64}$/.test(words)
+    ? `order/${words}`
+    : maker && `maker/${maker}${salt ? `:0x${BigInt(salt).toString(16)}` : ''}`;
   if (given.has('key')) {
     sessionStorage.setItem(KEY, String(given.get('key')));
     location.reload();
   }
-  problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40.' : '';
-  if (view !== undefined) location.hash = `${view}/${words}`;
+  problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40; the salt is a number behind it.' : '';
+  if (view !== undefined) location.hash = view;
 }

@@ -3,7 +3,7 @@ import { html } from 'lit-html';
 import { keepAskingFills, tableOfFills } from './show-fills.js';
 import { fundingOf, tellFunds } from './show-order.js';
 import { tableOf } from './show-pairs.js';
-import { copyable, facts, keepAsking, table } from './show-rows.js';
+import { copyable, facts, keepAsking, linkTo, table } from './show-rows.js';
 import type { Page, View } from './state.js';
 import { type Tokens, tellTime } from './tell-amounts.js';
 
@@ -35,9 +35,11 @@ interface Report extends Told {
 /** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
 export function openMaker(page: Page): View {
   const ask = keepAsking<Report>(page);
+  const askSalted = keepAsking<string[]>(page);
   const askFills = keepAskingFills(page, 1);
   const askDecisions = keepAsking<Told[]>(page, ASK_DECISIONS_MS);
-  return (maker) => {
+  return (argument) => {
+    const [maker = '', salt] = argument.split(':');
     const entries = [...page.book.entries.values()].filter(({ order }) => order.maker === maker);
     const isLocal = page.localFolder !== undefined;
     const report = ask(`/console/makers/${maker}`);
@@ -56,6 +58,7 @@ export function openMaker(page: Page): View {
     return html`
       <h1>Maker</h1>
       <p><code>${maker}</code></p>
+      ${salt && showSalted(page, salt, entries, askSalted(`/console/makers/${argument}`))}
       <div id="limits">${facts(limits)}</div>
       <h2>Funds</h2>
       ${table('Funds', ['Token', 'Orders need', 'Balance', 'Allowance', 'Covered'], listFunds(page.tokens, entries), 'numbers')}
@@ -70,6 +73,17 @@ export function openMaker(page: Page): View {
       <h2>Commands of the operator</h2>
       <ul>${COMMANDS.map((words) => html`<li>${copyable(`${command} ${words} ${maker}`)}</li>`)}</ul>`;
   };
+}
+
+/** The maker's orders with a salt, its own number of them: those in the book, and the others that query knows. */
+function showSalted(page: Page, salt: string, entries: readonly BookEntry[], told: readonly string[] | string) {
+  const open = entries.filter(({ order }) => order.salt === salt);
+  const rest = typeof told === 'string' ? [] : told.filter((hash) => !page.book.entries.has(hash));
+  return html`
+    <h2>Orders with the salt ${salt}</h2>
+    ${tableOf(page, 'Orders with the salt', open)}
+    <p id="salted">${typeof told === 'string' ? told : `Not in the book: ${rest.length}`}</p>
+    <ul>${rest.map((hash) => html`<li>${linkTo('order', hash)}</li>`)}</ul>`;
 }
 
 const tellValue = (value: unknown): string => String(value ?? '') || '–';

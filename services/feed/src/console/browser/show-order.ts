@@ -39,7 +39,7 @@ export function openOrder(page: Page): View {
 
 function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEntry | undefined) {
   const { tokens } = page;
-  const { making, taking, maker, expiresAt, nonce } = known.order;
+  const { making, taking, maker, expiresAt, nonce, salt } = known.order;
   const { market, price, share } = offerOf(known, tokens);
   const filled = BigInt(making.amount) - BigInt(known.remainingMakingAmount);
   const after = 'filledAfterEnd' in known ? known.filledAfterEnd : undefined;
@@ -55,6 +55,7 @@ function describeTerms(page: Page, known: BookEntry | OrderReport, entry: BookEn
     ['Accepted (UTC)', tellTime(known.acceptedAtMs)],
     ['Expires (UTC)', tellTime(Number(expiresAt) * 1000)],
     ['Nonce', String(BigInt(nonce))],
+    ['Salt', html`<a href="#maker/${maker}:${salt}" title=${salt}>${shorten(salt)}</a>`],
   ];
   if (entry === undefined) return terms;
   const funding = fundingOf(entry);

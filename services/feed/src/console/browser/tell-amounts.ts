@@ -33,7 +33,7 @@ export class Tokens {
   }
 }
 
-export const shorten = (hex: string): string => `${hex.slice(0, 6)}…${hex.slice(-4)}`;
+export const shorten = (hex: string): string => (hex.length > 12 ? `${hex.slice(0, 6)}…${hex.slice(-4)}` : hex);
 
 /** @returns undefined where the text is no amount of the token above zero */
 export function parseUnits(text: string, decimals: number): bigint | undefined {
