@@ -155,6 +155,7 @@ class Calls(Case):
             page("8", entry("other", NOW_MS, "0x2"), entry("own", NOW_MS, "0x3")),
             page("9", entry("own", NOW_MS, "0x4"), entry("own", NOW_MS + 1, "0x5")),
             LOST, refuse("duplicate", 400), refuse("gone", 410),
+            LOST, refuse("duplicate", 400), Answer({"timeline": []}),
         )  # fmt: skip
         new = caller.order()
         stored = caller.call("replace_orders", {"salts": [7]}, [new], duplicate_counts_as_stored=True)
@@ -166,6 +167,8 @@ class Calls(Case):
         self.assertEqual(asked, [["REMOVED", str(NOW_MS), None], ["REMOVED", str(NOW_MS), "8"]])
         error = self.refused(caller, "replace_orders", {"salts": [7]}, [new], duplicate_counts_as_stored=True)
         self.assertEqual((error.code, error.may_have_happened), ("gone", True))
+        stored = caller.call("replace_orders", {"salts": [7]}, [new], duplicate_counts_as_stored=True)
+        self.assertEqual(stored["cancelled"], [])
 
     def test_cancellations_wait_for_the_feed_and_for_routers(self) -> None:
         headers = {"Preference-Applied": "wait=2", "X-Unseen-By": "a, b", "X-Log-Position": "3:7"}

@@ -114,8 +114,8 @@ class Flows(SigningFlows):
         cursor = None
         try:
             timeline = (yield from self.find_order(placed["orderHash"]))["timeline"]
-            opened = next(entry for entry in timeline if entry["happened"] == "OPENED")
-            while True:
+            opened = next((entry for entry in timeline if entry["happened"] == "OPENED"), None)
+            while opened is not None:
                 page = yield from self.read_history(["REMOVED"], from_ms=opened["loggedAtMs"], cursor=cursor)
                 of_then = [entry for entry in page["entries"] if entry["loggedAtMs"] == opened["loggedAtMs"]]
                 cancelled += [entry["orderHash"] for entry in of_then if entry["cause"] == opened["cause"]]
@@ -125,6 +125,7 @@ class Flows(SigningFlows):
         except MakerbookError as error:
             error.may_have_happened = True
             raise
+        return cancelled  # of an opening that is not kept any more nobody knows what it replaced
 
     # Cancelling
 
