@@ -2,10 +2,11 @@ import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import { makeFolder } from '@makerbook/settings';
 import { accountOf, type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
-import { keepSigner, type Signer } from './keep-signer.js';
+import { keepSigner } from './keep-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
-import { given, inheritedOf, type StackSettings } from './stack-env.js';
+import { type Environment, LOOPBACK, serviceEnvironment } from './service-environment.js';
+import { given, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   admitMaker,
@@ -39,13 +40,8 @@ const LOCAL_DEFAULTS = {
   LOG_LEVEL: 'info',
   NODE_ENV: 'production',
 };
-const LOOPBACK = '127.0.0.1';
-/** A page of another name that leads to this machine must not reach the faucet (DNS rebinding). */
-const LOCAL_NAMES = ['localhost', LOOPBACK, '[::1]'];
 /** Settings that commands beside the stack share with it. */
 const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX', 'TOPIC_REPLICATION_FACTOR'] as const;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Stack = {
   /** What is in `stack.json`. */
@@ -211,43 +207,6 @@ function lockFolder(folder: string): { release(): void } {
       `the data folder ${folder} cannot be used (${reason}): choose another with MAKERBOOK_DATA=…`,
     );
   }
-}
-
-function serviceEnvironment(
-  shared: Environment,
-  settings: StackSettings,
-  parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: Signer; receiptSigner: Signer },
-): Environment {
-  const { addresses, contracts, quoteSigner, receiptSigner } = parts;
-  return {
-    ...inheritedOf(shared),
-    KAFKA_BROKERS: addresses.kafkaBrokers,
-    DATABASE_URL: addresses.databaseUrl,
-    REDIS_URL: addresses.redisUrl,
-    RPC_URL: addresses.rpcUrl,
-    WALLET_RPC_URL: given(settings.WALLET_RPC_URL) ?? addresses.rpcUrl,
-    // The chain that is started here announces a block as soon as it is mined.
-    ...(given(settings.RPC_URL) === undefined && {
-      RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
-      CONSOLE_LINKS: 'runbook=/local/runbook#{},block=/local/chain/{},transaction=/local/chain/{}',
-    }),
-    // Behind the gateway, the only one that other machines may reach.
-    HOST: LOOPBACK,
-    HOST_NAMES: [...LOCAL_NAMES, ...settings.HOST_NAMES].join(','),
-    CHAIN_ID: String(settings.CHAIN_ID),
-    SERVICE_NAME: settings.SERVICE_NAME,
-    LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
-    MULTICALL_ADDRESS: contracts.multicall,
-    NAVIGATOR_ADDRESS: contracts.navigator,
-    ...(contracts.orderFiller !== '' && {
-      ORDER_FILLER_ADDRESS: contracts.orderFiller,
-      TOKENS: contracts.tokens.map((token) => `${token.symbol}:${token.decimals}:${token.address}`).join(','),
-    }),
-    QUOTE_SIGNERS: contracts.quoteSigners.join(','),
-    ...quoteSigner.environment,
-    RECEIPT_SIGNERS: `${receiptSigner.address},${settings.RECEIPT_SIGNERS}`,
-    ...receiptSigner.environment,
-  };
 }
 
 function startGateway(
