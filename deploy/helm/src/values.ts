@@ -64,6 +64,7 @@ export const chartValues = z.strictObject({
     gateway: otherValues.extend({ replicas: z.int().min(0) }).optional(),
     /** In `production`. */
     redis: otherValues.optional(),
+    logArchive: serviceValues.optional(),
   }),
 });
 
