@@ -8,6 +8,8 @@ export interface LoadMaker {
   readonly address: Address;
   readonly maker: TestMaker;
   readonly client: MakerbookClient;
+  /** Signs by a key that may read for the maker. */
+  readonly reader: MakerbookClient;
   /** The orders that it signed, oldest first. */
   readonly orders: OrderHistory[];
   /** Its nonce on the chain after the newest noted block. */
@@ -225,13 +227,14 @@ export function drawTerms(chance: Chance) {
   };
 }
 
-async function list({ client }: LoadMaker, { count }: LoadState): Promise<void> {
-  const { outcome, beganAtMs } = await attemptOf(() => client.listOrders().then(() => 'listed'));
+async function list({ client, reader }: LoadMaker, { chance, count }: LoadState): Promise<void> {
+  const by = chance.oneIn(4) ? reader : client;
+  const { outcome, beganAtMs } = await attemptOf(() => by.listOrders().then(() => 'listed'));
   count('GET', outcome, outcome === 'listed' ? beganAtMs : undefined);
 }
 
-async function readAccount({ client }: LoadMaker, { count }: LoadState): Promise<void> {
-  const { outcome } = await attemptOf(() => client.readAccount().then(() => 'read'));
+async function readAccount({ reader }: LoadMaker, { count }: LoadState): Promise<void> {
+  const { outcome } = await attemptOf(() => reader.readAccount().then(() => 'read'));
   count('ACCOUNT', outcome);
 }
 

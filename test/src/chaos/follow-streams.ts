@@ -12,7 +12,7 @@ const TOLD_MS_MAX = 120_000;
 
 /** What the clients of a maker's stream were told, over all connections. */
 interface Told {
-  readonly owner: Pick<LoadMaker, 'address' | 'client'>;
+  readonly owner: Pick<LoadMaker, 'address' | 'reader'>;
   /** The id of the first snapshot. */
   begunAt: string | undefined;
   lastId: string | undefined;
@@ -20,7 +20,7 @@ interface Told {
   readonly wrong: string[];
 }
 
-/** Follows the streams of makers by clients that leave and come back at random. */
+/** Follows the streams of makers, by keys that may read for them, with clients that leave and come back at random. */
 export function followStreams(owners: readonly Told['owner'][], chance: Chance) {
   const stopping = new AbortController();
   const all = owners.map((owner): Told => ({ owner, begunAt: undefined, lastId: undefined, changes: [], wrong: [] }));
@@ -44,7 +44,7 @@ async function follow(told: Told, chance: Chance, stopping: AbortSignal): Promis
   while (!stopping.aborted) {
     const signal = AbortSignal.any([stopping, AbortSignal.timeout(chance.between(...STAYS_MS))]);
     const { lastId } = told;
-    const events = told.owner.client.streamOrders({ signal, ...(lastId !== undefined && { lastEventId: lastId }) });
+    const events = told.owner.reader.streamOrders({ signal, ...(lastId !== undefined && { lastEventId: lastId }) });
     try {
       for await (const event of events) note(event, told);
     } catch (error) {
@@ -71,7 +71,7 @@ async function compareToHistory({ owner, begunAt, changes, wrong }: Told): Promi
   const name = `the stream of ${owner.address}`;
   if (begunAt === undefined) return [`${name} has never begun`];
   const must: string[] = [];
-  for await (const entry of readHistory(owner.client, { cursor: begunAt })) must.push(lineOf(entry));
+  for await (const entry of readHistory(owner.reader, { cursor: begunAt })) must.push(lineOf(entry));
   const deadline = performance.now() + TOLD_MS_MAX;
   while (changes.length < must.length && performance.now() < deadline) await pause(100);
   const at = must.findIndex((line, index) => line !== changes[index]);

@@ -3,6 +3,7 @@ import { nonceOf } from '@makerbook/chain';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
+import { Wallet } from 'ethers';
 import { eventually } from '../kit/eventually.js';
 import { beginAtPace } from '../kit/generate-load.js';
 import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
@@ -106,13 +107,18 @@ async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker
     await maker.mint(FUNDS, token);
     await maker.approve(FUNDS, token);
   }
-  const client = createClient({ ...stack.addresses, baseUrl, signer: maker.wallet, timeoutMs: TIMEOUT_MS });
+  const service = { ...stack.addresses, baseUrl, timeoutMs: TIMEOUT_MS };
+  const client = createClient({ ...service, signer: maker.wallet });
   const address = await client.maker();
+  const key = Wallet.createRandom();
+  const keys = [key.address];
+  await client.nameCancelKeys([], { listKeys: keys, streamKeys: keys, historyKeys: keys });
   const nonce = () => valueAt(bed.chain.head, nonceOf(stack.addresses.limitOrderProtocol as Address, address));
   return {
     address,
     maker,
     client,
+    reader: createClient({ ...service, signer: key, maker: address }),
     orders: [],
     nonce,
     seen: undefined,

@@ -60,10 +60,15 @@ export async function compareFills(
       }
       wrong.push(...compareTold(fills, logged(address)).map((what) => `${where} of ${address} ${what}`));
     };
-    const history: ToldFill[] = [];
+    const history: (ToldFill & { readonly position: string })[] = [];
     for await (const entry of readHistory(client, { happened: ['FILLED'] }))
       if (entry.happened === 'FILLED') history.push(entry);
-    judge('the history', history);
+    // Those of one fact are sorted by their orders.
+    const facts = [...Map.groupBy(history, ({ position }) => position).values()];
+    judge(
+      'the history',
+      facts.flatMap((own) => own.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)),
+    );
     const newestFirst: ToldFill[] = [];
     for await (const { maker, ...fill } of readFills({ baseUrl }, { maker: address })) {
       newestFirst.push(fill);
@@ -85,7 +90,13 @@ function compareTold(fills: readonly ToldFill[], logged: readonly LoggedFill[]):
     ...missing.map((line) => `lacks the fill ${line}`),
     ...other.map((line) => `has a fill that the chain has not: ${line}`),
   ];
-  if (wrong.length === 0 && told.join() !== must.join()) wrong.push('has its fills twice, or not in their order');
+  const at = told.findIndex((line, index) => line !== must[index]);
+  if (wrong.length === 0 && at >= 0) {
+    const what = told.indexOf(told[at] ?? '') < at ? 'twice' : 'not in its order';
+    wrong.push(
+      `has ${told[at]} ${what}, behind ${told[at - 1] ?? 'nothing'}, of ${told.length} of ${must.length} fills`,
+    );
+  }
   const sums = [
     fills.reduce((sum, { makingAmount }) => sum + BigInt(makingAmount), 0n),
     logged.reduce((sum, { making }) => sum + making, 0n),
