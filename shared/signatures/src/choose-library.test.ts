@@ -22,7 +22,7 @@ describe('without a libsecp256k1 the package signs and recovers, and says why', 
   test('where the package has no binary either, the error says what to do', async () => {
     const none = () => Promise.reject(new Error('No native build was found\nloaded from: …'));
     await expect(chooseLibrary('/there/is/none/libsecp256k1.so', none)).rejects.toThrow(
-      /Put a libsecp256k1 .*\/there\/is\/none.* or install a C\+\+ compiler.*`npm rebuild secp256k1` \(No native build was found\)$/s,
+      /put one of your system .*\/there\/is\/none.* or install a C\+\+ compiler.*`npm rebuild secp256k1` \(No native build was found\)$/s,
     );
   });
 });

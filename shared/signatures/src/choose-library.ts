@@ -33,7 +33,7 @@ export async function chooseLibrary(
       return { curve: await otherwise(), library: { name: 'secp256k1 (npm)', reason } };
     } catch (cause) {
       throw new Error(
-        `nothing can sign here. Put a libsecp256k1 of your system there (${reason}), or install a C++ compiler, make and Python and run \`npm rebuild secp256k1\` (${messageOf(cause).split('\n')[0]})`,
+        `nothing can sign here. On Linux \`npm start\` fetches a libsecp256k1. Or put one of your system there (${reason}), or install a C++ compiler, make and Python and run \`npm rebuild secp256k1\` (${messageOf(cause).split('\n')[0]})`,
         { cause },
       );
     }
