@@ -1,6 +1,8 @@
 import type { AskWallets } from '@makerbook/chain';
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
+import { hexToBytes } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { After, ApiRequest, Reply } from '@makerbook/http';
 import { createRoutes, followProjection, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
@@ -10,9 +12,10 @@ import { createTestProjector, type Projector } from '@makerbook/projector/testin
 import { createMakerRoutes, openStreams, querySettings as querySpec } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/query/testing';
 import { readSettings } from '@makerbook/settings';
+import { addressOfKey, recoverSigner } from '@makerbook/signatures';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
-import { GRACE_SECONDS, PROTOCOL, refusesSignatures } from './chain/act-on-chain.js';
+import { GRACE_SECONDS, PROTOCOL, refusesSignatures, WALLET_KEY } from './chain/act-on-chain.js';
 import { type Chain, valueAt } from './chain/keep-chain.js';
 import { consumePartition, type Holder } from './consume-partition.js';
 import type { StoreInMemory } from './hold-store.js';
@@ -91,9 +94,17 @@ function afterOf(life: Life): After {
 }
 
 /** Contracts, which answer at once. */
+const WALLET_OWNER = addressOfKey(WALLET_KEY);
+
+/** The wallet takes what its owner has signed, unless it refuses all; no other maker is a contract. */
 function askIn({ chain }: World): AskWallets {
+  const isOwners = (digest: Hex, signature: Hex) =>
+    recoverSigner(hexToBytes(digest), signature).signer === WALLET_OWNER;
   return async (questions) => {
-    const at = questions.findIndex(({ wallet }) => valueAt(chain.head, refusesSignatures(wallet)) !== 0n);
+    const at = questions.findIndex(
+      ({ wallet, digests, signature }) =>
+        valueAt(chain.head, refusesSignatures(wallet)) !== 0n || !digests.some((each) => isOwners(each, signature)),
+    );
     return at < 0 ? 'accepted' : { at, fault: 'the contract refuses it' };
   };
 }
@@ -140,6 +151,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
         ALL: paths.cancelAll,
         BEAT: paths.heartbeat,
         CAP: paths.fillCap,
+        KEYS: paths.cancelKeys,
       }[method] ?? paths.limitOrders;
     const route = routes.find((each) => each.method === 'POST' && each.path === path);
     if (route === undefined) throw new Error(`there is no ${method}`);

@@ -68,6 +68,8 @@ export interface RunReport {
   readonly held: number;
   /** How often an order was withheld by a cap after a fact, and it was right. */
   readonly capped: number;
+  /** Reads that were answered to a key that may read for a maker. */
+  readonly byReader: number;
 }
 
 const START_MS = 1_700_000_000_000;
@@ -193,7 +195,8 @@ class Run {
     await this.#mineFor(HEALED_MS);
     await this.#visitEachOnce();
     await this.#mineFor(2_000 * QUIET_BLOCKS);
-    await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1))));
+    for (const byReader of [false, true])
+      await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1), byReader)));
     await this.#readHistories();
     await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.follow(maker, createChance(1))));
     await this.time.wait(5_000);
@@ -255,6 +258,7 @@ class Run {
       blocks: chain.head.header.number,
       held: verdict.held,
       capped: verdict.capped,
+      byReader: this.#visits.all.filter(({ right, answer }) => right && answer && !isRefusal(answer.reply)).length,
     };
   }
 

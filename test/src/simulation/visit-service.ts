@@ -9,6 +9,7 @@ import {
   fillCapRequestTypes,
   heartbeatRequestTypes,
   hexToBytes,
+  keysRequestTypes,
   type Order,
 } from '@makerbook/contracts-evm';
 import type { OrderHistory } from '@makerbook/contracts-http';
@@ -17,6 +18,7 @@ import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
+import type { ReadRight } from '@makerbook/whitelist';
 import {
   type HashOrder,
   type MakersAtWork,
@@ -25,6 +27,7 @@ import {
   type SignedOrder,
   TOKENS,
   WALLET,
+  WALLET_KEY,
 } from './chain/act-on-chain.js';
 import { FollowedStream } from './follow-stream.js';
 import { MAKERS } from './plan-run.js';
@@ -41,12 +44,15 @@ export interface Visit {
     | 'ALL'
     | 'BEAT'
     | 'CAP'
+    | 'KEYS'
     | 'GET'
     | 'ACCOUNT'
     | 'ORDER'
     | 'HISTORY'
     | 'STREAM';
   readonly maker: Address;
+  /** Of a read that the maker's reading key signs: what it needs. */
+  readonly right?: ReadRight | undefined;
   readonly hashes: readonly Hex[];
   /** The orders that a replacement takes back; `hashes` are those that it places. */
   readonly replaced: readonly Hex[];
@@ -81,14 +87,20 @@ const hashCancelAll = createStructHasher(domain, cancelAllRequestTypes);
 const hashBySalt = createStructHasher(domain, cancelBySaltRequestTypes);
 const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
 const hashFillCap = createStructHasher(domain, fillCapRequestTypes);
+const hashKeys = createStructHasher(domain, keysRequestTypes);
 /** A page that has not come by then does not come: its process is gone. */
 const PAGE_MS_MAX = 20_000;
 
+type Asked = { readonly issuedAt: bigint; readonly salt: Uint8Array };
+const NO_KEY = new Uint8Array(32);
+
 const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
 export const MAKER_ADDRESSES = keys.map(addressOfKey) as [Address, ...Address[]];
-/** No key recovers to a contract: it has another one sign. */
-const OWNER_KEY = new Uint8Array(32).fill(99);
-const keyOf = new Map(MAKER_ADDRESSES.map((maker, index) => [maker, index === WALLET ? OWNER_KEY : keys[index]]));
+/** Of each maker a key that may read for it, where the maker has named it. */
+const readerKeys = keys.map((_, index) => new Uint8Array(32).fill(50 + index));
+const readerAddresses = readerKeys.map(addressOfKey);
+export const readerOf = (maker: Address): Address => readerAddresses[MAKER_ADDRESSES.indexOf(maker)] ?? ZERO_ADDRESS;
+const keyOf = new Map(MAKER_ADDRESSES.map((maker, index) => [maker, index === WALLET ? WALLET_KEY : keys[index]]));
 
 function bodyOf(terms: Parameters<HashOrder>[0], number: number): Order {
   return {
@@ -158,6 +170,7 @@ export class Visits {
       return this.beat(maker, chance);
     }
     if (draw % 20 === 17) return void this.replace(chance);
+    if (draw % 15 === 7) this.nameReader(createChance(draw));
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
@@ -301,6 +314,19 @@ export class Visits {
     }
   }
 
+  /** Lets the maker's reading key read some of it, or nothing any more; one message may overtake an older one. */
+  nameReader(chance: Chance): void {
+    const maker = chance.pick(MAKER_ADDRESSES);
+    const some = () => (chance.oneIn(3) ? [] : [readerOf(maker)]);
+    for (const ageMs of chance.pick([[0], [0], [4_000, 0]])) {
+      const readers = { keys: [], listKeys: some(), streamKeys: some(), historyKeys: some() };
+      const terms = { maker, ...readers, issuedAtMs: this.#parts.nowMs() - ageMs };
+      const signature = this.#signatureOf(maker, bytesToHex(hashKeys(terms)));
+      const instruction = { subject: 'keys', issuedAtMs: terms.issuedAtMs };
+      void this.#send('KEYS', [{ maker } as SignedOrder], { body: { ...terms, signature }, instruction }, chance);
+    }
+  }
+
   /** Posts some orders of a token, and caps it for some seconds or removes the cap; messages may come out of order. */
   cap(maker: Address, chance: Chance): void {
     const token = chance.pick(TOKENS);
@@ -322,22 +348,31 @@ export class Visits {
     if (visit !== undefined) visit.seenFills = visit.replaced.map(this.#parts.filledOf);
   }
 
-  list(maker: Address, chance: Chance): Promise<Visit> {
-    const query = this.#signedQuery(maker, requestHashers.hashGetRequest);
-    return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
+  /** @param byReader by its reading key; at times, unless given */
+  list(maker: Address, chance: Chance, byReader = this.#isByReader()): Promise<Visit> {
+    const right = byReader ? 'list' : undefined;
+    const query = this.#signedQuery(maker, requestHashers.hashGetRequest, right);
+    return this.#send('GET', [{ maker } as SignedOrder], { query, right }, chance);
   }
 
   readAccount(maker: Address, chance: Chance): Promise<Visit> {
-    const query = this.#signedQuery(maker, requestHashers.hashAccountRequest);
-    return this.#send('ACCOUNT', [{ maker } as SignedOrder], { query }, chance);
+    const right = this.#isByReader() ? 'list' : undefined;
+    const query = this.#signedQuery(maker, requestHashers.hashAccountRequest, right);
+    return this.#send('ACCOUNT', [{ maker } as SignedOrder], { query, right }, chance);
+  }
+
+  #isByReader(): boolean {
+    return this.all.length % 4 === 3;
   }
 
   /** @param draw of the moment as of which; now, unless it is given */
   find(order: SignedOrder, chance: Chance, draw?: number): Promise<Visit> {
     const orderHash = hexToBytes(order.hash);
     const asOf = draw === undefined ? undefined : this.#momentOf(order.maker, draw);
-    const query = this.#signedQuery(order.maker, (asked) => requestHashers.hashOrderRequest({ ...asked, orderHash }));
-    return this.#send('ORDER', [order], { query: { ...query, ...(asOf && { at: asOf.at }) }, asOf }, chance);
+    const right = this.#isByReader() ? 'history' : undefined;
+    const hash = (asked: Asked) => requestHashers.hashOrderRequest({ ...asked, orderHash });
+    const query = { ...this.#signedQuery(order.maker, hash, right), ...(asOf && { at: asOf.at }) };
+    return this.#send('ORDER', [order], { query, asOf, right }, chance);
   }
 
   #momentOf(maker: Address, draw: number): NonNullable<Visit['asOf']> {
@@ -385,18 +420,15 @@ export class Visits {
     return visit;
   }
 
-  #signedQuery(
-    maker: Address,
-    hash: (request: { readonly issuedAt: bigint; readonly salt: Uint8Array }) => Uint8Array,
-  ): Record<string, string> {
+  #signedQuery(maker: Address, hash: (asked: Asked) => Uint8Array, right?: ReadRight): Record<string, string> {
     const salt: Hex = `0x${(this.all.length + 1).toString(16).padStart(64, '0')}`;
     const issuedAt = BigInt(Math.floor(this.#parts.nowMs() / 1000));
     const digest = hash({ issuedAt, salt: hexToBytes(salt) });
     return {
       issuedAt: String(issuedAt),
       salt,
-      signature: signDigest(digest, keyOf.get(maker) ?? new Uint8Array(32)),
-      ...(maker === MAKER_ADDRESSES[WALLET] && { maker }),
+      signature: signDigest(digest, (right ? readerKeys[MAKER_ADDRESSES.indexOf(maker)] : keyOf.get(maker)) ?? NO_KEY),
+      ...((right !== undefined || maker === MAKER_ADDRESSES[WALLET]) && { maker }),
     };
   }
 
@@ -407,7 +439,7 @@ export class Visits {
   #signatureOf(maker: Address, digest: Hex): Hex {
     const known = this.#signatures.get(digest);
     if (known !== undefined) return known;
-    const signature = signDigest(hexToBytes(digest), keyOf.get(maker) ?? new Uint8Array(32));
+    const signature = signDigest(hexToBytes(digest), keyOf.get(maker) ?? NO_KEY);
     this.#signatures.set(digest, signature);
     return signature;
   }
@@ -422,9 +454,10 @@ export class Visits {
       scope,
       instruction,
       asOf,
+      right,
       replaced = [],
       expectedFills = [],
-    }: Pick<Visit, 'untilMs' | 'scope' | 'instruction' | 'asOf'> &
+    }: Pick<Visit, 'untilMs' | 'scope' | 'instruction' | 'asOf' | 'right'> &
       Partial<Pick<Visit, 'replaced' | 'expectedFills'>> & {
         readonly body?: unknown;
         readonly query?: Record<string, string>;
@@ -441,6 +474,7 @@ export class Visits {
       number,
       kind,
       maker,
+      right,
       hashes,
       replaced,
       expectedFills,

@@ -24,6 +24,8 @@ const SOMEBODY = addressOf(0x31);
 const LATE = addressOf(0x24);
 /** The place of the maker that is a contract: no key recovers to it. */
 export const WALLET = 2;
+/** That of its owner: no key recovers to a contract. */
+export const WALLET_KEY = new Uint8Array(32).fill(99);
 
 /** An order that was signed, and perhaps posted. */
 export interface SignedOrder {

@@ -6,7 +6,8 @@ import { isRefusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { GRACE_SECONDS, type MakersAtWork } from '../chain/act-on-chain.js';
 import { lineOf, offsetOf } from '../describe-entry.js';
-import type { Visit } from '../visit-service.js';
+import { MAKERS } from '../plan-run.js';
+import { readerOf, type Visit } from '../visit-service.js';
 import { isIn } from './judge-exits.js';
 import { historyOf } from './judge-histories.js';
 import type { LoggedFact, Replay } from './replay-log.js';
@@ -26,7 +27,8 @@ export interface JudgeAnswersParts {
 /** Where what was answered is not what the log holds. */
 export function judgeAnswers(parts: JudgeAnswersParts): string[] {
   const judge = new AnswerJudge(parts);
-  return [...parts.visits.flatMap((visit) => judge.judge(visit)), ...judge.judgeLog(), ...judge.judgeLimits()];
+  const visits = parts.visits.flatMap((visit) => judge.judge(visit));
+  return [...visits, ...judge.judgeLog(), ...judge.judgeLimits(), ...judge.judgeReaders()];
 }
 
 class AnswerJudge {
@@ -54,7 +56,35 @@ class AnswerJudge {
 
   judge(visit: Visit): string[] {
     const { number, kind, answer } = visit;
-    return answer === undefined ? [] : this.#judgeKind(visit).map((what) => `visit ${number}, ${kind}: ${what}`);
+    if (answer === undefined) return [];
+    return [...this.#judgeKind(visit), ...this.#judgeReader(visit)].map((what) => `visit ${number}, ${kind}: ${what}`);
+  }
+
+  /** A key reads only what its maker has once let it read. */
+  #judgeReader({ maker, right, answer }: Visit): string[] {
+    if (right === undefined || answer === undefined || isRefusal(answer.reply)) return [];
+    const partition = partitionOf(maker, this.#parts.replays.length);
+    const wasNamed = this.#parts.replays[partition]?.facts.some(
+      ({ fact, offset }) =>
+        fact.type === 'CancelKeysSet' &&
+        fact.maker === maker &&
+        fact[`${right}Keys`]?.includes(readerOf(maker)) &&
+        offset < (answer.at[partition] ?? 0n),
+    );
+    return wasNamed ? [] : [`a key that may not read this was answered`];
+  }
+
+  /** In the end each key lists for its maker if the newest instruction says so, and only then. */
+  judgeReaders(): string[] {
+    const last = this.#parts.visits.filter(({ kind, right }) => kind === 'GET' && right !== undefined).slice(-MAKERS);
+    return last.flatMap(({ maker, answer }) => {
+      const replay = this.#parts.replays[partitionOf(maker, this.#parts.replays.length)];
+      const described = [...(replay?.rows.values() ?? [])].at(-1)?.makers.get(maker) ?? '[["",{},{}]]';
+      const [[, , { readKeys = {} }]] = JSON.parse(described) as [[string, object, Partial<Exits>]];
+      const mayRead = readKeys.listKeys?.includes(readerOf(maker)) === true;
+      const isRead = answer !== undefined && !isRefusal(answer.reply);
+      return isRead === mayRead ? [] : [`in the end the key of ${maker} ${mayRead ? 'may not list' : 'may list'}`];
+    });
   }
 
   #judgeKind(visit: Visit): string[] {
@@ -78,6 +108,7 @@ class AnswerJudge {
       case 'ALL':
       case 'BEAT':
       case 'CAP':
+      case 'KEYS':
         return this.#judgeExit(visit);
       case 'STREAM':
         return [];
@@ -555,7 +586,10 @@ function accountsOf(described: string | undefined, seconds: number, nowSeconds: 
   const [[admission, , given, nonce], , , , orders] = JSON.parse(
     described ?? '[["UNKNOWN",{},{},null],0,0,0,[]]',
   ) as Described;
-  const { cancelKeys, keysIssuedAtMs, cancelAt, switchIssuedAtMs, switchKey, caps } = { ...noExits, ...given };
+  const { cancelKeys, readKeys, keysIssuedAtMs, cancelAt, switchIssuedAtMs, switchKey, caps } = {
+    ...noExits,
+    ...given,
+  };
   const armed = {
     cancelAt,
     hasFired: cancelAt > 0 && cancelAt <= seconds,
@@ -571,7 +605,8 @@ function accountsOf(described: string | undefined, seconds: number, nowSeconds: 
   return Array.from({ length: 21 }, (_, ago) => {
     const open = orders.filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds - ago).length;
     const of = nonce === null ? null : `0x${BigInt(nonce[0]).toString(16)}`;
-    return JSON.stringify([admission, of, open, { keys: cancelKeys, issuedAtMs: keysIssuedAtMs }, armed, told]);
+    const named = { keys: cancelKeys, ...readKeys, issuedAtMs: keysIssuedAtMs };
+    return JSON.stringify([admission, of, open, named, armed, told]);
   });
 }
 
