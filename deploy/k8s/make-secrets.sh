@@ -48,9 +48,10 @@ production)
     # So that CloudNativePG takes a new password at once.
     kubectl -n "$namespace" label --overwrite secret postgres-$service cnpg.io/reload=true >/dev/null
   done
-  # It signs the archive of the log. Keep its public key outside too: openssl pkey -pubout.
+  # It signs the archive of the log. Keep its public key outside too.
   openssl genpkey -algorithm ed25519 -out "$folder/key.pem"
-  make generic log-archive --from-file=key.pem="$folder/key.pem"
+  openssl pkey -in "$folder/key.pem" -pubout -out "$folder/public.pem"
+  make generic log-archive --from-file=key.pem="$folder/key.pem" --from-file=public.pem="$folder/public.pem"
   password=$(random)
   give query "redis://query:$password@redis:6379/0"
   # The lines of services/query/README.md.

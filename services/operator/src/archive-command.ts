@@ -28,7 +28,8 @@ export async function runArchive(
 ): Promise<Outcome> {
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions, TOPIC_REPLICATION_FACTOR: replicationFactor } = settings;
   const topic = topicNames(prefix).makerEvents;
-  const archive = openArchive(folder, settings);
+  // Before a restore there may be no topic.
+  const archive = openArchive(folder, verb === 'restore' ? partitions : await log.partitionsOf(topic), settings);
   if (verb === 'verify') return verifyArchive(log, topic, archive);
   if (verb === 'restore') {
     const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
@@ -43,7 +44,8 @@ export async function runArchive(
 /** The archive in a folder, or in a bucket: `s3://bucket/prefix`. @throws Error where the key or the bucket is none */
 export function openArchive(
   place: string,
-  { PARTITIONS: partitions, ARCHIVE_KEY, ARCHIVE_HEAD: head }: Omit<ArchiveSettings, 'TOPIC_PREFIX'>,
+  partitions: number,
+  { ARCHIVE_KEY, ARCHIVE_HEAD: head }: Pick<ArchiveSettings, 'ARCHIVE_KEY' | 'ARCHIVE_HEAD'>,
 ): Archive {
   const key = readKey(ARCHIVE_KEY());
   const headFile = head === '' ? undefined : head;

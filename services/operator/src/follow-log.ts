@@ -23,7 +23,8 @@ export function followLog(
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'log-archive', logger });
     onStop(log.close);
     const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
-    const archiving = await archiveLog(log, topic, openArchive(folder, settings), {
+    const archive = openArchive(folder, await log.partitionsOf(topic), settings);
+    const archiving = await archiveLog(log, topic, archive, {
       onFatal: fail,
       onFault: (error) => logger.warn({ reason: error.message }, 'the log is not archived'),
     });
@@ -31,7 +32,8 @@ export function followLog(
     const ready = () => {
       const ageMs = archiving.ageMs();
       const isOk = ageMs < AGE_MS_MAX;
-      return { isOk, checks: { archive: isOk ? 'ok' : `may be ${Math.round(ageMs / 1000)} s behind the log` } };
+      const since = Number.isFinite(ageMs) ? `may be ${Math.round(ageMs / 1000)} s behind the log` : 'catches up';
+      return { isOk, checks: { archive: isOk ? 'ok' : since } };
     };
     const ops = await serveOps(settings, { ready, serveMetrics });
     onStop(ops.stop);

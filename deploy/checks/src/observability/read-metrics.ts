@@ -8,6 +8,7 @@ const ofOthers = new Set([
   'ALERTS',
   'kubelet_volume_stats_available_bytes',
   'kubelet_volume_stats_capacity_bytes',
+  'kube_deployment_spec_replicas',
   'kube_deployment_status_replicas_unavailable',
   'kube_pod_status_phase',
   'kube_pod_status_ready',

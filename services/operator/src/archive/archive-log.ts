@@ -5,67 +5,70 @@ import { type Archive, addPart, mergeParts, type Newest, readNewest } from './op
 
 export type Archiving = Awaited<ReturnType<typeof archiveLog>>;
 
+/** Hears what goes wrong. */
+export interface ArchiveFaults {
+  /** It cannot go on: another process adds parts, the log was made anew, or has lost what is to be archived. */
+  readonly onFatal: (error: Error) => void;
+  /** The store has refused something, which is tried again. */
+  readonly onFault: (error: Error) => void;
+}
+
 /** Values and keys in one part. */
 const PART_BYTES = 16 * 1024 * 1024;
-/** Pause between two fetches, and between two parts. */
+/** Pause between two fetches, between two parts, and before what the store has refused is tried again. */
 const FETCH_MS = 500;
 const PART_MS = 2_000;
+const RETRY_MS = 1_000;
 /** So many parts come before it is asked whether there are enough to merge. */
 const MERGE_EVERY = 100;
 
 /**
  * Adds to an archive what the log has beyond it, and goes on until it is stopped.
  * @param topic its name in Kafka, with the deployment's prefix
- * @param onFatal called where it cannot go on: another process adds parts, or the log has lost what is to be archived
- * @param onFault called where the log does not answer, or the store refuses a part; it is tried again
  * @throws ArchiveBroken where the archive is broken, or of another log; LogUnavailable
  */
-export async function archiveLog(
-  log: Log,
-  topic: string,
-  archive: Archive,
-  { onFatal, onFault }: { readonly onFatal: (error: Error) => void; readonly onFault: (error: Error) => void },
-) {
+export async function archiveLog(log: Log, topic: string, archive: Archive, faults: ArchiveFaults) {
   if (archive.key?.type === 'public') throw new Error('ARCHIVE_KEY is a public key: it signs nothing');
   const newest = await readNewest(archive);
   await expectSameLog(log, topic, archive, newest);
   const from = endOf(archive, newest);
-  const parts = new PartWriter(archive, newest, from);
+  const stopping = new AbortController();
+  const parts = new PartWriter(archive, newest && { header: newest.header, id: newest.id }, from, faults);
   const following = log.followTopic({
     topic,
     from,
     isGapless: true,
     pauseMs: FETCH_MS,
-    onFatal,
-    onRecords: (partition, records) => parts.take(partition, records),
+    onFatal: faults.onFatal,
+    onRecords: (partition, records) => parts.take(partition, records, stopping.signal),
     onPosition: parts.moveTo,
   });
-  let wholeAtMs = performance.now();
-  const write = async () => {
-    try {
-      const askedAtMs = performance.now();
-      const ends = await log.endOffsets(topic);
-      await parts.write();
-      if (parts.hasAll(ends)) wholeAtMs = askedAtMs;
-      if (parts.added.parts % MERGE_EVERY === 0) await mergeParts(archive);
-    } catch (error) {
-      if (error instanceof ArchiveBroken) onFatal(error);
-      else onFault(error as Error);
-    }
+  const age = new ArchiveAge(log, topic, parts);
+  let merging: Promise<void> | undefined;
+  let mergedAt = 0;
+  const merge = () => {
+    if (merging !== undefined || parts.added.parts < mergedAt + MERGE_EVERY) return;
+    mergedAt = parts.added.parts;
+    merging = mergeParts(archive)
+      .catch(faults.onFault)
+      .finally(() => {
+        merging = undefined;
+      });
   };
-  const stopping = new AbortController();
   const writeAll = async () => {
     while (!stopping.signal.aborted) {
       await pause(PART_MS, stopping.signal);
-      await write();
+      await parts.write().catch(faultOf(faults));
+      await age.look().catch((error: Error) => error instanceof ArchiveBroken && faults.onFatal(error));
+      merge();
     }
   };
   const writing = writeAll();
   return {
     /** What has been added. */
     added: () => parts.added,
-    /** Milliseconds by which the log may be ahead of the archive. */
-    ageMs: () => performance.now() - wholeAtMs,
+    /** Milliseconds by which the log may be ahead of the archive; Infinity before the archive had all of it once. */
+    ageMs: () => performance.now() - age.wholeAtMs,
     /** Resolves when all has been read that the log had at the start. Never after `onFatal`. */
     caughtUp: following.caughtUp,
     /** Adds what has been read. */
@@ -78,20 +81,17 @@ export async function archiveLog(
   };
 }
 
+const faultOf = ({ onFatal, onFault }: ArchiveFaults) => {
+  return (error: Error) => (error instanceof ArchiveBroken ? onFatal(error) : onFault(error));
+};
+
 /** How far each partition is archived. */
 const endOf = ({ partitions }: Archive, newest: Newest | undefined): bigint[] =>
   newest?.header.to.map(BigInt) ?? new Array<bigint>(partitions).fill(0n);
 
 /** The newest archived record is the log's, too. */
 async function expectSameLog(log: Log, topic: string, archive: Archive, newest: Part | undefined): Promise<void> {
-  const ends = await log.endOffsets(topic);
-  for (const [partition, to] of endOf(archive, newest).entries()) {
-    const end = ends[partition] ?? 0n;
-    if (end < to)
-      throw new ArchiveBroken(
-        `partition ${partition} ends at ${end}, and not at ${to} as ${archive.store.name} has it: it is of another log`,
-      );
-  }
+  expectBehind(endOf(archive, newest), await log.endOffsets(topic));
   const archived = newest?.records(topic).at(-1);
   if (archived === undefined) return;
   const { partition, offset } = archived;
@@ -102,44 +102,93 @@ async function expectSameLog(log: Log, topic: string, archive: Archive, newest: 
     );
 }
 
+/** @throws ArchiveBroken where the log ends before what is archived of it */
+function expectBehind(to: readonly bigint[], ends: readonly bigint[]): void {
+  for (const [partition, offset] of to.entries()) {
+    const end = ends[partition] ?? 0n;
+    if (end < offset)
+      throw new ArchiveBroken(`partition ${partition} ends at ${end}, the archive at ${offset}: it is of another log`);
+  }
+}
+
 /** A record as text: that of the log and that of the archive are the same one where these are. */
 export const describeRecord = ({ offset, timestampMs, key, value, headers }: StoredRecord): string =>
   JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, headers]);
 
+/** Knows since when the archive had all that the log had. */
+class ArchiveAge {
+  readonly #log: Pick<Log, 'endOffsets'>;
+  readonly #topic: string;
+  readonly #parts: PartWriter;
+  /** Ends that the archive has not reached yet, and when they were asked for. */
+  #wanted: { readonly ends: readonly bigint[]; readonly atMs: number } | undefined;
+  wholeAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(log: Pick<Log, 'endOffsets'>, topic: string, parts: PartWriter) {
+    this.#log = log;
+    this.#topic = topic;
+    this.#parts = parts;
+  }
+
+  /** @throws ArchiveBroken where the log was made anew; LogUnavailable */
+  async look(): Promise<void> {
+    const wanted = this.#wanted;
+    if (wanted !== undefined && this.#parts.hasAll(wanted.ends)) {
+      this.wholeAtMs = wanted.atMs;
+      this.#wanted = undefined;
+    }
+    const [atMs, to] = [performance.now(), [...this.#parts.to]];
+    const ends = await this.#log.endOffsets(this.#topic);
+    expectBehind(to, ends);
+    this.#wanted ??= { ends, atMs };
+  }
+}
+
 /** Gathers records, and adds them to the archive part by part. */
 class PartWriter {
   readonly #archive: Archive;
-  readonly #to: bigint[];
+  readonly #faults: ArchiveFaults;
+  readonly to: bigint[];
   readonly added = { parts: 0, records: 0, newestMs: 0 };
   #newest: Newest | undefined;
   #records: StoredRecord[] = [];
   #bytes = 0;
+  /** A part that is being added. It stays as it is until it is: the store may have it already. */
+  #adding: { readonly to: readonly bigint[]; readonly records: readonly StoredRecord[] } | undefined;
   #writing: Promise<unknown> = Promise.resolve();
 
-  constructor(archive: Archive, newest: Newest | undefined, from: readonly bigint[]) {
+  constructor(archive: Archive, newest: Newest | undefined, from: readonly bigint[], faults: ArchiveFaults) {
     this.#archive = archive;
     this.#newest = newest;
-    this.#to = [...from];
+    this.to = [...from];
+    this.#faults = faults;
   }
 
-  /** Waits while a whole part waits to be stored. */
-  async take(partition: number, records: readonly StoredRecord[]): Promise<void> {
+  /** Waits while a whole part waits to be stored. @throws ArchiveBroken */
+  async take(partition: number, records: readonly StoredRecord[], stopping: AbortSignal): Promise<void> {
     for (const record of records) {
+      if (record.offset < (this.to[partition] ?? 0n))
+        throw new ArchiveBroken(`partition ${partition} goes back to ${record.offset}: the log was made anew`);
       this.#records.push(record);
       this.#bytes += record.key.length + (record.value?.length ?? 0);
-      this.#to[partition] = record.offset + 1n;
+      this.to[partition] = record.offset + 1n;
     }
-    if (this.#bytes >= PART_BYTES) await this.write();
+    while (this.#bytes >= PART_BYTES && !stopping.aborted)
+      await this.write().catch((error: Error) => {
+        faultOf(this.#faults)(error);
+        return pause(RETRY_MS, stopping);
+      });
   }
+
+  readonly moveTo = (partition: number, nextOffset: bigint): void => {
+    // One that goes back is told by the ends of the log.
+    if (nextOffset > (this.to[partition] ?? 0n)) this.to[partition] = nextOffset;
+  };
 
   /** Whether all records before these offsets are archived. */
   hasAll(ends: readonly bigint[]): boolean {
     return ends.every((end, partition) => BigInt(this.#newest?.header.to[partition] ?? 0) >= end);
   }
-
-  readonly moveTo = (partition: number, nextOffset: bigint): void => {
-    this.#to[partition] = nextOffset;
-  };
 
   /** Adds a part with all that waits. What cannot be stored goes on waiting. */
   write(): Promise<void> {
@@ -149,16 +198,14 @@ class PartWriter {
   }
 
   async #write(): Promise<void> {
-    const [records, bytes, to] = [this.#records, this.#bytes, [...this.#to]];
-    if (this.hasAll(to)) return;
-    [this.#records, this.#bytes] = [[], 0];
-    try {
-      this.#newest = await addPart(this.#archive, this.#newest, { to, records });
-    } catch (error) {
-      this.#records = [...records, ...this.#records];
-      this.#bytes += bytes;
-      throw error;
+    if (this.#adding === undefined) {
+      if (this.hasAll(this.to)) return;
+      this.#adding = { to: [...this.to], records: this.#records };
+      [this.#records, this.#bytes] = [[], 0];
     }
+    const { records } = this.#adding;
+    this.#newest = await addPart(this.#archive, this.#newest, this.#adding);
+    this.#adding = undefined;
     const { added } = this;
     added.parts += 1;
     added.records += records.length;

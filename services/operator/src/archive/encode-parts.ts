@@ -19,8 +19,6 @@ const header = z.strictObject({
   from: offsets,
   to: offsets,
   records: z.int().min(0),
-  /** When the newest record was appended, in milliseconds since 1970; 0 where the part has none. */
-  newestMs: z.int(),
   /** Of what follows the signature: lines of JSON, compressed. */
   bytes: z.int().min(1),
   sha256,
@@ -69,7 +67,6 @@ export function encodePart(
     format: 2,
     ...place,
     records: records.length,
-    newestMs: Math.max(0, ...new Set(records.map(({ timestampMs }) => timestampMs))),
     bytes: body.length,
     sha256: sumOf(body),
   } satisfies PartHeader);
@@ -111,12 +108,20 @@ function parseHeader(file: string, text: string): PartHeader {
   }
 }
 
-function decodeRecords(body: Buffer, { records, number }: PartHeader, topic: string): StoredRecord[] {
+function decodeRecords(body: Buffer, { records, number, from, to }: PartHeader, topic: string): StoredRecord[] {
   const text = gunzipSync(body).toString('utf8');
   const read = text === '' ? [] : text.split('\n').map((each) => line.parse(JSON.parse(each)));
   if (read.length !== records) throw new ArchiveBroken(`part ${number} has ${read.length} records, not ${records}`);
-  return read.map(([partition, offset, timestampMs, key, value, headers]) => {
-    return { topic, partition, offset: BigInt(offset), timestampMs, key, value: bytesOf(value), headers };
+  const next = from.map(BigInt);
+  return read.map(([partition, text, timestampMs, key, value, headers]) => {
+    const offset = BigInt(text);
+    const [first, end] = [next[partition], to[partition]];
+    if (first === undefined || end === undefined || offset < first || offset >= BigInt(end))
+      throw new ArchiveBroken(
+        `part ${number} has a record of partition ${partition} at ${text}, which is not its place`,
+      );
+    next[partition] = offset + 1n;
+    return { topic, partition, offset, timestampMs, key, value: bytesOf(value), headers };
   });
 }
 

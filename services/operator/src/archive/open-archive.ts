@@ -49,8 +49,19 @@ const nameOf = (first: number, last: number) =>
 export async function* readParts(archive: Archive): AsyncGenerator<Part> {
   const kept = await readHead(archive);
   let before: Part | undefined;
-  for (const { name } of await listFiles(archive)) {
-    for await (const part of readFileParts(archive, name)) {
+  let gone: string | undefined;
+  for (let files = await listFiles(archive); files.length > 0; ) {
+    const { name } = files.shift() ?? { name: '' };
+    const bytes = await archive.store.read(name);
+    if (bytes === undefined) {
+      if (gone === name) throw new ArchiveBroken(`${name} of ${archive.store.name} is missing`);
+      // It may have been merged meanwhile.
+      const last = before?.header.number ?? 0;
+      files = (await listFiles(archive)).filter((file) => file.last > last);
+      gone = name;
+      continue;
+    }
+    for (const part of decodeParts(name, bytes, archive.key)) {
       // Two processes may have merged parts into files that overlap.
       if (part.header.number <= (before?.header.number ?? 0)) continue;
       expectNext(archive, before, part);
@@ -66,12 +77,13 @@ export async function* readParts(archive: Archive): AsyncGenerator<Part> {
 export async function readNewest(archive: Archive): Promise<Part | undefined> {
   const [kept, files] = [await readHead(archive), await listFiles(archive)];
   const last = files.at(-1);
+  const bytes = last && (await archive.store.read(last.name));
   let newest: Part | undefined;
-  if (last !== undefined)
-    for await (const part of readFileParts(archive, last.name)) {
-      expectHead(archive, kept, part);
-      newest = part;
-    }
+  for (const part of last && bytes ? decodeParts(last.name, bytes, archive.key) : []) {
+    expectTopic(archive, part.header);
+    expectHead(archive, kept, part);
+    newest = part;
+  }
   expectWhole(archive, kept, newest);
   return newest;
 }
@@ -84,42 +96,46 @@ export async function requireNewest(archive: Archive): Promise<Part> {
 }
 
 /**
- * Adds a part behind the newest one.
- * @throws ArchiveBroken where another process has added one, which ends this one; else what the store throws, and
- * nothing is added
+ * Adds a part behind the newest one. It may be asked for again where it failed.
+ * @throws ArchiveBroken where another process has added one, which ends this one; else what the store throws
  */
 export async function addPart(
   archive: Archive,
   before: Newest | undefined,
   { to, records }: { readonly to: readonly bigint[]; readonly records: readonly StoredRecord[] },
 ): Promise<Newest> {
-  const { store, topic, key } = archive;
+  const { store, topic, key, headFile } = archive;
   const number = (before?.header.number ?? 0) + 1;
   const from = before?.header.to ?? to.map(() => '0');
   const place = { topic, number, previous: before?.id ?? null, from, to: to.map(String) };
   const { id, bytes } = encodePart(place, records, key);
   const name = nameOf(number, number);
-  if (!(await store.create(name, bytes)) || (await store.list(name)).length > 0)
+  const isFirst = await store.create(name, bytes);
+  // The newest file is never merged, so one that was paused meets it here.
+  if (!isFirst || (await store.list(name)).some((other) => NAME.test(other)))
     throw new ArchiveBroken(`part ${number} of ${store.name} was written by another process`);
-  if (archive.headFile !== undefined) await writeHead(archive.headFile, { number, id });
+  const kept = await readHead(archive);
+  if (headFile !== undefined && (kept?.number ?? 0) < number) await writeHead(headFile, { number, id });
   return { header: { number, to: place.to }, id };
 }
 
-/** Puts files of one part into one file, once there are so many. What a kill leaves is read as before. */
+/** Puts files of one part into one, once there are so many besides the newest. What a kill leaves is read as before. */
 export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promise<void> {
   const { store } = archive;
-  const single = (await listFiles(archive)).filter(({ first, last }) => first === last);
+  const single = (await listFiles(archive)).slice(0, -1).filter(({ first, last }) => first === last);
   if (single.length < parts) return;
   let bytes: Buffer[] = [];
   let names: PartsFile[] = [];
   const merge = async () => {
     const [first, last] = [names[0], names.at(-1)];
     if (first === undefined || last === undefined || first === last) return;
-    await store.create(nameOf(first.first, last.last), Buffer.concat(bytes));
+    if (!(await store.create(nameOf(first.first, last.last), Buffer.concat(bytes)))) return;
     for (const { name } of names) await store.remove(name);
   };
   for (const file of single) {
     const read = await store.read(file.name);
+    // Another process merges.
+    if (read === undefined) return;
     const size = bytes.reduce((sum, each) => sum + each.length, read.length);
     if (size > MERGED_BYTES || file.first !== (names.at(-1)?.last ?? file.first - 1) + 1) {
       await merge();
@@ -152,13 +168,14 @@ async function listFiles({ store }: Archive): Promise<PartsFile[]> {
     });
 }
 
-async function* readFileParts({ store, key }: Archive, name: string): AsyncGenerator<Part> {
-  yield* decodeParts(name, await store.read(name), key);
+function expectTopic({ store, topic, partitions }: Archive, { topic: of, to }: PartHeader): void {
+  if (of !== topic || to.length !== partitions)
+    throw new ArchiveBroken(`${store.name} is the archive of ${of} with ${to.length} partitions`);
 }
 
-function expectNext({ store, topic, partitions }: Archive, before: Part | undefined, { header: next }: Part): void {
-  if (next.topic !== topic || next.to.length !== partitions)
-    throw new ArchiveBroken(`${store.name} is the archive of ${next.topic} with ${next.to.length} partitions`);
+function expectNext(archive: Archive, before: Part | undefined, { header: next }: Part): void {
+  const { store } = archive;
+  expectTopic(archive, next);
   const number = (before?.header.number ?? 0) + 1;
   if (next.number !== number) throw new ArchiveBroken(`part ${number} of ${store.name} is missing`);
   const from = before?.header.to ?? next.to.map(() => '0');
@@ -173,6 +190,9 @@ function expectHead({ store, headFile }: Archive, kept: Head | undefined, { head
 
 function expectWhole({ store, headFile }: Archive, kept: Head | undefined, newest: Part | undefined): void {
   const number = newest?.header.number ?? 0;
+  // The first part is stored before its head.
+  if (headFile !== undefined && kept === undefined && number > 1)
+    throw new ArchiveBroken(`${headFile} is missing, and ${store.name} has ${number} parts`);
   if (kept !== undefined && kept.number > number)
     throw new ArchiveBroken(`${store.name} ends at part ${number}, and ${headFile} names part ${kept.number}`);
 }

@@ -60,13 +60,26 @@ describe.each(stores)('%s as the store of an archive', (_, open) => {
     const first = await add(undefined, 0n);
     const second = await add(first, 1n);
     await expect(add(first, 2n)).rejects.toThrow(ArchiveBroken);
-    await add(second, 2n);
-    await mergeParts(archive, 3);
-    expect(await archive.store.list('')).toEqual(['000000000001-000000000003.parts']);
+    const third = await add(second, 2n);
+    // As where the answer was lost.
+    expect(await add(second, 2n)).toEqual(third);
+    await add(third, 3n);
+    let isMerged = false;
+    const read = async (name: string) => {
+      if (!isMerged) await mergeParts(archive, 3);
+      isMerged = true;
+      return archive.store.read(name);
+    };
+    // Somebody reads meanwhile.
     const values: string[] = [];
-    for await (const part of readParts(archive)) values.push(...part.records('log').map(({ value }) => String(value)));
-    expect(values).toEqual(['value 0', 'value 1', 'value 2']);
-    expect((await requireNewest(archive)).header).toMatchObject({ number: 3, to: ['3'] });
+    for await (const part of readParts({ ...archive, store: { ...archive.store, read } }))
+      values.push(...part.records('log').map(({ value }) => String(value)));
+    expect(values).toEqual(['value 0', 'value 1', 'value 2', 'value 3']);
+    const merged = ['000000000001-000000000003.parts', '000000000004-000000000004.parts'];
+    expect(await archive.store.list('')).toEqual(merged);
+    // One that was paused before the merge.
+    await expect(add(first, 2n)).rejects.toThrow(/^part 2 of .* was written by another process$/);
+    expect((await requireNewest(archive)).header).toMatchObject({ number: 4, to: ['4'] });
   });
 });
 

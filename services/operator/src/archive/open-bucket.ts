@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
+  NoSuchKey,
   PutObjectCommand,
   paginateListObjectsV2,
   S3Client,
@@ -9,7 +11,9 @@ import {
 import type { ArchiveStore } from './open-folder.js';
 
 const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*?))?\/?$/;
-const TIMEOUTS = { connectionTimeout: 5_000, requestTimeout: 30_000 };
+/** Without the last one the client only warns. */
+const TIMEOUTS = { connectionTimeout: 5_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
+const PROBE = 'conditional-write';
 
 /**
  * A bucket of an S3-compatible store, or the part of it below a prefix, as the store of an archive. The client reads
@@ -25,8 +29,31 @@ export function openBucket(address: string): ArchiveStore {
   const client = new S3Client({ forcePathStyle: true, requestHandler: TIMEOUTS });
   const objectOf = (name: string) => ({ Bucket, Key: prefix + name });
   const read = async (name: string) => {
-    const { Body } = await client.send(new GetObjectCommand(objectOf(name)));
-    return Buffer.from((await Body?.transformToByteArray()) ?? []);
+    try {
+      const { Body } = await client.send(new GetObjectCommand(objectOf(name)));
+      return Buffer.from((await Body?.transformToByteArray()) ?? []);
+    } catch (error) {
+      if (error instanceof NoSuchKey) return undefined;
+      throw error;
+    }
+  };
+  const create = async (name: string, bytes: Buffer) => {
+    try {
+      await client.send(new PutObjectCommand({ ...objectOf(name), Body: bytes, IfNoneMatch: '*' }));
+      return true;
+    } catch (error) {
+      if (!(error instanceof S3ServiceException) || error.$metadata.httpStatusCode !== 412) throw error;
+      // The answer to an attempt before may have been lost.
+      return (await read(name))?.equals(bytes) === true;
+    }
+  };
+  let isStrict = false;
+  /** A store that knows no conditional writes would take each of two archivers' parts. */
+  const expectStrict = async () => {
+    if (isStrict) return;
+    await create(PROBE, randomBytes(16));
+    isStrict = !(await create(PROBE, randomBytes(16)));
+    if (!isStrict) throw new Error(`${address} takes a file of a name twice: its store knows no conditional writes`);
   };
   return {
     name: address,
@@ -36,17 +63,11 @@ export function openBucket(address: string): ArchiveStore {
       const asked = { Bucket, Prefix: prefix, Delimiter: '/', ...(after !== '' && { StartAfter: prefix + after }) };
       for await (const { Contents = [] } of paginateListObjectsV2({ client }, asked))
         names.push(...Contents.flatMap(({ Key }) => Key?.slice(prefix.length) ?? []));
-      return names.sort();
+      return names.filter((name) => name !== PROBE).sort();
     },
     async create(name, bytes) {
-      try {
-        await client.send(new PutObjectCommand({ ...objectOf(name), Body: bytes, IfNoneMatch: '*' }));
-        return true;
-      } catch (error) {
-        if (!(error instanceof S3ServiceException) || error.$metadata.httpStatusCode !== 412) throw error;
-        // The answer to an attempt before may have been lost.
-        return (await read(name)).equals(bytes);
-      }
+      await expectStrict();
+      return create(name, bytes);
     },
     async remove(name) {
       await client.send(new DeleteObjectCommand(objectOf(name)));

@@ -9,8 +9,9 @@ export interface ArchiveStore {
   readonly name: string;
   /** The names of all files behind a name, in their order. @param after empty: all */
   list(after: string): Promise<string[]>;
-  read(name: string): Promise<Buffer>;
-  /** Stores a file, whole. @returns false, and changes nothing, where there is one of that name */
+  /** Undefined where there is none. */
+  read(name: string): Promise<Buffer | undefined>;
+  /** Stores a file, whole. @returns false, and changes nothing, where there is another one of that name */
   create(name: string, bytes: Buffer): Promise<boolean>;
   remove(name: string): Promise<void>;
 }
@@ -19,8 +20,14 @@ const UNFINISHED = '.unfinished';
 
 /** A folder as the store of an archive. It is made with the first file. */
 export function openFolder(folder: string): ArchiveStore {
+  const read = (name: string) =>
+    readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
   return {
     name: folder,
+    read,
     async list(after) {
       const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return [];
@@ -28,7 +35,6 @@ export function openFolder(folder: string): ArchiveStore {
       });
       return names.filter((name) => name > after && !name.endsWith(UNFINISHED)).sort();
     },
-    read: (name) => readFile(join(folder, name)),
     async create(name, bytes) {
       makeFolder(folder);
       const unfinished = await writeUnfinished(folder, bytes);
@@ -38,8 +44,9 @@ export function openFolder(folder: string): ArchiveStore {
         await sync(folder);
         return true;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-        throw error;
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+        // It may be that of an attempt before, which failed behind the link.
+        return (await read(name))?.equals(bytes) === true;
       } finally {
         await rm(unfinished, { force: true });
       }

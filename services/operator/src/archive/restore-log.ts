@@ -1,6 +1,7 @@
 import { pause } from '@makerbook/contracts-primitives';
 import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
+import { ArchiveBroken } from './encode-parts.js';
 import { type Archive, readParts, requireNewest } from './open-archive.js';
 import { Comparison } from './verify-archive.js';
 
@@ -23,6 +24,8 @@ const SETTLE_MS = 2_000;
  */
 export async function restoreLog(log: Log, spec: TopicSpec, archive: Archive, clientId: string): Promise<Outcome> {
   const to = (await requireNewest(archive)).header.to.map(BigInt);
+  // Nothing is appended of an archive that is broken further on.
+  for await (const part of readParts(archive)) part.records(spec.name);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
   const ends = await log.endOffsets(spec.name, { timeoutMs: TIMEOUT_MS });
@@ -110,6 +113,8 @@ class PartitionRestore {
 
   async #add(record: StoredRecord): Promise<void> {
     await this.#compareBefore();
+    if (record.offset < this.#end + BigInt(this.#waiting.length))
+      throw new ArchiveBroken(`partition ${record.partition} has ${record.offset} twice, or out of its order`);
     this.#count += 1;
     const [first] = this.#waiting;
     const isFar = Math.abs(record.timestampMs - (first?.timestampMs ?? record.timestampMs)) > APPEND_SPAN_MS;
