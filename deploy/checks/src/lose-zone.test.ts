@@ -20,7 +20,7 @@ describeOverlay('when a zone of production goes', () => {
   const manifests = findRenderer() === undefined ? [] : renderOverlay('production');
   const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
   const find = (kind: string, name: string) => ofKind(kind).find(({ metadata }) => metadata.name === name);
-  // What has one process and is made anew elsewhere: meanwhile the log has what the archive lacks.
+  // Leave out what runs once: it starts again elsewhere, and the log keeps what the archive lacks until then.
   const isSingle = ({ spec }: Manifest) => (spec?.['strategy'] as { type?: string } | undefined)?.type === 'Recreate';
   const services = ofKind('Deployment')
     .filter((deployment) => !isSingle(deployment))

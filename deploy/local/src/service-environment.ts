@@ -9,7 +9,7 @@ export const LOOPBACK = '127.0.0.1';
 /** A page of another name that leads to this machine must not reach the faucet (DNS rebinding). */
 const LOCAL_NAMES = ['localhost', LOOPBACK, '[::1]'];
 
-/** What every service of the stack is given. @param shared what it would have without the stack's own parts */
+/** Returns the variables of every service of the stack. @param shared those that the stack's own are put over */
 export function serviceEnvironment(
   shared: Environment,
   settings: StackSettings,

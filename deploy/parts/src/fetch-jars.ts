@@ -35,7 +35,7 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
 export interface Fetched {
   /** Shown to the user. */
   readonly name: string;
-  /** Where the pom is. */
+  /** The folder of the pom. */
   readonly folder: string;
   readonly size: string;
   readonly properties?: readonly string[];

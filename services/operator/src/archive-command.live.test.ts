@@ -294,7 +294,7 @@ describe('an archive that follows the log', () => {
 
   test('has each record within seconds, goes on behind a stop, and two of them write no part twice', async () => {
     await fill();
-    // As on a volume of its own.
+    // A volume of its own has such a folder.
     mkdirSync(join(folder, 'lost+found'));
     head = join(folder, '..', `${basename(folder)}-head`, 'head.json');
     const first = await serve();
@@ -319,7 +319,7 @@ describe('an archive that follows the log', () => {
     const second = await serve();
     const ended = { message: '' };
     void Promise.race([first.failed, second.failed]).then(({ message }) => Object.assign(ended, { message }));
-    // As long as both write the same part, it is one part.
+    // Append until their parts differ: two equal parts are one.
     let count = 36;
     for (; ended.message === ''; count += 1) {
       await log.createAppender().append(recordsOf([2], 1));

@@ -71,7 +71,7 @@ function readKey(pem: string): KeyObject | undefined {
     const key = pem.includes('PRIVATE KEY') ? createPrivateKey(pem) : createPublicKey(pem);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // What it says could show the key.
+    // Its message could show the key.
   }
   throw new Error('ARCHIVE_KEY is no Ed25519 key in PEM: openssl genpkey -algorithm ed25519');
 }

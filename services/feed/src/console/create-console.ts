@@ -27,7 +27,7 @@ type Settings = Pick<FeedSettings, 'CONSOLE_METRICS' | 'CONSOLE_LINKS' | 'TOKENS
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
 const ANSWER_MS_MAX = 5_000;
-/** What query is asked about, and the ids of it; the orders of a maker that have a salt, by both. */
+/** The pattern of the ids of each thing that query is asked about. A maker and a salt name its orders with it. */
 const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}(:0x[0-9a-f]{1,64})?$/ };
 /** Rates and durations are those of the last minute at most, and of half of it at least. */
 const HALF_MS = 30_000;

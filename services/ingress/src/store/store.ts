@@ -59,7 +59,7 @@ export interface Store extends ReadAndWrite {
    * @returns `untrusted` where rows may be missing
    */
   findBySalts(wanted: WantedSalts): Promise<readonly FoundBySalt[] | 'untrusted'>;
-  /** Whether the book never had any of these orders, by what is folded of their history. */
+  /** Tells by the folded history whether the book never had any of these orders. */
   wereNeverInBook(orderHashes: readonly Hex[]): Promise<boolean>;
   /** Notes that hashes were told unknown, where nothing was lost since and no request has placed them. */
   note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): Promise<void>;

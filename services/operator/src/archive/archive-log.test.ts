@@ -58,7 +58,7 @@ test('knows its age on a log that never stands still', async () => {
   const { archiving, given, take, pass, end } = await open();
   for (let offset = 0; offset < 5; offset += 1) {
     await take(offset);
-    // What came since is not read yet.
+    // The log has one more record, which is not read yet.
     given.end = BigInt(offset + 2);
     await pass(2_000);
   }

@@ -65,7 +65,7 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
   };
   const writing = writeAll();
   return {
-    /** What has been added. */
+    /** Counts the parts and records that were added. */
     added: () => parts.added,
     /** Milliseconds by which the log may be ahead of the archive; Infinity before the archive had all of it once. */
     ageMs: () => performance.now() - age.wholeAtMs,
@@ -185,7 +185,7 @@ class PartWriter {
     if (nextOffset > (this.to[partition] ?? 0n)) this.to[partition] = nextOffset;
   };
 
-  /** Whether all records before these offsets are archived. */
+  /** Tells whether all records before these offsets are archived. */
   hasAll(ends: readonly bigint[]): boolean {
     return ends.every((end, partition) => BigInt(this.#newest?.header.to[partition] ?? 0) >= end);
   }

@@ -9,7 +9,7 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** The first line of a part. Its SHA-256 is the part's id, which the next part names: so the parts are a chain. */
 const header = z.strictObject({
   format: z.literal(2),
-  /** Without the deployment's prefix. */
+  /** The name of the topic, without the deployment's prefix. */
   topic: z.string(),
   /** 1 for the first part. */
   number: z.int().min(1),
