@@ -13,6 +13,7 @@ import { readLastRecords, readRange, readRecords } from './topics/read-partition
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
+const SKIP_TIMEOUT_MS = 60_000;
 /** Publishers share their connections. */
 const PUBLISHING_CLUSTERS = 4;
 
@@ -61,6 +62,10 @@ export function connectLog(options: ConnectOptions): Log {
       const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs, isCompressed);
       writers.add(appender.close);
       return appender;
+    },
+    skipOffsets: (place, offsets, transactionalId) => {
+      const options = { transactionalId, timeoutMs: SKIP_TIMEOUT_MS, isCompressed: true };
+      return new Transactor(nextPublishing(), options).skip(place, offsets);
     },
     createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {

@@ -253,6 +253,12 @@ export interface Log {
    * Throws FatalError where the log does not hold an offset, LogUnavailable after ten seconds without a piece.
    */
   readRange(place: TopicPartition, from?: bigint, to?: bigint): AsyncIterable<RecordPiece>;
+  /**
+   * Moves the end of a partition by so many offsets, above zero, at which there is nothing to read. Throws
+   * LogUnavailable after a minute: ask for `endOffsets` then.
+   * @param transactionalId nobody else uses it
+   */
+  skipOffsets(place: TopicPartition, offsets: number, transactionalId: string): Promise<void>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads a topic for this process alone. */

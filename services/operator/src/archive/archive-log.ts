@@ -1,5 +1,5 @@
 import { pause } from '@makerbook/contracts-primitives';
-import type { Log, StoredRecord } from '@makerbook/kafka';
+import { type Log, RESTORED_HEADER, type StoredRecord } from '@makerbook/kafka';
 import { ArchiveBroken, type Part } from './encode-parts.js';
 import { type Archive, addPart, mergeParts, type Newest, readNewest } from './open-archive.js';
 
@@ -111,9 +111,11 @@ function expectBehind(to: readonly bigint[], ends: readonly bigint[]): void {
   }
 }
 
-/** A record as text: that of the log and that of the archive are the same one where these are. */
-export const describeRecord = ({ offset, timestampMs, key, value, headers }: StoredRecord): string =>
-  JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, headers]);
+/** A record as text: that of the log, be it restored, and that of the archive are the same one where these are. */
+export function describeRecord({ offset, timestampMs, key, value, headers }: StoredRecord): string {
+  const { [RESTORED_HEADER]: _, ...own } = headers;
+  return JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, own]);
+}
 
 /** Knows since when the archive had all that the log had. */
 class ArchiveAge {

@@ -1,5 +1,13 @@
 import { pause } from '@makerbook/contracts-primitives';
-import type { Appender, Log, LogRecord, StoredRecord, TopicPartition, TopicSpec } from '@makerbook/kafka';
+import {
+  type Appender,
+  type Log,
+  type LogRecord,
+  RESTORED_HEADER,
+  type StoredRecord,
+  type TopicPartition,
+  type TopicSpec,
+} from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
 import { ArchiveBroken } from './encode-parts.js';
 import { type Archive, readParts, requireNewest } from './open-archive.js';
@@ -15,9 +23,9 @@ const RECORD_BYTES = 200;
 const SETTLE_MS = 2_000;
 
 /**
- * Appends an archive to an empty log, each record at its offset and with its time. Where the log had control records it
- * gets as many again, so that every position that anybody has noted stays true. One that broke off goes on where the
- * log ends, if what it has is the archive's.
+ * Appends an archive to an empty log, each record at its offset and with its time. The first record of each partition
+ * also tells that it is restored: so cursors of before are `gone`. One that broke off goes on where the log ends, if
+ * what it has is the archive's.
  * @param spec the topic, as it is to be at the end
  * @param clientId begins the transactional ids
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
@@ -73,6 +81,7 @@ class PartitionRestore {
   readonly #before: Comparison;
   readonly #from: bigint;
   #isCompared = false;
+  #isFirst = true;
   /** Where the next record will be stored. */
   #end: bigint;
   #waiting: LogRecord[] = [];
@@ -91,7 +100,8 @@ class PartitionRestore {
   async add(records: readonly StoredRecord[]): Promise<void> {
     for (const record of records) {
       if (record.offset < this.#from) await this.#before.expect(record);
-      else await this.#add(record);
+      else await this.#add(this.#isFirst ? markRestored(record) : record);
+      this.#isFirst = false;
     }
   }
 
@@ -138,18 +148,15 @@ class PartitionRestore {
     this.#end += BigInt(waiting.length);
   }
 
-  /** Control records up to an offset: whoever takes a partition over leaves one. */
+  /** Moves the end to an offset: where the log had control records, say. */
   async #fill(to: bigint): Promise<void> {
     const { log, clientId } = this.#restore;
-    const transactionalId = `${clientId}-restore-${this.#place.partition}`;
-    for (; this.#end < to; this.#end += 1n) {
-      const publisher = log.createFencedPublisher({
-        transactionalId,
-        ownPartitions: [this.#place],
-        timeoutMs: TIMEOUT_MS,
-      });
-      await publisher.takeOver();
-      await publisher.close();
-    }
+    if (this.#end >= to) return;
+    await log.skipOffsets(this.#place, Number(to - this.#end), `${clientId}-restore-${this.#place.partition}`);
+    this.#end = to;
   }
+}
+
+function markRestored(record: StoredRecord): StoredRecord {
+  return { ...record, headers: { ...record.headers, [RESTORED_HEADER]: new Date().toISOString() } };
 }

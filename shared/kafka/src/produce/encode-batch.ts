@@ -19,6 +19,8 @@ export interface RecordBatch extends TopicPartition {
   readonly isCompressed?: boolean;
 }
 
+/** Bound on a record batch; a topic's max.message.bytes is above it. */
+export const BATCH_BYTES_MAX = 900_000;
 /** Attributes and six varints. */
 const RECORD_OVERHEAD_BYTES = 32;
 /** Two lengths, of a name and a value that fit into a batch. */
@@ -118,4 +120,19 @@ export function bytesOf(record: LogRecord): number {
     bytes += HEADER_OVERHEAD_BYTES + Buffer.byteLength(name) + Buffer.byteLength(record.headers[name] ?? '');
   }
   return bytes;
+}
+
+/** Cuts the records, in order, into chunks that fit into a record batch; at least one record each. */
+export function cut(records: readonly LogRecord[]): readonly Pick<RecordBatch, 'records' | 'bytes'>[] {
+  const chunks: { records: LogRecord[]; bytes: number }[] = [];
+  for (const record of records) {
+    const bytes = bytesOf(record);
+    const last = chunks.at(-1);
+    if (last === undefined || last.bytes + bytes > BATCH_BYTES_MAX) chunks.push({ records: [record], bytes });
+    else {
+      last.records.push(record);
+      last.bytes += bytes;
+    }
+  }
+  return chunks;
 }

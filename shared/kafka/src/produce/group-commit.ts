@@ -1,8 +1,8 @@
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, LogRecord } from '../log.js';
-import { bytesOf } from './encode-batch.js';
-import { BATCH_BYTES_MAX, type BatchStore } from './store-batches.js';
+import { BATCH_BYTES_MAX, bytesOf } from './encode-batch.js';
+import type { BatchStore } from './store-batches.js';
 import type { Transactor } from './transactions.js';
 
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;

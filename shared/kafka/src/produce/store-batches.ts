@@ -16,10 +16,8 @@ import {
 } from '../cluster/error-codes.js';
 import { LogUnavailable, RecordTooLarge } from '../failures.js';
 import type { TopicPartition } from '../log.js';
-import { encodeBatch, type RecordBatch } from './encode-batch.js';
+import { BATCH_BYTES_MAX, encodeBatch, type RecordBatch } from './encode-batch.js';
 
-/** Bound on a record batch; a topic's max.message.bytes is above it. */
-export const BATCH_BYTES_MAX = 900_000;
 /** A request takes no further batch from here on. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
 

@@ -220,4 +220,14 @@ describe('publishing', () => {
     expect(sockets() - before).toBeLessThanOrEqual(8);
     expect(await readAll(log, topic)).toEqual(publishers.map(() => ['one', 'two']));
   });
+
+  test('offsets that are skipped have nothing to read, and what is written next comes behind them', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    await appender.append([recordOf(topic, 0, 'before')]);
+    for (const offsets of [1, 2, 50_000]) await log.skipOffsets({ topic, partition: 0 }, offsets, `${topic}-skip`);
+    expect(await log.endOffsets(topic)).toEqual([50_004n, 0n]);
+    expect(await appender.append([recordOf(topic, 0, 'after')])).toEqual([{ partition: 0, offset: 50_004n }]);
+    expect(await readAll(log, topic)).toEqual([['before', 'after'], []]);
+  });
 });

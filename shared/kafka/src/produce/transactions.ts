@@ -5,8 +5,8 @@ import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
-import { bytesOf, type ProducerId, type RecordBatch } from './encode-batch.js';
-import { BATCH_BYTES_MAX, BatchStore, placeOf } from './store-batches.js';
+import { cut, type ProducerId } from './encode-batch.js';
+import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
 /** The broker aborts a transaction that is open for so long, or for `timeoutMs` where that is longer. */
@@ -80,6 +80,19 @@ export class Transactor implements FencedPublisher {
     if (foreign !== undefined) throw new TypeError(`${placeOf(foreign)} is not fenced: use publish`);
     return records.length === 0 ? [] : this.#inTurn((deadline) => this.#storeBatches(records, deadline));
   };
+
+  /** Takes so many offsets of a partition, above zero, and leaves nothing to read there: a transaction is aborted. */
+  readonly skip = (place: TopicPartition, offsets: number): Promise<void> =>
+    this.#inTurn(async (deadline) => {
+      const producer = await this.#ensureId(deadline);
+      this.#isClean = false;
+      await this.#addPartitions(producer, [place], deadline);
+      const blanks = Array.from({ length: offsets - 1 }, () => ({ ...place, key: '', value: null, headers: {} }));
+      await this.#write(this.#transactional, producer, blanks, deadline);
+      // The marker takes the last one.
+      await this.#abort(producer, deadline);
+      this.#isClean = true;
+    });
 
   readonly close = async (): Promise<void> => {
     this.#isClosed = true;
@@ -184,6 +197,11 @@ export class Transactor implements FencedPublisher {
     this.#isEnding = false;
     if (ownPartitions.length === 0) return;
     await this.#addPartitions(producer, ownPartitions, deadline);
+    await this.#abort(producer, deadline);
+  }
+
+  /** Aborts the open transaction, and waits until its partitions have their markers. */
+  async #abort(producer: ProducerId, deadline: Deadline): Promise<void> {
     await this.#end(producer, false, deadline);
     await this.#end(producer, false, deadline);
   }
@@ -275,19 +293,4 @@ export class Transactor implements FencedPublisher {
     const options = { mayHaveBeenAppended: this.#isCommitting, cause: error };
     return new LogUnavailable(`publishing as ${transactionalId} failed: ${message}`, options);
   }
-}
-
-/** Cuts the records, in order, into chunks that fit into a record batch; at least one record each. */
-function cut(records: readonly LogRecord[]): readonly Pick<RecordBatch, 'records' | 'bytes'>[] {
-  const chunks: { records: LogRecord[]; bytes: number }[] = [];
-  for (const record of records) {
-    const bytes = bytesOf(record);
-    const last = chunks.at(-1);
-    if (last === undefined || last.bytes + bytes > BATCH_BYTES_MAX) chunks.push({ records: [record], bytes });
-    else {
-      last.records.push(record);
-      last.bytes += bytes;
-    }
-  }
-  return chunks;
 }

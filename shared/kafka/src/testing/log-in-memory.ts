@@ -15,7 +15,7 @@ import type {
 /** What a process sees of the log. */
 export type LogView = Omit<
   Log,
-  'createTopics' | 'verifyTopics' | 'alterTopic' | 'partitionsOf' | 'consumePartitions' | 'close'
+  'createTopics' | 'skipOffsets' | 'verifyTopics' | 'alterTopic' | 'partitionsOf' | 'consumePartitions' | 'close'
 >;
 
 /** One partition of a topic. */

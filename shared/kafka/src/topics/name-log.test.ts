@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StoredRecord } from '../log.js';
 import { LogInMemory } from '../testing/log-in-memory.js';
-import { nameLog } from './name-log.js';
+import { nameLog, RESTORED_HEADER } from './name-log.js';
 
 const place = { topic: 'log', partition: 0 };
 const recordAt = (offset: bigint, over: Partial<StoredRecord> = {}): StoredRecord => ({
@@ -27,12 +27,19 @@ describe('the name of a partition of a log', () => {
     expect(await nameOf([recordAt(3n), ...more], 24n)).toEqual(first);
   });
 
-  test('is another one for the same fact at another time, for another fact, and by another id', async () => {
-    const others = [{ timestampMs: 1_001 }, { value: Buffer.from('2') }, { headers: { ce_id: 'other' } }, { key: 'b' }];
+  test('is another one for the same fact at another time, for another fact, by another id, and in a restored log', async () => {
+    const restored = { headers: { ce_id: 'id', [RESTORED_HEADER]: '2026-11-29T09:00:00.000Z' } };
+    const changed = [
+      { timestampMs: 1_001 },
+      { value: Buffer.from('2') },
+      { headers: { ce_id: 'other' } },
+      { key: 'b' },
+    ];
+    const others = [...changed, restored];
     const names = await Promise.all(
       [{}, ...others].map(async (over) => (await nameOf([recordAt(0n, over)], 1n))?.name),
     );
-    expect(new Set(names).size).toBe(5);
+    expect(new Set(names).size).toBe(6);
   });
 
   test('is not there before the first record', async () => {

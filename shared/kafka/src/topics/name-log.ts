@@ -9,9 +9,12 @@ export interface LogName {
   readonly firstOffset: bigint;
 }
 
+/** The header of the first record of a restored partition: what tells it from the log that was lost. */
+export const RESTORED_HEADER = 'restored';
+
 /**
  * Names a partition of a log by its first record and the time of that. So each log has a name, also one of before there
- * were names, and it stays the same where the log is restored.
+ * were names. A restored log has another name: it may lack what the one before had told.
  * @param to not behind the end of the log
  * @returns undefined if there is no record before `to`
  * @throws LogUnavailable
@@ -30,6 +33,7 @@ export async function nameLog(
 
 /** The name of the partition whose first record it is. */
 export function nameAfter({ timestampMs, key, headers, value }: StoredRecord): string {
-  const told = JSON.stringify([timestampMs, key, headers['ce_id'], String(value)]);
+  const restored = headers[RESTORED_HEADER];
+  const told = JSON.stringify([timestampMs, key, headers['ce_id'], String(value), ...(restored ? [restored] : [])]);
   return createHash('sha256').update(told).digest('hex').slice(0, 8);
 }
