@@ -4,6 +4,7 @@ import {
   blockNumber,
   blockRef,
   bytes32,
+  type Cause,
   cause,
   makerLimits,
   milliseconds,
@@ -255,3 +256,15 @@ export type MakerEvent = z.infer<typeof makerEvent>;
 
 /** Facts that change one maker. */
 export type MakerFact = Exclude<MakerEvent, BlockProcessed | WatcherResigned | QuarantineLifted | ServiceModeSet>;
+
+const HOLD = 'hold:';
+
+/** Why `salvage` suspends a maker who was admitted, and has the service take cancellations alone. */
+export function holdCause(commandId: string): Cause {
+  return { kind: 'operator', commandId: `${HOLD}${commandId}`, by: 'salvage', reason: 'the log was restored' };
+}
+
+/** False of what an operator has decided. */
+export function isHold(cause: Cause): boolean {
+  return cause.kind === 'operator' && cause.commandId.startsWith(HOLD);
+}

@@ -96,6 +96,17 @@ describe('Kafka', () => {
   });
 });
 
+test.each(['projector', 'reader', 'operator'])(
+  'kafka-%s, by which the log is folded, may read it and the feeds',
+  (user) => {
+    const acls = ofKind('KafkaUser')
+      .filter(({ metadata }) => metadata.name === `kafka-${user}`)
+      .flatMap(aclsOf);
+    const read = acls.filter(({ operations }) => operations.includes('Read')).map(({ resource }) => resource.name);
+    expect(read).toEqual(expect.arrayContaining([names.makerEvents, names.book, names.fills, names.makers]));
+  },
+);
+
 test('the archive and a replay of the log show a certificate that writes nothing', () => {
   const reader = ofKind('KafkaUser').find(({ metadata }) => metadata.name === 'kafka-reader');
   if (reader === undefined) throw new Error('there is no user kafka-reader');

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Stands in for kubectl: the pod has no log at first (WAITS: ever), and SUCCEEDED says how the Job ends. */
 const kubectl = `#!/bin/sh
 case "$*" in
-*' create job '*) printf '{"kind":"Job","metadata":{"name":"a","ownerReferences":[{}]},"from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}]}}}}' "$6" ;;
+*' create job '*) printf '{"kind":"Job","metadata":{"name":"a","ownerReferences":[{}]},"from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}],"volumes":[{"name":"kafka","projected":{"sources":[{"secret":{"name":"kafka-reader"}}]}}]}}}}' "$6" ;;
 'apply -f -') cat >job.json ;;
 *' logs -f job/'*) [ -n "$WAITS" ] && exit 1; [ -e asked ] && echo 'what the command says' || { touch asked; exit 1; } ;;
 *' get pods -l job-name=operator-'*) echo ImagePullBackOff ;;
@@ -42,9 +42,10 @@ function operator(words: string, succeeded: string, { image, waits }: { image?: 
   const job = JSON.parse(readFileSync(join(folder, 'job.json'), 'utf8')) as {
     metadata: object;
     from: string;
-    spec: { template: { spec: { containers: { args: string[]; image: string }[] } } };
+    spec: { template: { spec: { containers: { args: string[]; image: string }[]; volumes: object[] } } };
   };
-  return { status, stdout, from: job.from, metadata: job.metadata, ...job.spec.template.spec.containers[0] };
+  const { containers, volumes } = job.spec.template.spec;
+  return { status, stdout, from: job.from, metadata: job.metadata, volumes, ...containers[0] };
 }
 
 const hasJq = spawnSync('jq', ['--version']).error === undefined;
@@ -61,15 +62,21 @@ describeFunction('the shell functions of the runbooks', () => {
     ['verify', 'replay', ['verify']],
     ['doctor --json', 'doctor', ['doctor', '--json']],
     ['rebuild', 'replay', ['rebuild']],
+    ['salvage', 'replay', ['salvage']],
     ['log verify /archive', 'log-verify', ['log', 'verify', '/archive']],
     ['log restore /archive', 'log-restore', ['log', 'restore', '/archive']],
   ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
-    const { from, image, metadata, ...ran } = operator(words, '1');
+    const { from, image, metadata, volumes: _, ...ran } = operator(words, '1');
     // A Job of the CronJob's own would be deleted with its log by the CronJob's limits.
     expect(metadata).toEqual({ name: 'a' });
     expect(image).toBe('as released');
     expect(ran).toEqual({ status: 0, stdout: expect.stringContaining('what the command says'), args });
     expect(from).toBe(`--from=cronjob/${cronJob}`);
+  });
+
+  test('salvage writes to Kafka as the operator, and no other replay does', () => {
+    const userOf = (words: string) => /kafka-\w+/.exec(JSON.stringify(operator(words, '1').volumes))?.[0];
+    expect([userOf('verify'), userOf('salvage')]).toEqual(['kafka-reader', 'kafka-operator']);
   });
 
   test('IMAGE has it run another release', () => {

@@ -9,6 +9,7 @@ import { pause, unlessAway } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 import type { Decision } from './parse-command.js';
+import { readSuspended } from './read-history.js';
 import { readMakers, type ShownMakers } from './read-makers.js';
 
 const LOOK_INTERVAL_MS = 100;
@@ -23,6 +24,8 @@ export interface DecisionOptions {
   readonly reason: string | undefined;
   readonly nowMs: number;
   readonly visibleWithinMs: number;
+  /** For so long after a restore of the log orders are not taken again. */
+  readonly holdMs: number;
 }
 
 /**
@@ -41,6 +44,19 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
     if (strangers.length > 0) return { lines: strangers.map((maker) => `${maker} ${told}`), exitCode: 1 };
   }
   const steps = stepsOf(decision, known, options);
+  if (decision.do === 'cancel-only' && decision.mode === 'NORMAL') {
+    const suspended = await readSuspended(log, options);
+    const untilMs = (suspended?.atMs ?? 0) + options.holdMs;
+    if (options.nowMs < untilMs) {
+      const until = new Date(untilMs).toISOString();
+      return {
+        lines: [`the log was restored: makers repeat cancellations until ${until}; nothing was written`],
+        exitCode: 1,
+      };
+    }
+    const { makers = [] } = suspended ?? {};
+    steps.unshift(...stepsOf({ ...decision, do: 'add', makers }, known, options));
+  }
   await appendFacts(log, steps, options);
   return awaitShown(log, steps, options);
 }

@@ -31,6 +31,10 @@ export const settings = {
   ...kafkaSettings,
   TOPIC_REPLICATION_FACTOR: integer('Replicas of the topics that it creates', 3, { min: 1, max: 16 }),
   VISIBLE_WITHIN_MS: integer('How long a whitelist command waits until the services see its decision', 10_000),
+  HOLD_SECONDS: integer(
+    'How long makers have to repeat cancellations after `salvage`, before `makers cancel-only off` takes orders again',
+    900,
+  ),
   RPC_URL: hidden(
     list('Nodes of Kaia: `makers add` warns of accounts that have changed their key there; empty: it does not ask', ''),
   ),

@@ -1,4 +1,4 @@
-import { decodeMakerEvent, type MakerEvent, servicePartition, topicNames } from '@makerbook/contracts-events';
+import { decodeMakerEvent, isHold, type MakerEvent, servicePartition, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 
@@ -25,27 +25,56 @@ type DecisionFact = Extract<
   }
 >;
 
+interface Topics {
+  readonly prefix: string;
+  readonly partitions: number;
+}
+
+/** All makers that `salvage` has suspended, and of whom nobody has decided since. */
+export interface Suspended {
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  readonly makers: readonly Hex[];
+}
+
 /**
  * All that operators decided about a maker, oldest first: its partition of the log is read from the beginning.
  * @param maker undefined: what they decided about the whole service
  */
-export async function readHistory(
-  log: Log,
-  maker: Hex | undefined,
-  { prefix, partitions }: { readonly prefix: string; readonly partitions: number },
-): Promise<PastDecision[]> {
-  const partition = maker === undefined ? servicePartition : partitionOf(maker, partitions);
-  const topic = topicNames(prefix).makerEvents;
+export async function readHistory(log: Log, maker: Hex | undefined, topics: Topics): Promise<PastDecision[]> {
+  const partition = maker === undefined ? servicePartition : partitionOf(maker, topics.partitions);
   const decisions: PastDecision[] = [];
+  for await (const decision of readDecisions(log, partition, topics)) {
+    if (maker === (decision.fact.type === 'ServiceModeSet' ? undefined : decision.fact.maker)) decisions.push(decision);
+  }
+  return decisions;
+}
+
+/** Reads the whole log. @returns undefined where the mode of the service is not of `salvage` */
+export async function readSuspended(log: Log, topics: Topics): Promise<Suspended | undefined> {
+  const mode = (await readHistory(log, undefined, topics)).at(-1);
+  if (mode === undefined || !isHold(mode.fact.cause)) return undefined;
+  const newest = new Map<Hex, PastDecision>();
+  for (let partition = 0; partition < topics.partitions; partition += 1) {
+    for await (const decision of readDecisions(log, partition, topics)) {
+      const { fact } = decision;
+      const isAccess = fact.type === 'MakerAdmitted' || fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved';
+      if (isAccess) newest.set(fact.maker, decision);
+    }
+  }
+  const makers = [...newest].flatMap(([maker, decision]) => (isHold(decision.fact.cause) ? [maker] : []));
+  return { atMs: Date.parse(mode.at), makers };
+}
+
+async function* readDecisions(log: Log, partition: number, { prefix }: Topics): AsyncGenerator<PastDecision> {
+  const topic = topicNames(prefix).makerEvents;
   for await (const { records } of log.readRange({ topic, partition })) {
     for (const record of records) {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact || !isDecision(fact)) continue;
-      if (maker !== (fact.type === 'ServiceModeSet' ? undefined : fact.maker)) continue;
-      decisions.push({ at: record.headers['ce_time'] ?? '', partition, offset: String(record.offset), fact });
+      yield { at: record.headers['ce_time'] ?? '', partition, offset: String(record.offset), fact };
     }
   }
-  return decisions;
 }
 
 function isDecision(fact: MakerEvent): fact is DecisionFact {

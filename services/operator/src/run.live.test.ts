@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   decodeMakerEvent,
+  encodeMakerEvent,
   encodeMakersRecord,
+  holdCause,
+  type MakerEvent,
   type MakersRecord,
   type MakerView,
   topicNames,
@@ -71,11 +74,11 @@ async function show(record: MakersRecord): Promise<void> {
   await appender.close();
 }
 
-async function showMaker(view: Partial<MakerView>): Promise<void> {
-  const position = { partition: partitionOf(maker, 4), offset: '0' };
-  const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position, ...view };
-  await show(full);
-}
+const shownAs = (one: Hex): MakerView => {
+  const position = { partition: partitionOf(one, 4), offset: '0' };
+  return { type: 'MakerView', maker: one, admission: 'ADMITTED', nonce: null, position };
+};
+const showMaker = (view: Partial<MakerView>): Promise<void> => show({ ...shownAs(maker), ...view });
 
 describe('the operator', () => {
   test('creates every topic once, and reports where an existing one differs', async () => {
@@ -159,6 +162,34 @@ describe('the operator', () => {
     expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: ['the service takes orders'], exitCode: 0 });
   });
 
+  test('admits those again whom a restore of the log has suspended, once makers had the time to cancel', async () => {
+    const [held, bad] = [1, 2].map(() => `0x${randomBytes(20).toString('hex')}` as Hex) as [Hex, Hex];
+    const hold = holdCause('restore');
+    const facts: [number, MakerEvent][] = [
+      ...[held, bad].map((one): [number, MakerEvent] => {
+        return [partitionOf(one, 4), { type: 'MakerSuspended', maker: one, cause: hold }];
+      }),
+      [partitionOf(bad, 4), { type: 'MakerSuspended', maker: bad, cause: { kind: 'operator', commandId: 'bob' } }],
+      [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: hold }],
+    ];
+    const appender = log.createAppender({ timeoutMs: 60_000 });
+    for (const [index, [partition, fact]] of facts.entries()) {
+      const context = { id: `restore:${index}`, source: '/test', timeMs: 1_700_000_000_000 - 899_000 };
+      const { key, ...message } = encodeMakerEvent(fact, context);
+      await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
+    }
+    await appender.close();
+    const refused = await run('makers', 'cancel-only', 'off');
+    expect(refused).toEqual({ lines: [expect.stringMatching(/until 2023-11-14T22:13:21.000Z; nothing/)], exitCode: 1 });
+    await show(shownAs(held));
+    expect(await runWith({ ...settings, HOLD_SECONDS: 890 }, 'makers', 'cancel-only', 'off')).toEqual({
+      lines: [`${held}: admitted`, 'the service takes orders'],
+      exitCode: 0,
+    });
+    expect((await readLog(held)).at(-1)).toMatchObject([{}, {}, { type: 'MakerAdmitted', maker: held, cause }]);
+    expect(await readLog(bad)).toHaveLength(2);
+  });
+
   test('shows who decided what about a maker, or about the service, when and why', async () => {
     const { lines } = await run('makers', 'history', maker);
     expect(lines.map((line) => line.replace(/^(\S+) {2}offset \d+/, '$1'))).toEqual([
@@ -171,6 +202,8 @@ describe('the operator', () => {
     const json = JSON.parse((await run('makers', 'history', '--json')).lines.join(''));
     expect(json).toMatchObject([
       { partition: 0, type: 'ServiceModeSet', mode: 'CANCEL_ONLY', by: 'alice', reason: 'the node is suspect' },
+      { type: 'ServiceModeSet', mode: 'NORMAL', commandId: 'command-1' },
+      { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', commandId: 'hold:restore', by: 'salvage' },
       { type: 'ServiceModeSet', mode: 'NORMAL', commandId: 'command-1' },
     ]);
     expect((await run('makers', 'history', `0x${'0'.repeat(40)}`)).lines).toEqual(['no decision yet']);

@@ -73,7 +73,9 @@ export async function runCommand(
       const { by = user, reason } = command;
       const visibleWithinMs = settings.VISIBLE_WITHIN_MS;
       const warnings = command.do === 'add' ? await warnOfChangedKeys(command.makers, settings.RPC_URL[0] ?? '') : [];
-      const outcome = await decide(log, command, { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs });
+      const holdMs = settings.HOLD_SECONDS * 1_000;
+      const options = { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs, holdMs };
+      const outcome = await decide(log, command, options);
       return { ...outcome, lines: [...warnings.map((warning) => `warning: ${warning}`), ...outcome.lines] };
     }
   }

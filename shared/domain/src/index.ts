@@ -5,6 +5,7 @@ export * from './decide-instruction.js';
 export * from './decide-placement.js';
 export * from './describe.js';
 export * from './exits.js';
+export * from './facts-beyond.js';
 export * from './fill-caps.js';
 export * from './judge.js';
 export * from './judge-hash.js';

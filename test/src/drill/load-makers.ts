@@ -1,4 +1,5 @@
 import type { SignedOrder } from '@makerbook/client';
+import type { Chance } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import type { TestChain, TestMaker } from '../kit/open-maker.js';
 
@@ -8,17 +9,30 @@ export interface Acknowledged {
   readonly order: SignedOrder;
   /** When its answer came, by the machine's clock. */
   readonly atMs: number;
+  /** The same of its cancellation. */
+  cancelledAtMs?: number;
 }
 
-/** Each maker places one order after the other, good for an hour, until `stop` gives what was acknowledged. */
-export async function loadMakers(makers: readonly TestMaker[], chain: TestChain) {
+/**
+ * Each maker places one order after the other, good for an hour, until `stop` gives what was acknowledged.
+ * @param chance draws whom of the orders before it cancels after each one; none where left out
+ */
+export async function loadMakers(makers: readonly TestMaker[], chain: TestChain, chance?: Chance) {
   const expiresAt = (await chain.nowSeconds()) + 3600;
   const acknowledged: Acknowledged[] = [];
   let isOver = false;
   const placing = makers.map(async (maker) => {
+    const own: Acknowledged[] = [];
     while (!isOver) {
       const [order] = await maker.place({ expiresAt, amount: 1n });
-      if (order !== undefined) acknowledged.push({ maker, order, atMs: Date.now() });
+      if (order === undefined) continue;
+      const placed = { maker, order, atMs: Date.now() };
+      acknowledged.push(placed);
+      own.push(placed);
+      if (chance === undefined || chance.below(3) > 0) continue;
+      const one = own[chance.below(own.length)] as Acknowledged;
+      const [{ status } = { status: '' }] = await maker.client.cancelOrders([one.order]);
+      if (status === 'CANCELLED') one.cancelledAtMs ??= Date.now();
     }
   });
   const ended = Promise.all(placing);

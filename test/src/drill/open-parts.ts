@@ -30,6 +30,10 @@ export interface DrillOptions {
   readonly loadMs: number;
   /** The root of another checkout, built. */
   readonly against: string | undefined;
+  /** For what is drawn. */
+  readonly seed: number;
+  /** Postgres outlasts Kafka. */
+  readonly keeps: boolean;
 }
 
 /** Parts that a drill can lose or renew, and stacks on them, one after the other, at one address. */

@@ -21,6 +21,8 @@ export interface FoldOptions {
   readonly atOnce?: number;
   /** Is given the number of facts of each commit. */
   readonly onProgress?: (facts: number) => void;
+  /** What the feeds lack is dropped; unless given, the fold fails there. */
+  readonly hasNoFeeds?: boolean;
 }
 
 /**
@@ -31,14 +33,14 @@ export interface FoldOptions {
 export async function foldLog(
   targets: readonly bigint[],
   { log, postgres, topics, settings }: FoldParts,
-  { atOnce = targets.length, onProgress = () => undefined }: FoldOptions = {},
+  { atOnce = targets.length, onProgress = () => undefined, hasNoFeeds = false }: FoldOptions = {},
 ): Promise<void> {
   const held = Math.floor((settings.HELD_ORDERS_PER_PARTITION_MAX * targets.length) / atOnce);
   const projector = createProjector({
     settings: { ...settings, HELD_ORDERS_PER_PARTITION_MAX: held },
     topics,
     store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
-    log: { ...log, createFencedPublisher: () => silentPublisher },
+    log: { ...log, createFencedPublisher: () => (hasNoFeeds ? droppingPublisher : silentPublisher) },
     meters: { committed: (_partition, { facts }) => onProgress(facts) },
     wait: pause,
   });
@@ -63,3 +65,5 @@ const silentPublisher: FencedPublisher = {
   append: refuse,
   close: async () => undefined,
 };
+const drop = async () => [];
+const droppingPublisher: FencedPublisher = { ...silentPublisher, publish: drop, append: drop };

@@ -4,24 +4,27 @@ import { createLogger } from '@makerbook/telemetry';
 import { rebuildSettings } from '../env.js';
 import { usedTopics } from '../used-topics.js';
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
+import { salvage } from './salvage.js';
 
 const USAGE = `verify    compares the running read model and the book with a replay of the log
-rebuild   puts a replay of the log in the place of the read model`;
-const { name: word } = readOptions(USAGE, {}, ['verify', 'rebuild']);
+rebuild   puts a replay of the log in the place of the read model
+salvage   appends to a log that was restored what the rows have beyond it, and suspends all makers; while no service runs`;
+const { name: word } = readOptions(USAGE, {}, ['verify', 'rebuild', 'salvage']);
 
 async function run(): Promise<number> {
-  if (word === undefined) return refuseWords('verify or rebuild');
+  if (word === undefined) return refuseWords('verify, rebuild or salvage');
   const settings = readSettings(rebuildSettings, process.env);
   const logger = createLogger('rebuild', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-rebuild', logger });
   try {
     await log.verifyTopics(usedTopics(settings));
-    const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)({
-      database: postgresConnection(settings),
-      log,
-      settings,
-      report: (line) => console.log(line),
-    });
+    const report = (line: string) => console.log(line);
+    const options = { database: postgresConnection(settings), log, settings, report };
+    if (word === 'salvage') {
+      for (const line of await salvage(options)) report(line);
+      return 0;
+    }
+    const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)(options);
     for (const difference of differences) console.log(difference);
     const isSame = differences.length === 0;
     if (isSame) console.log('the read model and the book are what a replay of the log leads to');

@@ -24,16 +24,16 @@ export interface RebuildOptions {
   readonly report: (line: string) => void;
 }
 
-interface Rebuild extends RebuildOptions {
+export interface Rebuild extends RebuildOptions {
   readonly live: Postgres;
   /** Has the replayed rows. */
   readonly postgres: Postgres;
   readonly topics: TopicNames;
 }
 
-const LIVE_SCHEMA = 'public';
+export const LIVE_SCHEMA = 'public';
 /** The schema in which the log is replayed. */
-const SCHEMA = 'makerbook_rebuild';
+export const SCHEMA = 'makerbook_rebuild';
 /** A comparison reads every row, and holds its transaction while the rest of the log is replayed. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
 const REPORT_INTERVAL_MS = 1_000;
@@ -48,7 +48,10 @@ const SWAP_TRIES = 10;
  * @returns the first difference of each table and of each partition of the book; none where all agree
  */
 export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
-  return withReplay(options, compare);
+  return withReplay(options, async (rebuild) => {
+    await replay(rebuild, await positionsOf(rebuild));
+    return compare(rebuild);
+  });
 }
 
 /**
@@ -57,13 +60,15 @@ export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
  */
 export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
   return withReplay(options, async (rebuild) => {
+    await replay(rebuild, await positionsOf(rebuild));
     const differences = await compare(rebuild);
     await swap(rebuild);
     return differences;
   });
 }
 
-async function withReplay(options: RebuildOptions, work: (rebuild: Rebuild) => Promise<string[]>): Promise<string[]> {
+/** Does the work with an empty schema beside the live rows, which is gone afterwards. */
+export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Rebuild) => Promise<T>): Promise<T> {
   const { database, settings } = options;
   const shared = { ...database, statementTimeoutMs: STATEMENT_TIMEOUT_MS, connectTimeoutMs: 10_000 };
   const live = connectPostgres({ ...shared, schema: LIVE_SCHEMA, poolMax: 2 });
@@ -71,9 +76,7 @@ async function withReplay(options: RebuildOptions, work: (rebuild: Rebuild) => P
   try {
     await dropSchema(live.query, SCHEMA);
     await migrate({ ...database, schema: SCHEMA });
-    const rebuild = { ...options, live, postgres, topics: topicNames(settings.TOPIC_PREFIX) };
-    await replay(rebuild);
-    return await work(rebuild);
+    return await work({ ...options, live, postgres, topics: topicNames(settings.TOPIC_PREFIX) });
   } finally {
     await postgres.close();
     await dropSchema(live.query, SCHEMA).catch(() => undefined);
@@ -81,9 +84,11 @@ async function withReplay(options: RebuildOptions, work: (rebuild: Rebuild) => P
   }
 }
 
-/** Folds up to where the live rows are now. */
-async function replay(rebuild: Rebuild): Promise<void> {
-  const targets = (await readPositions(rebuild.live.query)) ?? [];
+/** Where the live rows are now. */
+const positionsOf = async ({ live }: Rebuild): Promise<readonly bigint[]> => (await readPositions(live.query)) ?? [];
+
+/** Folds up to the targets, by partition, and reports how far it is. */
+export async function replay(rebuild: Rebuild, targets: readonly bigint[], hasNoFeeds = false): Promise<void> {
   const total = Number(targets.reduce((sum, target) => sum + target, 0n));
   const startedAtMs = performance.now();
   let reportedAtMs = startedAtMs;
@@ -96,7 +101,8 @@ async function replay(rebuild: Rebuild): Promise<void> {
     done += facts;
     if (performance.now() - reportedAtMs >= REPORT_INTERVAL_MS) report();
   };
-  await foldLog(targets, rebuild, { atOnce: Math.min(REPLAYED_AT_ONCE, targets.length), onProgress });
+  const atOnce = Math.min(REPLAYED_AT_ONCE, targets.length);
+  await foldLog(targets, rebuild, { atOnce, onProgress, hasNoFeeds });
   report();
 }
 

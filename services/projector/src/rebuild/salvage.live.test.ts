@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { decodeMakerEvent, isHold, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { readSettings } from '@makerbook/settings';
+import { rebuildSettings } from '../env.js';
+import { drawStream, makersOf } from '../testing/generate-facts.js';
+import {
+  appendAll,
+  deploy,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+  withoutGaps,
+} from '../testing/test-projection.js';
+import { foldLog } from './fold-log.js';
+import { salvage } from './salvage.js';
+
+const makers = makersOf(partition, testPartitions, 3);
+const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
+const ARCHIVED = 130;
+
+/** What was lost with its brokers, the rows apart, and what is restored of it. */
+let [before, after]: [TestDeployment, TestDeployment] = [undefined as never, undefined as never];
+beforeEach(async () => {
+  [before, after] = await Promise.all([deploy(), deploy()]);
+  await appendAll(after, stream.slice(0, ARCHIVED));
+});
+afterEach(async () => {
+  await Promise.all([before.stop(), after.stop()]);
+});
+
+/** @param rows of which deployment were kept */
+const run = (rows: TestDeployment) =>
+  salvage({
+    database: { url: rows.databaseUrl },
+    log: after.log,
+    settings: readSettings(rebuildSettings, after.environment),
+    report: () => undefined,
+  });
+
+async function foldAll(): Promise<void> {
+  const ends = await after.log.endOffsets(after.topics.makerEvents);
+  const { log, postgres, topics, environment } = after;
+  await foldLog(
+    ends,
+    { log, postgres, topics, settings: readSettings(rebuildSettings, environment) },
+    { hasNoFeeds: true },
+  );
+}
+
+async function factsBehind(offset: bigint): Promise<MakerEvent[]> {
+  const facts: MakerEvent[] = [];
+  for await (const { records } of after.log.readRange({ topic: after.topics.makerEvents, partition }, offset)) {
+    for (const record of records) facts.push(decodeMakerEvent(record) as MakerEvent);
+  }
+  return facts;
+}
+
+const hashesOf = async ({ postgres }: TestDeployment, sql: string): Promise<string[]> =>
+  (await postgres.query<{ order_hash: string }>(`${sql} order by order_hash`)).map(({ order_hash }) => order_hash);
+const open = 'select order_hash from orders';
+const cancelled = `select distinct order_hash from order_history where happened = 'REMOVED' and reason = 'CANCELLED'`;
+
+describe('salvage', () => {
+  test('has a restored log lead to what the rows had beyond it, with all makers suspended and the book empty', async () => {
+    await projectAll(before, before.projector(), stream);
+    const [kept, gone] = [await hashesOf(before, open), await hashesOf(before, cancelled)];
+    // One was answered and is not folded; one's cancellation was; one switch was; one order is lost.
+    const [maker] = makers as [Hex];
+    const [late] = kept as [string];
+    const note = `insert into cancelling (maker, order_hash, partition, until_ms, instruction)`;
+    await before.postgres.query(
+      `${note} select maker, order_hash, partition, 0, null from orders where order_hash = $1`,
+      [Buffer.from(late.slice(2), 'hex')],
+    );
+    const instruction = { subject: 'switch', issuedAtMs: 4_000_000_000_000, terms: { cancelAt: 4_000_000_000 } };
+    const named = [Buffer.from(maker.slice(2), 'hex'), Buffer.alloc(32, 0xee), partition];
+    await before.postgres.query(`${note} values ($1, $2, $3, 0, $4)`, [...named, JSON.stringify(instruction)]);
+    const flying = 'insert into in_flight (maker, order_hash, partition, until_ms) values ($1, $2, $3, 0)';
+    await before.postgres.query(flying, named);
+
+    const lines = await run(before);
+    expect(lines).toEqual([
+      `lost: 0x${'ee'.repeat(32)} of ${maker} was on its way`,
+      expect.stringMatching(/^appended: .*MakerSuspended/),
+    ]);
+    const [{ next_offset: told } = { next_offset: 0n }] = await before.postgres.query<{ next_offset: bigint }>(
+      'select next_offset from projections where partition = $1',
+      [partition],
+    );
+    const beyond = await factsBehind(BigInt(ARCHIVED));
+    expect(beyond).toEqual(await factsBehind(told + 50_000n));
+    expect(beyond.length).toBeGreaterThan(10);
+
+    await foldAll();
+    const now = await hashesOf(after, open);
+    expect(now).toEqual(expect.arrayContaining(kept.filter((orderHash) => orderHash !== late)));
+    for (const orderHash of [late, ...gone]) expect(now).not.toContain(orderHash);
+    expect(await hashesOf(after, 'select order_hash from orders where in_book')).toEqual([]);
+    const states = `select maker, limits, exits - 'cutoffs' - 'cancelAt' - 'switchIssuedAtMs' as exits from makers order by maker`;
+    expect((await after.postgres.query<{ limits: object }>(states)).map(({ limits }) => limits)).toEqual(
+      (await before.postgres.query<{ limits: object }>(states)).map(({ limits }) => limits),
+    );
+    const switches = `select exits->>'cancelAt' as at from makers where maker = $1`;
+    expect(await after.postgres.query(switches, [named[0]])).toEqual([{ at: '4000000000' }]);
+    // What has ended is known, and cannot be placed again.
+    const known = 'select order_hash from hashes';
+    expect(await hashesOf(after, known)).toEqual(expect.arrayContaining(await hashesOf(before, known)));
+
+    // A repeat changes nothing.
+    await run(before);
+    await foldAll();
+    expect(await hashesOf(after, open)).toEqual(now);
+  });
+
+  test('without rows suspends who is admitted by the restored log, and nothing else', async () => {
+    await run(before);
+    const facts = (await factsBehind(BigInt(ARCHIVED))) as (MakerFact & { type: string })[];
+    expect(facts.length).toBeGreaterThan(0);
+    for (const fact of facts) {
+      expect(['MakerSuspended', 'ServiceModeSet']).toContain(fact.type);
+      expect(isHold(fact.cause)).toBe(true);
+    }
+    await foldAll();
+    const admitted = await after.postgres.query(`select maker from makers where admission = 'ADMITTED'`);
+    expect(admitted).toEqual([]);
+    expect(await hashesOf(after, 'select order_hash from orders where in_book')).toEqual([]);
+    expect((await hashesOf(after, open)).length).toBeGreaterThan(0);
+  });
+});

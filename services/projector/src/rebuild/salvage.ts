@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Cause,
+  encodeMakerEvent,
+  holdCause,
+  type MakerEvent,
+  type MakerFact,
+  servicePartition,
+} from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
+import { factOfInstruction, factsBeyond, type Maker } from '@makerbook/domain';
+import type { Appender, TopicPartition } from '@makerbook/kafka';
+import type { Postgres } from '@makerbook/postgres';
+import { makersFromRows } from '../fold/makers-from-rows.js';
+import { readMakers } from '../store/open-store.js';
+import { readGone, readKeptPosition, readLost, readMakerNames, readPending } from '../store/read-kept.js';
+import { LIVE_SCHEMA, type Rebuild, type RebuildOptions, replay, SCHEMA, withReplay } from './rebuild-read-model.js';
+
+/** More offsets than a log grows by while its archive and its rows are behind. */
+const OFFSETS_SKIPPED = 100_000n;
+const MAKERS_AT_ONCE = 100;
+const FACTS_AT_ONCE = 200;
+const SOURCE = '/makerbook/salvage';
+const TIMEOUT_MS = 60_000;
+const schemas = { kept: LIVE_SCHEMA, restored: SCHEMA };
+
+/**
+ * Completes a log that was restored from an archive, while no service runs: appends what the rows have beyond it, if
+ * they were kept, behind every position that was told to anybody. Suspends all makers, and has the service take
+ * cancellations alone, so that makers can repeat those that are lost. It can be repeated.
+ * @returns orders that are lost, as far as the rows name them, and what was appended
+ */
+export function salvage(options: RebuildOptions): Promise<string[]> {
+  return withReplay(options, async (rebuild) => {
+    const ends = await rebuild.log.endOffsets(rebuild.topics.makerEvents, { timeoutMs: TIMEOUT_MS });
+    await replay(rebuild, ends, true);
+    const appender = rebuild.log.createAppender({ timeoutMs: TIMEOUT_MS });
+    const writer = new FactWriter(appender, rebuild.topics.makerEvents);
+    const lost: string[] = [];
+    for (const [partition, end] of ends.entries()) {
+      await salvagePartition(rebuild, partition, end, writer);
+      lost.push(...(await readLost(rebuild.live, partition)));
+    }
+    await writer.append(servicePartition, [{ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: writer.hold }]);
+    await appender.close();
+    return [...lost, `appended: ${[...writer.counts].map(([type, count]) => `${count} ${type}`).join(', ')}`];
+  });
+}
+
+async function salvagePartition(rebuild: Rebuild, partition: number, end: bigint, writer: FactWriter): Promise<void> {
+  const { live, log, postgres, topics } = rebuild;
+  const place = { topic: topics.makerEvents, partition };
+  const kept = await readKeptPosition(live, partition);
+  const isNewer = !(await hasFactsFrom(rebuild, place, kept));
+  const to = (kept > end ? kept : end) + OFFSETS_SKIPPED;
+  await log.skipOffsets(place, Number(to - end), `makerbook-operator-salvage-${partition}`);
+  const makers = await readMakerNames(live, partition, schemas);
+  for (let at = 0; at < makers.length; at += MAKERS_AT_ONCE) {
+    const some = makers.slice(at, at + MAKERS_AT_ONCE);
+    const restored = await makersOf(postgres, partition, some);
+    for (const [index, one] of (await makersOf(live, partition, some)).entries()) {
+      await writer.append(partition, factsOf(one, restored[index] as Maker, isNewer, writer));
+    }
+  }
+  for (const { maker, instruction } of await readPending(live, partition)) {
+    await writer.append(partition, [factOfInstruction(maker, instruction, writer.cause)]);
+  }
+  await live.transaction(async (query) => {
+    for await (const hashes of readGone(query, partition, schemas)) {
+      const { cause } = writer;
+      await writer.append(
+        partition,
+        hashes.map((hash) => ({ type: 'OrderCancelled', ...hash, cause })),
+      );
+    }
+  });
+}
+
+/** A maker that is admitted is suspended until an operator ends the time of cancellations. */
+function factsOf(kept: Maker, restored: Maker, isNewer: boolean, { cause, hold }: FactWriter): MakerFact[] {
+  const isAdmitted = (isNewer ? kept : restored).admission === 'ADMITTED';
+  const held: MakerFact[] = isAdmitted ? [{ type: 'MakerSuspended', maker: kept.maker, cause: hold }] : [];
+  return [...held, ...factsBeyond(kept, restored, isNewer, cause)];
+}
+
+async function makersOf(postgres: Postgres, partition: number, makers: readonly Address[]): Promise<Maker[]> {
+  return makersFromRows(partition, makers, await readMakers(postgres, partition, makers));
+}
+
+/** Whether the archive had facts from the offset on. */
+async function hasFactsFrom({ log }: Pick<Rebuild, 'log'>, place: TopicPartition, offset: bigint): Promise<boolean> {
+  for await (const { records } of log.readRange(place, offset)) {
+    if (records.some(({ headers }) => headers['ce_source'] !== SOURCE)) return true;
+  }
+  return false;
+}
+
+/** Appends facts of makers, in order. */
+class FactWriter {
+  readonly cause: Cause;
+  readonly hold: Cause;
+  readonly counts = new Map<string, number>();
+  readonly #appender: Appender;
+  readonly #topic: string;
+  readonly #commandId = randomUUID();
+  #written = 0;
+
+  constructor(appender: Appender, topic: string) {
+    this.#appender = appender;
+    this.#topic = topic;
+    this.cause = { kind: 'operator', commandId: this.#commandId, by: 'salvage' };
+    this.hold = holdCause(this.#commandId);
+  }
+
+  async append(partition: number, facts: readonly MakerEvent[]): Promise<void> {
+    for (let at = 0; at < facts.length; at += FACTS_AT_ONCE) {
+      const some = facts.slice(at, at + FACTS_AT_ONCE);
+      await this.#appender.append(some.map((fact) => this.#recordOf(partition, fact)));
+      for (const { type } of some) this.counts.set(type, (this.counts.get(type) ?? 0) + 1);
+    }
+  }
+
+  #recordOf(partition: number, fact: MakerEvent) {
+    const context = { id: `${this.#commandId}:${this.#written}`, source: SOURCE, timeMs: Date.now() };
+    this.#written += 1;
+    const { key, value, headers } = encodeMakerEvent(fact, context);
+    return { topic: this.#topic, partition, key: key ?? '', value, headers };
+  }
+}

@@ -1,0 +1,91 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Instruction } from '@makerbook/domain';
+import type { Postgres, Query } from '@makerbook/postgres';
+
+/** The schemas of one database: rows that were kept, and those that the restored log leads to. */
+export interface Schemas {
+  readonly kept: string;
+  readonly restored: string;
+}
+
+/** A hash whose order has ended, or was cancelled before it came. */
+export interface GoneHash {
+  readonly orderHash: Hex;
+  readonly maker: Address;
+  readonly expiresAtSeconds: number;
+}
+
+const ROWS_PER_FETCH = 1_000;
+
+/** Up to where the kept rows of a partition are; 0 where there are none. */
+export async function readKeptPosition({ query }: Pick<Postgres, 'query'>, partition: number): Promise<bigint> {
+  const [row] = await query<{ next_offset: bigint }>('select next_offset from projections where partition = $1', [
+    partition,
+  ]);
+  return row?.next_offset ?? 0n;
+}
+
+/** All makers of a partition that have rows in one of the schemas. */
+export async function readMakerNames(
+  { query }: Pick<Postgres, 'query'>,
+  partition: number,
+  { kept, restored }: Schemas,
+): Promise<Address[]> {
+  const sql = `select maker from ${kept}.makers where partition = $1
+    union select maker from ${restored}.makers where partition = $1 order by maker`;
+  const rows = await query<{ maker: Address }>(sql, [partition]);
+  return rows.map(({ maker }) => maker);
+}
+
+/** Instructions of makers that were answered, or will be, and are not folded. */
+export async function readPending(
+  { query }: Pick<Postgres, 'query'>,
+  partition: number,
+): Promise<{ readonly maker: Address; readonly instruction: Instruction }[]> {
+  const sql = 'select maker, instruction from cancelling where partition = $1 and instruction is not null';
+  const rows = await query<{ maker: Address; instruction: Instruction }>(sql, [partition]);
+  return rows.map(({ maker, instruction }) => ({ maker: maker, instruction }));
+}
+
+/**
+ * Hashes that are gone by the kept rows, and of which the restored ones know nothing, or hold the order open; also
+ * those whose cancellation was answered, or will be, and is not folded. What the chain has ended it ends again.
+ */
+export async function* readGone(
+  query: Query,
+  partition: number,
+  { kept, restored }: Schemas,
+): AsyncGenerator<readonly GoneHash[]> {
+  const sql = `declare gone no scroll cursor for
+    select h.order_hash, h.maker, h.expires_at_seconds from ${kept}.hashes h
+    where h.partition = ${partition} and h.state <> 'UNFOLDED'
+      and (not exists (select from ${kept}.orders o where o.order_hash = h.order_hash and o.maker = h.maker)
+        or exists (select from ${kept}.cancelling c where c.order_hash = h.order_hash and c.maker = h.maker))
+      and case when exists (select from ${restored}.orders o where o.order_hash = h.order_hash and o.maker = h.maker)
+        then not exists (select from ${kept}.order_history e
+          where e.order_hash = h.order_hash and e.happened = 'REMOVED' and e.reason <> 'CANCELLED')
+        else not exists (select from ${restored}.hashes r where r.order_hash = h.order_hash and r.maker = h.maker) end`;
+  await query(sql);
+  for (;;) {
+    const rows = await query<{ order_hash: Hex; maker: Address; expires_at_seconds: bigint }>(
+      `fetch ${ROWS_PER_FETCH} from gone`,
+    );
+    if (rows.length === 0) break;
+    yield rows.map(({ order_hash, maker, expires_at_seconds }) => {
+      return { orderHash: order_hash, maker: maker, expiresAtSeconds: Number(expires_at_seconds) };
+    });
+  }
+  await query('close gone');
+}
+
+/** Orders that makers may have been answered, and of which nothing but the hash is left; one line each. */
+export async function readLost({ query }: Pick<Postgres, 'query'>, partition: number): Promise<string[]> {
+  const sql = `select order_hash, maker, 'was not folded for its maker is quarantined' as why
+      from hashes where partition = $1 and state = 'UNFOLDED'
+    union all
+    select order_hash, maker, 'was on its way' from in_flight f
+      where partition = $1 and not exists (select from hashes h where h.order_hash = f.order_hash and h.maker = f.maker)
+    order by maker, order_hash`;
+  const rows = await query<{ order_hash: Hex; maker: Address; why: string }>(sql, [partition]);
+  return rows.map(({ order_hash, maker, why }) => `lost: ${order_hash} of ${maker} ${why}`);
+}

@@ -1,0 +1,67 @@
+import { type Cause, cancelKeysSet, fillCapSet, type MakerFact, switchSet } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
+import { isCapOn } from './fill-caps.js';
+import { hasSameLimits, type Maker } from './maker.js';
+import { orderToBody } from './order.js';
+import type { Instruction } from './standing.js';
+
+/**
+ * What a maker's rows have beyond a log that was restored from an older archive, as facts that lead there: operators'
+ * decisions, keys, switch, caps and open orders. The chain tells the rest again, and orders that have ended are the
+ * caller's. So is the admission of a maker: it is not routed before it could repeat its cancellations.
+ * @param kept by the rows
+ * @param restored by the log
+ * @param isNewer the log has no fact of the partition that the rows lack
+ */
+export function factsBeyond(kept: Maker, restored: Maker, isNewer: boolean, cause: Cause): MakerFact[] {
+  const { maker } = kept;
+  const facts: MakerFact[] = [];
+  if (isNewer) {
+    if (kept.admission === 'SUSPENDED') facts.push({ type: 'MakerSuspended', maker, cause });
+    if (kept.admission === 'REMOVED') facts.push({ type: 'MakerRemoved', maker, cause });
+    if (!hasSameLimits(kept.limits, restored.limits))
+      facts.push({ type: 'MakerLimitsSet', maker, limits: kept.limits, cause });
+  }
+  facts.push(...exitsBeyond(kept, restored, cause));
+  for (const [orderHash, { order, signature, byWallet, acceptedAtMs }] of kept.orders) {
+    if (restored.orders.has(orderHash)) continue;
+    const signed = { order: orderToBody(order), signature, ...(byWallet && { byWallet: true as const }) };
+    facts.push({ type: 'OrderSubmitted', maker, orderHash, ...signed, acceptedAtMs, cause });
+  }
+  return facts;
+}
+
+/** Keys come before a switch that one of them has signed. */
+function exitsBeyond({ maker, exits: kept }: Maker, { exits: restored }: Maker, cause: Cause): MakerFact[] {
+  const facts: MakerFact[] = [];
+  const { cancelKeys: keys, readKeys, keysIssuedAtMs, cancelAt, switchIssuedAtMs, switchKey } = kept;
+  const hasNewKeys = keysIssuedAtMs > restored.keysIssuedAtMs;
+  if (hasNewKeys)
+    facts.push({ type: 'CancelKeysSet', maker, keys: [...keys], ...readKeys, issuedAtMs: keysIssuedAtMs, cause });
+  // The time of one whose key was revoked counts no more.
+  const isRevoked = hasNewKeys && switchIssuedAtMs === 0 && cancelAt !== restored.cancelAt;
+  if (switchIssuedAtMs > restored.switchIssuedAtMs || isRevoked) {
+    const issuedAtMs = Math.max(switchIssuedAtMs, restored.switchIssuedAtMs + 1);
+    facts.push({ type: 'SwitchSet', maker, cancelAt, issuedAtMs, ...(switchKey && { key: switchKey }), cause });
+  }
+  const before = new Map(restored.caps.map(({ token, issuedAtMs }) => [token, issuedAtMs]));
+  // Those that are off come first: they make room.
+  for (const cap of kept.caps.toSorted((a, b) => Number(isCapOn(a)) - Number(isCapOn(b)))) {
+    const { token, amount, windowSeconds, issuedAtMs } = cap;
+    if (issuedAtMs <= (before.get(token) ?? Number.NEGATIVE_INFINITY)) continue;
+    facts.push({ type: 'FillCapSet', maker, token, amount, windowSeconds, issuedAtMs, cause });
+  }
+  return facts;
+}
+
+/**
+ * The fact of a standing instruction that a maker was answered, and that is not folded.
+ * @throws ZodError where its terms are none
+ */
+export function factOfInstruction(maker: Address, instruction: Instruction, cause: Cause): MakerFact {
+  const { subject, issuedAtMs, terms, key } = instruction;
+  const said = { ...terms, maker, issuedAtMs, cause };
+  if (subject === 'switch') return switchSet.parse({ type: 'SwitchSet', ...said, key });
+  if (subject === 'keys') return cancelKeysSet.parse({ type: 'CancelKeysSet', ...said });
+  return fillCapSet.parse({ type: 'FillCapSet', token: subject.replace('cap:', ''), ...said });
+}

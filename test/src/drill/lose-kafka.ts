@@ -1,0 +1,155 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createChance } from '@makerbook/parts';
+import { operatorProgram, runOperator } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
+import { followOrders } from '../kit/follow-orders.js';
+import type { OpenStack } from '../kit/open-stack.js';
+import { type Acknowledged, awaitAll, loadMakers } from './load-makers.js';
+import type { DrillOptions, DrillParts } from './open-parts.js';
+import { fund, judge, placeAgain, tell } from './restore-postgres.js';
+
+/** What may be lost: what the archive lacks, or the rows, where they are kept. */
+const ARCHIVE_BEHIND_MS = 5_000;
+const ROWS_BEHIND_MS = 2_000;
+const SHOWN_MS = 120_000;
+const replayProgram = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
+
+/** Kafka is lost with its disks, under load, while a process archives it: with Postgres, unless that is kept. */
+export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: DrillOptions): Promise<string[]> {
+  const { folder, start, lose, openStack: open } = parts;
+  const chance = createChance(seed);
+  const archive = join(folder, 'archive');
+  const [kafka, postgres] = [await start.kafka('kafka'), await start.postgres('postgres')];
+  const stack = await open(kafka.brokers, postgres.url);
+  const { chain, makers } = await fund(stack);
+  const archiver = followLog(archive, stack.operatorEnvironment);
+  // Its first part has the makers' admission.
+  await eventually(async () => existsSync(archive) && readdirSync(archive).length > 0, true, SHOWN_MS);
+  const load = await loadMakers(makers, chain, chance);
+  await pause(loadMs + chance.below(2_000));
+  const cursors = await Promise.all(makers.map(async ({ client }) => (await client.readHistory()).nextCursor));
+  kafka.kill('SIGKILL');
+  const lostAtMs = Date.now();
+  archiver.kill('SIGKILL');
+  // What is under way is not answered.
+  const acknowledged = await load.stop().catch(() => load.acknowledged);
+  await stack.stop();
+  await kafka.exited;
+  lose('kafka');
+  if (!keeps) {
+    await postgres.stop();
+    lose('postgres');
+  }
+  console.log(`lost: Kafka${keeps ? '' : ' and Postgres'}, with its data`);
+
+  const newKafka = await start.kafka('kafka-2');
+  let rows = keeps ? postgres : await start.postgres('postgres-2');
+  const environment = { ...stack.operatorEnvironment, KAFKA_BROKERS: newKafka.brokers, TOPIC_REPLICATION_FACTOR: '1' };
+  console.log(`restored: ${await runOperator(['log', 'restore', archive], environment)}`);
+  console.log(`verified: ${await runOperator(['log', 'verify', archive], environment)}`);
+  await runOperator(['topics'], environment);
+  await runOperator(['migrate'], { ...environment, DATABASE_URL: rows.url });
+  console.log(`salvaged: ${await runSalvage({ ...environment, DATABASE_URL: rows.url })}`);
+  if (keeps) {
+    await postgres.stop();
+    rows = await start.postgres('postgres-2');
+  }
+  const next = await open(newKafka.brokers, rows.url);
+  const wrong = await takeCancellations(next, acknowledged, environment, cursors);
+  const takenAtMs = await placeAgain(acknowledged);
+
+  const orders = acknowledged.filter(({ cancelledAtMs }) => cancelledAtMs === undefined);
+  const soonMs = lostAtMs - (keeps ? ROWS_BEHIND_MS : ARCHIVE_BEHIND_MS);
+  await awaitAll(orders.filter(({ atMs }) => atMs < soonMs));
+  const gone = await lostOf(orders);
+  const point = gone.length === 0 ? 0 : lostAtMs - Math.min(...gone.map(({ atMs }) => atMs));
+  tell(acknowledged, takenAtMs - lostAtMs, `${gone.length} orders, of the last ${(point / 1000).toFixed(1)} s`);
+  // What is lost can be placed again: its signature is still good.
+  for (const { maker, order } of gone) await maker.client.placeOrders([order]);
+  await awaitAll(orders);
+  return [...wrong, ...(await judge(next, async () => chain.stop()))];
+}
+
+/** While the book is empty, makers repeat their cancellations; then an operator has the service take orders again. */
+async function takeCancellations(
+  stack: OpenStack,
+  acknowledged: readonly Acknowledged[],
+  environment: Readonly<Record<string, string>>,
+  cursors: readonly (string | undefined)[],
+): Promise<string[]> {
+  const wrong: string[] = [];
+  const feed = followOrders(stack);
+  const makers = [...new Set(acknowledged.map(({ maker }) => maker))];
+  const codeOf = (work: Promise<unknown>) =>
+    work.then(
+      () => 'ok',
+      ({ code }: { code?: string }) => code ?? 'no answer',
+    );
+  const inBook = () => [...feed.book().entries.keys()];
+  try {
+    // Each list is there, and so the log is folded.
+    await eventually(
+      async () =>
+        (await Promise.all(makers.map(({ client }) => codeOf(client.listOrders())))).every((code) => code === 'ok'),
+      true,
+      SHOWN_MS,
+    );
+    await eventually(async () => inBook().length, 0, SHOWN_MS);
+    for (const [index, { client }] of makers.entries()) {
+      const cursor = cursors[index];
+      const code = cursor === undefined ? 'gone' : await codeOf(client.readHistory({ cursor }));
+      if (code !== 'gone') wrong.push(`a cursor from before the loss is answered by ${code}: ${cursor}`);
+    }
+    const refused = await codeOf(makers[0]?.place({ amount: 1n }) ?? Promise.resolve());
+    if (refused === 'ok') wrong.push('an order was taken before makers could cancel');
+    const cancelled = acknowledged.filter(({ cancelledAtMs }) => cancelledAtMs !== undefined);
+    const undone = new Set<string>();
+    for (const [maker, own] of Map.groupBy(cancelled, (one) => one.maker)) {
+      const statuses = await maker.statuses(...own.map(({ order }) => order));
+      for (const [at, status] of statuses.entries()) if (status !== 'gone') undone.add(own[at]?.order.orderHash ?? '');
+      await maker.client.cancelOrders(own.map(({ order }) => order));
+    }
+    console.log(
+      `${cancelled.length} orders were cancelled; ${undone.size} of these cancellations were lost, and are repeated`,
+    );
+    const early = await runOperator(['makers', 'cancel-only', 'off'], environment).catch(
+      (error: Error) => error.message,
+    );
+    if (!early.includes('makers repeat cancellations until')) wrong.push(`cancel-only off: ${early}`);
+    await runOperator(['makers', 'cancel-only', 'off'], { ...environment, HOLD_SECONDS: '0' });
+    await eventually(async () => inBook().length > 0, true, SHOWN_MS);
+    const routed = new Set(inBook());
+    for (const { order } of cancelled)
+      if (routed.has(order.orderHash)) wrong.push(`${order.orderHash} is cancelled, and routed`);
+    return wrong;
+  } finally {
+    await feed.close();
+  }
+}
+
+/** Those that their makers' lists do not have. */
+async function lostOf(orders: readonly Acknowledged[]): Promise<Acknowledged[]> {
+  const gone: Acknowledged[] = [];
+  for (const [maker, own] of Map.groupBy(orders, (one) => one.maker)) {
+    const statuses = await maker.statuses(...own.map(({ order }) => order));
+    for (const [at, one] of own.entries()) if (statuses[at] === 'gone') gone.push(one);
+  }
+  return gone;
+}
+
+/** Keeps an archive of the log, as a process of its own. */
+function followLog(folder: string, environment: Readonly<Record<string, string>>): ChildProcess {
+  const env = { ...process.env, ...environment, OPS_PORT: '0' };
+  return spawn(process.execPath, [operatorProgram, 'log', 'archive', folder, '--follow'], { env, stdio: 'ignore' });
+}
+
+async function runSalvage(environment: Readonly<Record<string, string>>): Promise<string> {
+  const env = { ...process.env, ...environment };
+  const { stdout } = await promisify(execFile)(process.execPath, [replayProgram, 'salvage'], { env });
+  return stdout.trim().split('\n').slice(-3).join('; ');
+}
