@@ -37,6 +37,10 @@ fi
 if [ -n "${GATEWAY_CERT_FILE:-}" ]; then
   make tls gateway-certificate --cert="$GATEWAY_CERT_FILE" --key="${GATEWAY_KEY_FILE:?its key}"
 fi
+# It signs the archive of the log. Keep its public key outside too.
+openssl genpkey -algorithm ed25519 -out "$folder/key.pem"
+openssl pkey -in "$folder/key.pem" -pubout -out "$folder/public.pem"
+make generic log-archive --from-file=key.pem="$folder/key.pem" --from-file=public.pem="$folder/public.pem"
 
 case ${1:-} in
 production)
@@ -48,10 +52,6 @@ production)
     # So that CloudNativePG takes a new password at once.
     kubectl -n "$namespace" label --overwrite secret postgres-$service cnpg.io/reload=true >/dev/null
   done
-  # It signs the archive of the log. Keep its public key outside too.
-  openssl genpkey -algorithm ed25519 -out "$folder/key.pem"
-  openssl pkey -in "$folder/key.pem" -pubout -out "$folder/public.pem"
-  make generic log-archive --from-file=key.pem="$folder/key.pem" --from-file=public.pem="$folder/public.pem"
   password=$(random)
   give query "redis://query:$password@redis:6379/0"
   # The lines of services/query/README.md.

@@ -8,8 +8,10 @@ import { createAuthority } from '@makerbook/parts';
 import { readWords, refuseWords } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
 import { closeAtEnd } from '../kit/close-at-end.js';
+import { eventually } from '../kit/eventually.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { type PutOrders, putOrdersOn } from '../kit/put-orders-on.js';
+import { expectCertificate, inSeconds, killPod, type Loaded, restartPart, underLoad } from './disturb-cluster.js';
 import { findLacks } from './find-lacks.js';
 import { type ClusterParts, openClusterParts } from './open-parts.js';
 import { chartImages, type Places, type Plan, planCheck, profiles } from './plan-check.js';
@@ -17,13 +19,19 @@ import { openShell, type Run } from './run-commands.js';
 
 const USAGE = `npm run cluster:check -- [small|chart] --address A [--images localhost/makerbook] [--tag 0.1.0] [--plan]
   installs Makerbook on the cluster of KUBECONFIG by the commands of the documents, on parts that it starts on this machine;
-  places and cancels through the gateway under a release, and while each pod is killed once; rolls back, and takes all away.
+  places and cancels through the gateway under a release and back, while a machine is drained, each pod and each part is killed,
+  and secrets are renewed; loses Kafka and Postgres, and restores the log from its archive; takes all away.
   Names first what the cluster lacks, and touches no namespace that is there. Exits with 1 where something is wrong.
   --address: of this machine, in a private range, as pods reach it. --images, --tag: of the images, which the cluster has or can
   pull. --plan: prints the commands, and runs none. Needs kubectl, jq and openssl, and helm for the chart.`;
 /** Each round is two requests or three. */
 const ROUNDS_PER_SECOND = 15;
 const PARTITIONS = '12';
+const RPC_URL = 'http://chain:8551';
+/** Its certificate after the renewal. */
+const NEXT_GATEWAY = 'next-gateway';
+/** As long as CloudNativePG takes for a killed primary (deploy/runbooks/operations.md). */
+const PART_AWAY_MAX_MS = 27_000;
 
 const { values, positionals } = readWords(USAGE, {
   address: { type: 'string' },
@@ -70,17 +78,23 @@ try {
 for (const fault of faults) console.log(`wrong: ${fault}`);
 process.exit(faults.length === 0 ? 0 : 1);
 
-async function check({ install, release, rollBack, diff, uninstall, functions }: Plan): Promise<void> {
-  const { needed, missing } = await findLacks(openShell(root, {}));
+/** Runs commands, and tells how long they took, or what is wrong. */
+type Step = (name: string, commands: string) => Promise<void>;
+
+async function check(plan: Plan): Promise<void> {
+  const { install, diff, uninstall, functions } = plan;
+  const { needed, missing, nodes, hasStorage } = await findLacks(openShell(root, {}));
   for (const lack of missing) console.log(`the cluster lacks ${lack}`);
   if (needed.length > 0) {
     faults.push(...needed);
     return;
   }
+  // The chart's small has none.
+  const hasArchive = hasStorage && profile === 'small';
   const parts = await openClusterParts(folder, address);
   add(parts.stop);
-  const run = openShell(root, await prepare(parts), functions);
-  const step = async (name: string, commands: string) => {
+  const run = openShell(root, await prepare(parts, hasArchive), functions);
+  const step: Step = async (name, commands) => {
     const startMs = performance.now();
     const { status, stdout, stderr } = await run(commands);
     console.log(`${name}: ${status === 0 ? 'done' : `ended with ${status}`} in ${inSeconds(startMs)}`);
@@ -94,29 +108,70 @@ async function check({ install, release, rollBack, diff, uninstall, functions }:
   await compare('after the install');
   await step('doctor', 'operator doctor');
   await tryStranger(run);
-  const load = await startLoad(run, parts);
+  const { load, gateway } = await startLoad(run, parts);
   add(load.close);
   await pause(5_000);
-  await underLoad(load, 'release', () => step('release', release), 0);
-  await underLoad(load, 'roll back', () => step('roll back', rollBack), 0);
+  const loaded = { run, load, faults };
+  await underLoad(loaded, 'release', () => step('release', plan.release), 0);
+  await underLoad(loaded, 'roll back', () => step('roll back', plan.rollBack), 0);
   await compare('after the release and back');
-  for (const pod of (await run('kubectl -n makerbook get pods -l app.kubernetes.io/name!=operator -o name')).stdout
-    .trim()
-    .split('\n'))
-    await underLoad(load, `kill ${pod}`, () => killPod(run, pod));
+  // The one at which the gateway is asked is not drained.
+  const node = nodes.find((each) => each !== gateway.node);
+  if (node !== undefined) {
+    await step('two of each service', `REPLICAS=2\n${plan.scale}`);
+    await underLoad(loaded, `drain ${node}`, () => step('drain', `NODE=${node}\n${plan.drain}`), 0);
+    await step('one of each service', `REPLICAS=1\n${plan.scale}`);
+  }
+  await killAll(loaded, parts);
+  await underLoad(loaded, 'renew', () => renew(loaded, () => step('renew', plan.renew), gateway.url), 0);
   faults.push(...(await load.judge()));
+  for (const command of plan.runbooks.split('\n')) await step(command, command);
   await step('verify', 'operator verify');
+  if (hasArchive) await loseLog(load, step, plan, parts);
+}
+
+/** Kills each pod once, and then each part. */
+async function killAll(loaded: Loaded, { names, restart }: ClusterParts): Promise<void> {
+  const { stdout } = await loaded.run(
+    `kubectl -n makerbook get pods -l app.kubernetes.io/name!=operator -o json |
+       jq -r '.items[].metadata | select(.deletionTimestamp == null) | "pod/" + .name'`,
+  );
+  for (const pod of stdout.trim().split('\n')) await underLoad(loaded, `kill ${pod}`, () => killPod(loaded, pod));
+  for (const name of names)
+    await underLoad(loaded, `restart of ${name}`, () => restartPart(loaded, name, restart, PART_AWAY_MAX_MS));
+}
+
+async function renew(loaded: Loaded, replace: () => Promise<void>, url: string): Promise<void> {
+  await replace();
+  await expectCertificate(loaded, url, inFolder(`${NEXT_GATEWAY}.pem`));
+}
+
+/** Kafka and Postgres lose their disks, and the log comes back from its archive. */
+async function loseLog(load: PutOrders, step: Step, { stop, restore, rollBack }: Plan, parts: ClusterParts) {
+  const verifyArchive = () => step('verify the archive', 'operator log verify /archive');
+  await verifyArchive();
+  const before = await load.readLists();
+  await step('stop', stop);
+  for (const name of ['Kafka', 'Postgres']) await parts.restart(name, true);
+  console.log('lost: Kafka and Postgres, with their data');
+  await step('restore the log', restore);
+  await step('release', rollBack);
+  await eventually(load.readLists, before).catch(() => faults.push('the lists are not those of before the restore'));
+  await step('verify', 'operator verify');
+  await verifyArchive();
 }
 
 /** Certificates and keys, overlays and values. @returns variables of the commands */
-async function prepare({ environment, manifests }: ClusterParts): Promise<Record<string, string>> {
+async function prepare({ environment, manifests }: ClusterParts, hasArchive: boolean): Promise<Record<string, string>> {
   const { stdout } = await openShell(
     root,
     {},
   )(`kubectl get nodes -o jsonpath='{.items[*].status.addresses[?(@.type=="InternalIP")].address}'`);
   const authority = createAuthority(folder);
   const nodes = stdout.trim().split(' ');
-  const { certFile, keyFile } = authority.sign('gateway', ...nodes.map((ip) => `IP:${ip}`));
+  const names = nodes.map((ip) => `IP:${ip}`);
+  const [now, next] = ['gateway', NEXT_GATEWAY].map((name) => authority.sign(name, ...names));
+  if (now === undefined || next === undefined) throw new Error('the gateway has no certificates');
   setDefaultCACertificates([...getCACertificates(), readFileSync(authority.caFile, 'utf8')]);
   const { CHAIN_ID, SERVICE_NAME, LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS } = environment;
   const contracts = { LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS };
@@ -124,23 +179,27 @@ async function prepare({ environment, manifests }: ClusterParts): Promise<Record
   const list = { apiVersion: 'v1', kind: 'List', items: manifests.flat() };
   writeFileSync(inFolder('parts.json'), JSON.stringify(list));
   // Any other value of a setting rolls all services out.
-  const next = { ...settings, HISTORY_DAYS: '31' };
-  writeOverlay(join(ways, 'overlay'), settings);
-  writeOverlay(join(ways, 'next'), next);
+  const nextSettings = { ...settings, HISTORY_DAYS: '31' };
+  writeOverlay(join(ways, 'overlay'), settings, hasArchive);
+  writeOverlay(join(ways, 'next'), nextSettings, hasArchive);
   const images = chartImages(values.images, values.tag);
   writeFileSync(places.values, JSON.stringify({ settings, images }));
-  writeFileSync(places.nextValues, JSON.stringify({ settings: next, images }));
+  writeFileSync(places.nextValues, JSON.stringify({ settings: nextSettings, images }));
   writeFileSync(inFolder('quote-signer'), environment.QUOTE_SIGNER_KEY);
+  writeFileSync(inFolder('rpc-url'), RPC_URL);
   return {
     POSTGRES_PASSWORD: 'makerbook',
-    RPC_URL: 'http://chain:8551',
+    RPC_URL,
+    RPC_URL_FILE: inFolder('rpc-url'),
     QUOTE_SIGNER_KEY_FILE: inFolder('quote-signer'),
-    GATEWAY_CERT_FILE: certFile,
-    GATEWAY_KEY_FILE: keyFile,
+    GATEWAY_CERT_FILE: now.certFile,
+    GATEWAY_KEY_FILE: now.keyFile,
+    NEW_CERT_FILE: next.certFile,
+    NEW_KEY_FILE: next.keyFile,
   };
 }
 
-function writeOverlay(at: string, settings: Readonly<Record<string, string>>): void {
+function writeOverlay(at: string, settings: Readonly<Record<string, string>>, hasArchive: boolean): void {
   mkdirSync(at, { recursive: true });
   const services = ['ingress', 'query', 'feed', 'chain-watcher', 'projector', 'operator'];
   const kustomization = {
@@ -148,11 +207,12 @@ function writeOverlay(at: string, settings: Readonly<Record<string, string>>): v
     kind: 'Kustomization',
     namespace: 'makerbook',
     resources: [relative(at, join(root, 'deploy/k8s/overlays/small'))],
-    images: services.map((service) => ({
-      name: `localhost/makerbook/${service}`,
-      newName: `${values.images}/${service}`,
-      newTag: values.tag,
-    })),
+    components: hasArchive ? [relative(at, join(root, 'deploy/k8s/components/log-archive'))] : [],
+    images: services
+      .flatMap((service) =>
+        [`localhost/makerbook/${service}`, `makerbook/${service}`].map((name) => ({ name, service })),
+      )
+      .map(({ name, service }) => ({ name, newName: `${values.images}/${service}`, newTag: values.tag })),
     configMapGenerator: [
       {
         name: 'settings',
@@ -172,43 +232,17 @@ function withParts(install: string, file: string): string {
 }
 
 /** Makers and a follower of the feed; the gateway is asked at the node of one of its pods, by TLS. */
-async function startLoad(run: Run, { addresses }: ClusterParts): Promise<PutOrders> {
+async function startLoad(run: Run, { addresses }: ClusterParts) {
   const { stdout } = await run(
-    `kubectl -n makerbook get pods -l app.kubernetes.io/name=gateway -o jsonpath='{.items[0].status.hostIP}'
-     kubectl -n makerbook get service gateway -o jsonpath=':{.spec.ports[0].nodePort}'`,
+    `kubectl -n makerbook get pods -l app.kubernetes.io/name=gateway -o jsonpath='{.items[0].spec.nodeName} {.items[0].status.hostIP}'
+     kubectl -n makerbook get service gateway -o jsonpath=' {.spec.ports[0].nodePort}'`,
   );
-  writeStackFile(folder, { ...addresses, baseUrl: `https://${stdout}` });
+  const [node, ip, port] = stdout.split(' ');
+  const url = `https://${ip}:${port}`;
+  writeStackFile(folder, { ...addresses, baseUrl: url });
   writeProcessesFile(folder, { supervisorPid: process.pid, settings: { PARTITIONS }, processes: [] });
   process.env[TEST_STACK_VARIABLE] = folder;
-  return putOrdersOn(await openStack({ ownParts: false }), ROUNDS_PER_SECOND);
-}
-
-/** @param failuresMax requests that may fail meanwhile; any number unless given */
-async function underLoad(load: PutOrders, what: string, work: () => Promise<unknown>, failuresMax = Infinity) {
-  const before = load.failures.length;
-  await work();
-  await pause(2_000);
-  const failed = load.failures.length - before;
-  console.log(`${what}: ${failed} requests failed`);
-  if (failed > failuresMax) faults.push(`${what}: ${failed} requests failed, the first: ${load.failures[before]}`);
-}
-
-async function killPod(run: Run, pod: string): Promise<void> {
-  const startMs = performance.now();
-  // The Deployment does not know yet that a pod is gone: its pods are counted.
-  const { status, stderr } = await run(
-    `service=$(kubectl -n makerbook get ${pod} -o jsonpath='{.metadata.labels.app\\.kubernetes\\.io/name}')
-     wanted=$(kubectl -n makerbook get deploy $service -o jsonpath='{.spec.replicas}')
-     ready='{.items[*].status.conditions[?(@.type=="Ready")].status}'
-     kubectl -n makerbook delete ${pod} --grace-period=0 --force
-     tries=0
-     until [ $(kubectl -n makerbook get pods -l app.kubernetes.io/name=$service -o jsonpath="$ready" | grep -o True | wc -l) -ge $wanted ]; do
-       if [ $((tries += 1)) -ge 300 ]; then echo "no other one is ready" >&2; exit 1; fi
-       sleep 1
-     done`,
-  );
-  if (status === 0) console.log(`kill ${pod}: another one is ready after ${inSeconds(startMs)}`);
-  else faults.push(`kill ${pod}: ${stderr}`);
+  return { load: await putOrdersOn(await openStack({ ownParts: false }), ROUNDS_PER_SECOND), gateway: { node, url } };
 }
 
 /** Whether policies are enforced: none lets ingress ask query. */
@@ -229,8 +263,4 @@ async function expectNothingLeft(run: Run): Promise<void> {
      kubectl get all,networkpolicy,secret,configmap,pvc -A -l app.kubernetes.io/part-of=makerbook -o name`,
   );
   if (stdout.trim() !== '') faults.push(`left behind: ${stdout.trim().split('\n').join(', ')}`);
-}
-
-function inSeconds(sinceMs: number): string {
-  return `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 }

@@ -9,6 +9,9 @@ interface Lacks {
   readonly needed: readonly string[];
   /** What is not checked for that. */
   readonly missing: readonly string[];
+  readonly nodes: readonly string[];
+  /** Whether a claim gets a volume. */
+  readonly hasStorage: boolean;
 }
 
 /** What a cluster lacks, asked before anything is made in it. */
@@ -18,11 +21,12 @@ export async function findLacks(run: Run): Promise<Lacks> {
     return status === 0 ? stdout.trim() : undefined;
   };
   const version = await ask('kubectl version -o json');
-  if (version === undefined) return { needed: ['KUBECONFIG names no cluster that answers'], missing: [] };
+  if (version === undefined)
+    return { needed: ['KUBECONFIG names no cluster that answers'], missing: [], nodes: [], hasStorage: false };
   const { serverVersion } = JSON.parse(version) as { serverVersion: { minor: string } };
   const isOld = Number.parseInt(serverVersion.minor, 10) < MINOR_MIN;
   const isThere = (await ask('kubectl get namespace makerbook --ignore-not-found -o name')) !== '';
-  const nodes = (await ask('kubectl get nodes -o name'))?.split('\n') ?? [];
+  const nodes = (await ask(`kubectl get nodes -o jsonpath='{.items[*].metadata.name}'`))?.split(' ') ?? [];
   const zones = await ask(
     `kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.labels.topology\\.kubernetes\\.io/zone}{"\\n"}{end}'`,
   );
@@ -40,8 +44,10 @@ export async function findLacks(run: Run): Promise<Lacks> {
       ...(new Set(zones?.split('\n').filter((zone) => zone !== '')).size < 2 ? ['a second zone: none is lost'] : []),
       ...(coresInAll < CORES_MIN ? [`cores: pods ask for ${CORES_MIN}, nodes have ${coresInAll}`] : []),
       ...(metrics === undefined ? ['a metrics API: no HPA'] : []),
-      ...(classes === '' ? ['a StorageClass: no production'] : []),
+      ...(classes === '' ? ['a StorageClass: no archive of the log, no production'] : []),
     ],
+    nodes,
+    hasStorage: classes !== '',
   };
 }
 

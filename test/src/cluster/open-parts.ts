@@ -1,13 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { findFreePorts, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { findFreePorts, type Part, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
 import { describeParts } from '../containers/open-parts.js';
 
 /** The ports at which pods find each part by its name: those of the policies of `small`. */
 const PORTS = { kafka: 9092, postgres: 5432, redis: 6379, chain: 8551 } as const;
+
+interface Running {
+  part: Part;
+  readonly start: () => Promise<Part>;
+  readonly dataDir: string;
+}
 
 export type ClusterParts = Awaited<ReturnType<typeof openClusterParts>>;
 
@@ -21,23 +28,23 @@ export async function openClusterParts(folder: string, address: string) {
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close();
   };
-  const keep = <T extends { stop(): unknown }>(part: T): T => {
-    closing.push(() => part.stop());
+  const running = new Map<string, Running>();
+  const begin = async <T extends Part>(dataDir: string, start: (dataDir: string) => Promise<T>): Promise<T> => {
+    const at = join(folder, dataDir);
+    const part = await start(at);
+    running.set(part.name, { part, start: () => start(at), dataDir: at });
+    closing.push(() => running.get(part.name)?.part.stop());
     return part;
   };
   try {
     const [port = 0, controller = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(4);
     const own = `PLAINTEXT://127.0.0.1:${port}`;
-    const kafka = keep(
-      await startKafka({
-        dataDir: join(folder, 'kafka'),
+    const clusterId = randomBytes(16).toString('base64url');
+    const kafka = await begin('kafka', (dataDir) =>
+      startKafka({
+        dataDir,
         port,
-        cluster: {
-          nodeId: 1,
-          brokers: 1,
-          clusterId: randomBytes(16).toString('base64url'),
-          controllerPorts: [controller],
-        },
+        cluster: { nodeId: 1, brokers: 1, clusterId, controllerPorts: [controller] },
         properties: {
           listeners: `${own},CONTROLLER://127.0.0.1:${controller},PODS://${address}:${PORTS.kafka}`,
           'advertised.listeners': `${own},PODS://kafka:${PORTS.kafka}`,
@@ -46,9 +53,10 @@ export async function openClusterParts(folder: string, address: string) {
         },
       }),
     );
-    const postgres = keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort }));
-    const redis = keep(await startRedis({ dataDir: join(folder, 'redis'), port: redisPort }));
-    const chain = keep(await startAnvil({ chainId: 8217, blockTimeSeconds: 1 }));
+    const postgres = await begin('postgres', (dataDir) => startPostgres({ dataDir, port: postgresPort }));
+    const redis = await begin('redis', (dataDir) => startRedis({ dataDir, port: redisPort }));
+    const chain = await startAnvil({ chainId: 8217, blockTimeSeconds: 1 });
+    closing.push(() => chain.stop());
     const forwards = [
       [PORTS.postgres, postgresPort],
       [PORTS.redis, redisPort],
@@ -59,10 +67,21 @@ export async function openClusterParts(folder: string, address: string) {
       closing.push(() => server.close());
     }
     const addresses = { kafkaBrokers: kafka.brokers, databaseUrl: postgres.url, redisUrl: redis.url };
-    return { ...(await describeParts(addresses, chain)), manifests: Object.entries(PORTS).map(serviceAt), stop };
+    const manifests = Object.entries(PORTS).map(serviceAt);
+    return { ...(await describeParts(addresses, chain)), manifests, names: [...running.keys()], restart, stop };
   } catch (error) {
     await stop();
     throw error;
+  }
+
+  /** Kills one of `names`, and starts it again, on its data or without any. */
+  async function restart(name: string, isEmpty = false): Promise<void> {
+    const killed = running.get(name);
+    if (killed === undefined) throw new Error(`${name} does not run`);
+    killed.part.kill('SIGKILL');
+    await killed.part.exited;
+    if (isEmpty) rmSync(killed.dataDir, { recursive: true });
+    killed.part = await killed.start();
   }
 
   /** A name in the namespace for a port of this machine. */

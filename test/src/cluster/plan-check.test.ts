@@ -4,7 +4,38 @@ import { CORES_MIN, findLacks, readCores } from './find-lacks.js';
 import { chartImages, planCheck } from './plan-check.js';
 
 const places = { overlay: '/a', nextOverlay: '/b', chart: '/c', values: '/v', nextValues: '/w' };
+const doubled = 'deploy/ingress deploy/query deploy/feed deploy/projector';
 const WAIT = 'kubectl -n makerbook rollout status deploy -l app.kubernetes.io/part-of=makerbook --timeout=900s';
+
+const maker = `0x${'1'.repeat(40)}`;
+/** The same for each profile. */
+const shared = {
+  scale: `kubectl -n makerbook scale ${doubled} --replicas="$REPLICAS"\n${WAIT}`,
+  drain: [
+    'kubectl drain "$NODE" --ignore-daemonsets --delete-emptydir-data --timeout=10m',
+    'kubectl uncordon "$NODE"\n',
+  ].join('\n'),
+  renew: [
+    'renew() { kubectl -n makerbook create secret "$@" --dry-run=client -o yaml | kubectl replace -f -; }',
+    'renew tls gateway-certificate --cert="$NEW_CERT_FILE" --key="$NEW_KEY_FILE"',
+    'renew generic chain --from-file=rpc-url="$RPC_URL_FILE" && kubectl -n makerbook rollout restart deploy/chain-watcher\n',
+  ].join('\n'),
+  stop: [
+    'kubectl -n makerbook scale deploy/feed deploy/log-archive deploy/ingress deploy/query deploy/projector deploy/chain-watcher --replicas=0',
+    "kubectl -n makerbook wait --for=delete pod -l 'app.kubernetes.io/name in (ingress,query,projector,chain-watcher)' --timeout=120s",
+  ].join('\n'),
+  restore: 'operator log restore /archive && operator log verify /archive\n',
+  runbooks: [
+    `operator makers add ${maker} ${maker} --by ann`,
+    `operator makers suspend ${maker} --by ann --reason 'key reported leaked'`,
+    `operator makers set ${maker} --by ann --open-orders 5000 --orders-per-second 200 --burst 2000`,
+    "operator makers cancel-only on --by ann --reason 'the node is suspect'",
+    'operator makers cancel-only off --by ann',
+    'operator makers list',
+    'readyz ingress',
+    'logs ingress --since=10m',
+  ].join('\n'),
+};
 
 test('small is installed, released, compared and taken away by the commands of deploy/k8s/README.md', () => {
   const { functions, ...plan } = planCheck('small', places);
@@ -20,6 +51,7 @@ test('small is installed, released, compared and taken away by the commands of d
     rollBack: `release /a\n${WAIT}`,
     diff: 'kubectl diff -k /a -l app.kubernetes.io/component!=release',
     uninstall: 'kubectl delete namespace makerbook',
+    ...shared,
   });
 });
 
@@ -42,6 +74,7 @@ test('the chart by those of deploy/helm/README.md', () => {
       'kubectl -n makerbook delete job migrate topics --ignore-not-found',
       'kubectl delete namespace makerbook',
     ].join('\n'),
+    ...shared,
   });
 });
 
@@ -71,7 +104,7 @@ test('what the cluster lacks is told before anything is made, and a namespace th
   const answers: Record<string, string> = {
     'kubectl version -o json': '{"serverVersion":{"minor":"36"}}',
     'kubectl get namespace makerbook --ignore-not-found -o name': 'namespace/makerbook\n',
-    'kubectl get nodes -o name': 'node/one\n',
+    "kubectl get nodes -o jsonpath='{.items[*].metadata.name}'": 'one',
     'kubectl get storageclass -o name': '',
     "kubectl get nodes -o jsonpath='{.items[*].status.allocatable.cpu}'": '1900m 1',
   };
@@ -86,9 +119,12 @@ test('what the cluster lacks is told before anything is made, and a namespace th
       'a second zone: none is lost',
       'cores: pods ask for 5, nodes have 2.9',
       'a metrics API: no HPA',
-      'a StorageClass: no production',
+      'a StorageClass: no archive of the log, no production',
     ],
+    nodes: ['one'],
+    hasStorage: false,
   });
   const away = async () => ({ status: 1, stdout: '', stderr: 'refused' });
-  expect(await findLacks(away)).toEqual({ needed: ['KUBECONFIG names no cluster that answers'], missing: [] });
+  const needed = ['KUBECONFIG names no cluster that answers'];
+  expect(await findLacks(away)).toEqual({ needed, missing: [], nodes: [], hasStorage: false });
 });

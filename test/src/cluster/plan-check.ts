@@ -21,21 +21,64 @@ export interface Plan {
   /** Prints what an apply of the installed release would change. Undefined: Helm has no such command. */
   readonly diff: string | undefined;
   readonly uninstall: string;
+  /** To `REPLICAS` of each service. */
+  readonly scale: string;
+  /** Of the node `NODE`. */
+  readonly drain: string;
+  /** Gives the gateway another certificate, and the watcher its node anew, from files that variables name. */
+  readonly renew: string;
+  /** Stops the services before the log is restored, and appends the archive to a log that is empty. */
+  readonly stop: string;
+  readonly restore: string;
+  /** The operator's commands, and functions that look at a service. */
+  readonly runbooks: string;
   /** The shell functions of the runbooks. */
   readonly functions: string;
 }
 
 const OVERLAY = 'deploy/k8s/overlays/small';
+const OPERATIONS = 'deploy/runbooks/operations.md';
+/** Nobody's: it places nothing. */
+const MAKER = `0x${'1'.repeat(40)}`;
+/** Of one replica each in `small`. */
+const DOUBLED = 'deploy/ingress deploy/query deploy/feed deploy/projector';
 const CHART = 'oci://registry.example.com/charts/makerbook';
 
 /** What the check runs on a cluster, out of the documents. @throws where a document lacks such a command */
 export function planCheck(profile: Profile, places: Places): Plan {
   const small = fenceWith('deploy/k8s/README.md', 'make-secrets.sh small');
-  const functions = fenceWith('deploy/runbooks/README.md', 'release() {');
+  const wait = lineOf(small, 'rollout status');
+  const restored = fenceWith(OPERATIONS, '--for=delete');
+  const shared = {
+    functions: fenceWith('deploy/runbooks/README.md', 'release() {'),
+    scale: `kubectl -n makerbook scale ${DOUBLED} --replicas="$REPLICAS"\n${wait}`,
+    drain: fenceWith(OPERATIONS, 'kubectl drain').replaceAll('…', '"$NODE"'),
+    renew: fillIn(
+      fenceWith(OPERATIONS, 'gateway-certificate'),
+      '"$NEW_CERT_FILE"',
+      '"$NEW_KEY_FILE"',
+      '"$RPC_URL_FILE"',
+    ),
+    stop: [
+      lineOf(restored, 'scale deploy/ingress').replace(
+        'deploy/ingress',
+        'deploy/feed deploy/log-archive deploy/ingress',
+      ),
+      lineOf(restored, '--for=delete'),
+    ].join('\n'),
+    restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, ''),
+    runbooks: [
+      fenceWith(OPERATIONS, 'operator makers suspend'),
+      fenceWith(OPERATIONS, 'cancel-only on'),
+      'operator makers list\nreadyz ingress\nlogs ingress --since=10m',
+    ]
+      .join('')
+      .replaceAll('0x…', MAKER)
+      .replaceAll(/ +#.*/g, ''),
+  };
   const namespace = lineOf(small, 'kubectl apply -f deploy/k8s/base/namespace.yaml');
   const secrets = withoutVariables(lineOf(small, 'make-secrets.sh small'));
   const uninstall = lineOf(small, 'kubectl delete namespace');
-  const wait = lineOf(small, 'rollout status');
   if (profile === 'chart') {
     const helm = fenceWith('deploy/helm/README.md', 'helm upgrade');
     const install = lineOf(helm, 'helm upgrade').replace(/ +#.*$/, '');
@@ -49,7 +92,7 @@ export function planCheck(profile: Profile, places: Places): Plan {
       rollBack: upgrade(places.values),
       diff: undefined,
       uninstall: `helm uninstall makerbook -n makerbook\n${jobs}\n${uninstall}`,
-      functions,
+      ...shared,
     };
   }
   const apply = replaceIn(lineOf(small, 'kubectl apply -k'), OVERLAY, places.overlay);
@@ -60,7 +103,7 @@ export function planCheck(profile: Profile, places: Places): Plan {
     rollBack: release(places.overlay),
     diff: replaceIn(lineOf(small, 'kubectl diff'), OVERLAY, places.overlay),
     uninstall,
-    functions,
+    ...shared,
   };
 }
 
@@ -69,7 +112,9 @@ export const chartImages = (images: string, tag: string) => ({ registry: images,
 
 /** The commands of the only fence of a document that has the words. */
 function fenceWith(document: string, words: string): string {
-  const fences = [...readText(document).matchAll(/^```sh .*\n((?:.*\n)*?)```$/gm)].map(([, commands = '']) => commands);
+  const fences = [...readText(document).matchAll(/^( *)```sh .*\n((?:.*\n)*?)\1```$/gm)].map(
+    ([, indent = '', commands = '']) => commands.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  );
   const [found, ...more] = fences.filter((commands) => commands.includes(words));
   if (found === undefined || more.length > 0)
     throw new Error(`${document} has ${more.length + Number(found !== undefined)} fences with ${words}`);
@@ -84,6 +129,13 @@ function lineOf(commands: string, words: string): string {
 
 /** What stands before a command as `NAME=…` is given by the environment. */
 const withoutVariables = (line: string): string => line.replace(/^(?:[A-Z_]+=… )+/, '');
+
+/** Puts a value in the place of each `…`. */
+function fillIn(commands: string, ...values: readonly string[]): string {
+  const parts = commands.split('…');
+  if (parts.length !== values.length + 1) throw new Error(`not ${values.length} values are left out in ${commands}`);
+  return parts.map((part, index) => part + (values[index] ?? '')).join('');
+}
 
 function replaceIn(line: string, words: string, by: string): string {
   if (!line.includes(words)) throw new Error(`${line} lacks ${words}`);

@@ -37,6 +37,8 @@ export async function putOrdersOn(
     makers,
     /** Each request that was not answered with 200, or wrongly. */
     failures: load.failures,
+    /** The orders in the lists of all makers, oldest first. */
+    readLists: () => readLists(makers),
     /** The longest time, in ms, without an answer of 200 to each call, and without a new block in the whole feed. */
     silentMs: () => ({ ...load.silentMs, feed: clock.longestMs() }),
     /**
@@ -53,7 +55,7 @@ export async function putOrdersOn(
       console.log(`${acknowledged.size} orders were acknowledged, ${cancelled} of them cancelled again`);
       const wrong = [
         ...(await compare('the feed', acknowledged, async () => feed.last, 'gone CANCELLED')),
-        ...(await compare('the list', acknowledged, () => readLists(makers), undefined)),
+        ...(await compare('the list', acknowledged, async () => statusIn(await readLists(makers)), undefined)),
         ...(await verifyRows(stack)),
       ];
       if (wrong.length === 0)
@@ -115,10 +117,14 @@ function compare(
   );
 }
 
-async function readLists(makers: readonly TestMaker[]): Promise<StatusOf> {
+type Listed = readonly (readonly [orderHash: string, status: string])[];
+
+async function readLists(makers: readonly TestMaker[]): Promise<Listed> {
   const lists = await Promise.all(makers.map(({ client }) => client.listOrders()));
-  const statuses = new Map<string, string>(
-    lists.flatMap(({ records }) => records.map(({ orderHash, status }) => [orderHash, status])),
-  );
+  return lists.flatMap(({ records }) => records.map(({ orderHash, status }) => [orderHash, status] as const));
+}
+
+function statusIn(listed: Listed): StatusOf {
+  const statuses = new Map(listed);
   return (hash) => statuses.get(hash);
 }
