@@ -147,7 +147,7 @@ async function renew(loaded: Loaded, replace: () => Promise<void>, url: string):
 }
 
 /** Kafka and Postgres lose their disks, and the log comes back from its archive. */
-async function loseLog(load: PutOrders, step: Step, { stop, restore, rollBack }: Plan, parts: ClusterParts) {
+async function loseLog(load: PutOrders, step: Step, { stop, restore, rollBack, resume }: Plan, parts: ClusterParts) {
   const verifyArchive = () => step('verify the archive', 'operator log verify /archive');
   await verifyArchive();
   const before = await load.readLists();
@@ -157,6 +157,7 @@ async function loseLog(load: PutOrders, step: Step, { stop, restore, rollBack }:
   await step('restore the log', restore);
   await step('release', rollBack);
   await eventually(load.readLists, before).catch(() => faults.push('the lists are not those of before the restore'));
+  await step('take orders', resume);
   await step('verify', 'operator verify');
   await verifyArchive();
 }
@@ -175,7 +176,7 @@ async function prepare({ environment, manifests }: ClusterParts, hasArchive: boo
   setDefaultCACertificates([...getCACertificates(), readFileSync(authority.caFile, 'utf8')]);
   const { CHAIN_ID, SERVICE_NAME, LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS } = environment;
   const contracts = { LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS };
-  const settings = { CHAIN_ID, SERVICE_NAME, ...contracts, PARTITIONS };
+  const settings = { CHAIN_ID, SERVICE_NAME, ...contracts, PARTITIONS, HOLD_SECONDS: '0' };
   const list = { apiVersion: 'v1', kind: 'List', items: manifests.flat() };
   writeFileSync(inFolder('parts.json'), JSON.stringify(list));
   // Any other value of a setting rolls all services out.

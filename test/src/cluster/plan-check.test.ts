@@ -24,7 +24,8 @@ const shared = {
     'kubectl -n makerbook scale deploy/feed deploy/log-archive deploy/ingress deploy/query deploy/projector deploy/chain-watcher --replicas=0',
     "kubectl -n makerbook wait --for=delete pod -l 'app.kubernetes.io/name in (ingress,query,projector,chain-watcher)' --timeout=120s",
   ].join('\n'),
-  restore: 'operator log restore /archive && operator log verify /archive\n',
+  restore: 'operator log restore /archive && operator log verify /archive\noperator salvage\n',
+  resume: 'operator makers cancel-only off',
   runbooks: [
     `operator makers add ${maker} ${maker} --by ann`,
     `operator makers suspend ${maker} --by ann --reason 'key reported leaked'`,

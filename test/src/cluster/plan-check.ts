@@ -30,6 +30,8 @@ export interface Plan {
   /** Stops the services before the log is restored, and appends the archive to a log that is empty. */
   readonly stop: string;
   readonly restore: string;
+  /** Takes orders again. */
+  readonly resume: string;
   /** The operator's commands, and functions that look at a service. */
   readonly runbooks: string;
   /** The shell functions of the runbooks. */
@@ -66,7 +68,8 @@ export function planCheck(profile: Profile, places: Places): Plan {
       ),
       lineOf(restored, '--for=delete'),
     ].join('\n'),
-    restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, ''),
+    restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, '') + fenceWith(OPERATIONS, 'operator salvage'),
+    resume: lineOf(fenceWith(OPERATIONS, '# after a restore'), 'cancel-only off').replace(/ +#.*/, ''),
     runbooks: [
       fenceWith(OPERATIONS, 'operator makers suspend'),
       fenceWith(OPERATIONS, 'cancel-only on'),

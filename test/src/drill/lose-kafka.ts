@@ -8,14 +8,14 @@ import { createChance } from '@makerbook/parts';
 import { operatorProgram, runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { followOrders } from '../kit/follow-orders.js';
+import type { TestMaker } from '../kit/open-maker.js';
 import type { OpenStack } from '../kit/open-stack.js';
 import { type Acknowledged, awaitAll, loadMakers } from './load-makers.js';
 import type { DrillOptions, DrillParts } from './open-parts.js';
 import { fund, judge, placeAgain, tell } from './restore-postgres.js';
 
-/** What may be lost: what the archive lacks, or the rows, where they are kept. */
+/** What the archive may lack. */
 const ARCHIVE_BEHIND_MS = 5_000;
-const ROWS_BEHIND_MS = 2_000;
 const SHOWN_MS = 120_000;
 const replayProgram = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
 
@@ -32,7 +32,8 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   await eventually(async () => existsSync(archive) && readdirSync(archive).length > 0, true, SHOWN_MS);
   const load = await loadMakers(makers, chain, chance);
   await pause(loadMs + chance.below(2_000));
-  const cursors = await Promise.all(makers.map(async ({ client }) => (await client.readHistory()).nextCursor));
+  const cursors = new Map<TestMaker, string | undefined>();
+  for (const maker of makers) cursors.set(maker, (await maker.client.readHistory()).nextCursor);
   kafka.kill('SIGKILL');
   const lostAtMs = Date.now();
   archiver.kill('SIGKILL');
@@ -53,7 +54,6 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   console.log(`restored: ${await runOperator(['log', 'restore', archive], environment)}`);
   console.log(`verified: ${await runOperator(['log', 'verify', archive], environment)}`);
   await runOperator(['topics'], environment);
-  await runOperator(['migrate'], { ...environment, DATABASE_URL: rows.url });
   console.log(`salvaged: ${await runSalvage({ ...environment, DATABASE_URL: rows.url })}`);
   if (keeps) {
     await postgres.stop();
@@ -64,11 +64,11 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   const takenAtMs = await placeAgain(acknowledged);
 
   const orders = acknowledged.filter(({ cancelledAtMs }) => cancelledAtMs === undefined);
-  const soonMs = lostAtMs - (keeps ? ROWS_BEHIND_MS : ARCHIVE_BEHIND_MS);
-  await awaitAll(orders.filter(({ atMs }) => atMs < soonMs));
   const gone = await lostOf(orders);
   const point = gone.length === 0 ? 0 : lostAtMs - Math.min(...gone.map(({ atMs }) => atMs));
   tell(acknowledged, takenAtMs - lostAtMs, `${gone.length} orders, of the last ${(point / 1000).toFixed(1)} s`);
+  for (const { order, atMs } of gone)
+    if (atMs < lostAtMs - ARCHIVE_BEHIND_MS) wrong.push(`${order.orderHash} is lost, ${lostAtMs - atMs} ms old`);
   // What is lost can be placed again: its signature is still good.
   for (const { maker, order } of gone) await maker.client.placeOrders([order]);
   await awaitAll(orders);
@@ -80,11 +80,11 @@ async function takeCancellations(
   stack: OpenStack,
   acknowledged: readonly Acknowledged[],
   environment: Readonly<Record<string, string>>,
-  cursors: readonly (string | undefined)[],
+  cursors: ReadonlyMap<TestMaker, string | undefined>,
 ): Promise<string[]> {
   const wrong: string[] = [];
   const feed = followOrders(stack);
-  const makers = [...new Set(acknowledged.map(({ maker }) => maker))];
+  const makers = [...cursors.keys()];
   const codeOf = (work: Promise<unknown>) =>
     work.then(
       () => 'ok',
@@ -100,8 +100,7 @@ async function takeCancellations(
       SHOWN_MS,
     );
     await eventually(async () => inBook().length, 0, SHOWN_MS);
-    for (const [index, { client }] of makers.entries()) {
-      const cursor = cursors[index];
+    for (const [{ client }, cursor] of cursors) {
       const code = cursor === undefined ? 'gone' : await codeOf(client.readHistory({ cursor }));
       if (code !== 'gone') wrong.push(`a cursor from before the loss is answered by ${code}: ${cursor}`);
     }

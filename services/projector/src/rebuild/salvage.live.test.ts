@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeMakerEvent, isHold, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { RESTORED_HEADER, type StoredRecord } from '@makerbook/kafka';
 import { readSettings } from '@makerbook/settings';
 import { rebuildSettings } from '../env.js';
 import { drawStream, makersOf } from '../testing/generate-facts.js';
@@ -24,18 +25,19 @@ const ARCHIVED = 130;
 let [before, after]: [TestDeployment, TestDeployment] = [undefined as never, undefined as never];
 beforeEach(async () => {
   [before, after] = await Promise.all([deploy(), deploy()]);
-  await appendAll(after, stream.slice(0, ARCHIVED));
+  const [first, ...more] = stream.slice(0, ARCHIVED) as [StoredRecord, ...StoredRecord[]];
+  await appendAll(after, [{ ...first, headers: { ...first.headers, [RESTORED_HEADER]: 'now' } }, ...more]);
 });
 afterEach(async () => {
   await Promise.all([before.stop(), after.stop()]);
 });
 
 /** @param rows of which deployment were kept */
-const run = (rows: TestDeployment) =>
+const run = (rows: TestDeployment, { log, environment } = after) =>
   salvage({
     database: { url: rows.databaseUrl },
-    log: after.log,
-    settings: readSettings(rebuildSettings, after.environment),
+    log,
+    settings: readSettings(rebuildSettings, environment),
     report: () => undefined,
   });
 
@@ -112,6 +114,13 @@ describe('salvage', () => {
     await run(before);
     await foldAll();
     expect(await hashesOf(after, open)).toEqual(now);
+  });
+
+  test('writes nothing to a log that was not restored', async () => {
+    await appendAll(before, stream);
+    await expect(run(before, before)).rejects.toThrow('was not restored');
+    const ends = await before.log.endOffsets(before.topics.makerEvents);
+    expect(ends[partition]).toBe(BigInt(stream.length));
   });
 
   test('without rows suspends who is admitted by the restored log, and nothing else', async () => {

@@ -9,8 +9,8 @@ import {
 } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { factOfInstruction, factsBeyond, type Maker } from '@makerbook/domain';
-import type { Appender, TopicPartition } from '@makerbook/kafka';
-import type { Postgres } from '@makerbook/postgres';
+import { type Appender, RESTORED_HEADER, type TopicPartition } from '@makerbook/kafka';
+import { migrate, type Postgres } from '@makerbook/postgres';
 import { makersFromRows } from '../fold/makers-from-rows.js';
 import { readMakers } from '../store/open-store.js';
 import { readGone, readKeptPosition, readLost, readMakerNames, readPending } from '../store/read-kept.js';
@@ -30,15 +30,19 @@ const schemas = { kept: LIVE_SCHEMA, restored: SCHEMA };
  * cancellations alone, so that makers can repeat those that are lost. It can be repeated.
  * @returns orders that are lost, as far as the rows name them, and what was appended
  */
-export function salvage(options: RebuildOptions): Promise<string[]> {
+export async function salvage(options: RebuildOptions): Promise<string[]> {
+  // Where Postgres is lost too, it is empty.
+  await migrate(options.database);
   return withReplay(options, async (rebuild) => {
     const ends = await rebuild.log.endOffsets(rebuild.topics.makerEvents, { timeoutMs: TIMEOUT_MS });
+    await requireRestored(rebuild, ends);
     await replay(rebuild, ends, true);
+    await Promise.all(ends.map((end, partition) => skipTold(rebuild, partition, end)));
     const appender = rebuild.log.createAppender({ timeoutMs: TIMEOUT_MS });
     const writer = new FactWriter(appender, rebuild.topics.makerEvents);
     const lost: string[] = [];
-    for (const [partition, end] of ends.entries()) {
-      await salvagePartition(rebuild, partition, end, writer);
+    for (const partition of ends.keys()) {
+      await salvagePartition(rebuild, partition, writer);
       lost.push(...(await readLost(rebuild.live, partition)));
     }
     await writer.append(servicePartition, [{ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: writer.hold }]);
@@ -47,13 +51,30 @@ export function salvage(options: RebuildOptions): Promise<string[]> {
   });
 }
 
-async function salvagePartition(rebuild: Rebuild, partition: number, end: bigint, writer: FactWriter): Promise<void> {
-  const { live, log, postgres, topics } = rebuild;
-  const place = { topic: topics.makerEvents, partition };
+/** @throws Error where the log is not one that an archive was restored to */
+async function requireRestored({ log, topics }: Rebuild, ends: readonly bigint[]): Promise<void> {
+  for (const [partition, end] of ends.entries()) {
+    for await (const { records } of log.readRange({ topic: topics.makerEvents, partition }, 0n, end)) {
+      const [first] = records;
+      if (first?.headers[RESTORED_HEADER] !== undefined) return;
+      if (first !== undefined) break;
+    }
+  }
+  throw new Error('the log was not restored from an archive: nothing was written');
+}
+
+/** Moves the end of a partition behind every position that anybody may have been told. */
+async function skipTold({ live, log, topics }: Rebuild, partition: number, end: bigint): Promise<void> {
   const kept = await readKeptPosition(live, partition);
-  const isNewer = !(await hasFactsFrom(rebuild, place, kept));
-  const to = (kept > end ? kept : end) + OFFSETS_SKIPPED;
-  await log.skipOffsets(place, Number(to - end), `makerbook-operator-salvage-${partition}`);
+  const offsets = (kept > end ? kept - end : 0n) + OFFSETS_SKIPPED;
+  const place = { topic: topics.makerEvents, partition };
+  await log.skipOffsets(place, Number(offsets), `makerbook-operator-salvage-${partition}`);
+}
+
+async function salvagePartition(rebuild: Rebuild, partition: number, writer: FactWriter): Promise<void> {
+  const { live, postgres, topics } = rebuild;
+  const place = { topic: topics.makerEvents, partition };
+  const isNewer = !(await hasFactsFrom(rebuild, place, await readKeptPosition(live, partition)));
   const makers = await readMakerNames(live, partition, schemas);
   for (let at = 0; at < makers.length; at += MAKERS_AT_ONCE) {
     const some = makers.slice(at, at + MAKERS_AT_ONCE);
