@@ -35,10 +35,10 @@ export type Feed = Awaited<ReturnType<typeof runFeed>>;
 type Parts = Pick<Telemetry, 'logger'> & {
   readonly book: LiveBook;
   readonly fills: LiveFills;
-  readonly streams: BookStreams;
-  readonly fillStreams: BookStreams;
+  readonly streams: Pick<BookStreams, 'stream'>;
+  readonly fillStreams: Pick<BookStreams, 'stream'>;
   readonly readers: Readers;
-  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly metrics: Pick<ReturnType<typeof createMetrics>, 'read' | 'sent'>;
   readonly unixMs: () => UnixMs;
 };
 
@@ -106,7 +106,8 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
   });
 }
 
-function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
+/** What routers read, on whatever the book is read from. */
+export function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
   const { book, fills, streams, fillStreams, readers, metrics, logger, unixMs } = parts;
   const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;
   const quotes = { book, staleSecondsMax, orderFiller, unixMs };

@@ -1,3 +1,4 @@
+import { RankedOrders } from '@makerbook/book';
 import type { MakerFact } from '@makerbook/contracts-events';
 import { type FillCap, MakerDraft, type Rules } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
@@ -6,6 +7,7 @@ import { breakPromise, type Defect, replaceIn } from './find-defect.js';
 import { StoreInMemory } from './hold-store.js';
 import { placementDefects } from './placement-defects.js';
 import { projectorDefects } from './projector-defects.js';
+import { FeedVisits } from './visit-feed.js';
 import { watcherDefects } from './watcher-defects.js';
 
 export const defects: readonly Defect[] = [
@@ -125,6 +127,16 @@ export const defects: readonly Defect[] = [
       return true;
     }),
   },
+  {
+    name: 'an order that has left the book stays in its ladder',
+    plant: replaceIn(RankedOrders, 'apply', (apply, _, change) => change.kind === 'removed' || apply(change)),
+  },
+  {
+    name: 'a ladder begins at its second order',
+    plant: replaceIn(RankedOrders, 'executable', (executable, _, ...given) => executable(...given).drop(1)),
+  },
+  { name: 'a quote ignores the price of gas', plant: breakPromise(FeedVisits, 'ignoresGas') },
+  { name: 'a new process answers before it has read the book', plant: breakPromise(FeedVisits, 'answersUnread') },
   {
     name: 'a cancellation before its order is forgotten',
     plant: foldBefore(({ orders }, fact) => fact.type !== 'OrderCancelled' || orders.has(fact.orderHash)),

@@ -1,13 +1,15 @@
 import type { Budget } from '@makerbook/domain';
 import { type Chance, createChance } from '@makerbook/parts';
 
-export type Kind = 'ingress' | 'query' | 'projector' | 'watcher';
+export type Kind = (typeof kinds)[number] | 'feed';
 
 /** What happens in a run, moment by moment. `draw` is the seed of what is left to chance in it. */
 export type Action = { readonly atMs: number } & (
   | { readonly do: 'mine'; readonly acts: readonly number[] }
   /** A maker sends a request. */
   | { readonly do: 'visit'; readonly draw: number }
+  /** A router reads the book over HTTP. */
+  | { readonly do: 'ask'; readonly draw: number }
   /** A maker posts orders of one token, and caps it. */
   | { readonly do: 'cap'; readonly maker: number; readonly draw: number }
   /** An order is filled with the next block. */
@@ -110,7 +112,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     isFlushed: cache === 'flushed',
   }).plan();
   const batchRecordsMax = chance.pick([500, 500, 3]);
-  const others = [...planCaps(chance, endMs), ...planLate(chance, endMs)];
+  const others = [...planCaps(chance, endMs), ...planLate(chance, endMs), ...planRouters(seed, endMs, hasKills)];
   const lastAtMs = chance.oneIn(2) ? 0 : chance.below(endMs);
   const hasSources = chance.oneIn(2);
   const budget = chance.oneIn(2)
@@ -151,6 +153,20 @@ function planLate(chance: Chance, endMs: number): Action[] {
     ...Array.from({ length: 10 }, (): Action => ({ ...draw(), do: 'late' })),
     ...Array.from({ length: 10 }, (): Action => ({ ...draw(), do: 'repeat', times: chance.between(1, 3) })),
   ];
+}
+
+/** In every other run: routers ask feed, which dies and starts anew. Drawn apart: other actions stay as they were. */
+function planRouters(seed: number, endMs: number, hasKills: boolean): Action[] {
+  const chance = createChance(seed ^ 0x5eed);
+  if (chance.oneIn(2)) return [];
+  const draw = (atMs: number) => ({ atMs, draw: chance.below(2 ** 31) });
+  const diesAtMs = chance.below(endMs);
+  const crash: readonly Action[] = [
+    { atMs: diesAtMs, do: chance.pick(['kill', 'stop']), kind: 'feed', which: 0, withinMs: 100 },
+    { ...draw(diesAtMs + chance.below(3_000)), do: 'start', kind: 'feed' },
+  ];
+  const asks = Array.from({ length: 16 }, (): Action => ({ ...draw(chance.below(endMs)), do: 'ask' }));
+  return [{ ...draw(0), do: 'start', kind: 'feed' }, ...(hasKills ? crash : []), ...asks];
 }
 
 interface Disturbances {

@@ -12,12 +12,21 @@ async function traceOf(plan: Plan): Promise<string[]> {
 }
 
 test('what was answered, published and stored is what the log says and the chain allows, whatever comes between the steps', async () => {
-  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0, held: 0, capped: 0, byReader: 0 };
+  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0, held: 0, capped: 0, byReader: 0, asked: 0 };
   for (let seed = 1; seed <= 60; seed += 1) {
     const plan = planRun(seed);
     const { wrong, ...report } = await runPlan(plan);
     if (wrong.length > 0) throw new Error([...(await traceOf(plan)), ...wrong, `seed ${seed}`].join('\n'));
-    for (const what of ['accepted', 'cancelled', 'commits', 'quarantines', 'held', 'capped', 'byReader'] as const)
+    for (const what of [
+      'accepted',
+      'cancelled',
+      'commits',
+      'quarantines',
+      'held',
+      'capped',
+      'byReader',
+      'asked',
+    ] as const)
       sums[what] += report[what];
   }
   expect(sums.accepted).toBeGreaterThan(320);
@@ -27,6 +36,7 @@ test('what was answered, published and stored is what the log says and the chain
   expect(sums.held).toBeGreaterThan(1_000);
   expect(sums.capped).toBeGreaterThan(50);
   expect(sums.byReader).toBeGreaterThan(20);
+  expect(sums.asked).toBeGreaterThan(300);
 });
 
 /** Written by `npm run simulate -- --keep FOLDER`, of planted defects with `--defects`. */

@@ -23,6 +23,7 @@ import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
 import { judgeBudgets } from './judge/judge-budgets.js';
+import { judgeFeed } from './judge/judge-feed.js';
 import { judgeFills } from './judge/judge-fills.js';
 import { judgeHistories, judgeStreams } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
@@ -31,6 +32,7 @@ import { Replay } from './judge/replay-log.js';
 import type { Action, Kind, Plan } from './plan-run.js';
 import { type Handle, runIngress, runProjector, runQuery, TOPICS, type World } from './run-processes.js';
 import { startWatcher } from './run-watcher.js';
+import { FeedVisits } from './visit-feed.js';
 import { hashOrder, MAKER_ADDRESSES, type Visit, Visits } from './visit-service.js';
 
 /** A build with a mistake that is mended before a maker is released: the draft to be released is due at 0. */
@@ -70,6 +72,8 @@ export interface RunReport {
   readonly capped: number;
   /** Reads that were answered to a key that may read for a maker. */
   readonly byReader: number;
+  /** What routers asked feed, and was answered. */
+  readonly asked: number;
 }
 
 const START_MS = 1_700_000_000_000;
@@ -120,6 +124,7 @@ class Run {
   readonly #world: World;
   readonly #makers: MakersAtWork;
   readonly #visits: Visits;
+  readonly #routers: FeedVisits;
   readonly #draws: Draws;
   readonly #fatal: string[] = [];
   readonly #commits: Commit[] = [];
@@ -167,6 +172,7 @@ class Run {
       return order && BigInt(order.makingAmount) - BigInt(order.remaining);
     };
     this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find, filledOf });
+    this.#routers = new FeedVisits(this.#world);
     this.#world.store.onMark = (requestId) => this.#visits.seeFills(requestId);
   }
 
@@ -192,6 +198,8 @@ class Run {
     this.#makers.turn(false);
     for (const { life } of this.#running.splice(2)) life.kill();
     for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
+    const hasRouters = actions.some((action) => action.do === 'ask');
+    if (hasRouters) this.#start('feed', 1);
     await this.#mineFor(HEALED_MS);
     await this.#visitEachOnce();
     await this.#mineFor(2_000 * QUIET_BLOCKS);
@@ -199,6 +207,7 @@ class Run {
       await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1), byReader)));
     await this.#readHistories();
     await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.follow(maker, createChance(1))));
+    for (let left = hasRouters ? 6 : 0; left > 0; left -= 1) this.#ask(this.#plan.seed + left);
     await this.time.wait(5_000);
     for (const { life } of this.#running) life.kill();
   }
@@ -226,6 +235,7 @@ class Run {
       ...this.#judgeBudgets(replays),
       ...judgeHistories(this.#visits, replays),
       ...judgeStreams(this.#visits, replays),
+      ...judgeFeed(log, count, this.#routers.all),
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
@@ -258,6 +268,7 @@ class Run {
       blocks: chain.head.header.number,
       held: verdict.held,
       capped: verdict.capped,
+      asked: this.#routers.all.filter(({ reply }) => !isRefusal(reply)).length,
       byReader: this.#visits.all.filter(({ right, answer }) => right && answer && !isRefusal(answer.reply)).length,
     };
   }
@@ -358,12 +369,14 @@ class Run {
 
   #take(action: Action): void {
     const { store, cache, redis } = this.#world;
-    if (action.do !== 'mine' && action.do !== 'visit') this.#note(() => JSON.stringify(action));
+    if (!['mine', 'visit', 'ask'].includes(action.do)) this.#note(() => JSON.stringify(action));
     switch (action.do) {
       case 'mine':
         return this.#mine(action.acts);
       case 'visit':
         return this.#visits.visit(action.draw);
+      case 'ask':
+        return this.#ask(action.draw);
       case 'cap':
         return this.#visits.cap(MAKER_ADDRESSES[action.maker] ?? MAKER_ADDRESSES[0], createChance(action.draw));
       case 'fill':
@@ -401,6 +414,12 @@ class Run {
     }
   }
 
+  #ask(draw: number): void {
+    this.#routers
+      .ask(createChance(draw))
+      .catch((error: Error) => this.#wrong.push(`a router's request threw ${error.stack}`));
+  }
+
   #mine(acts: readonly number[]): void {
     const done = acts.flatMap((seed) => this.#makers.act(createChance(seed), seed) ?? []);
     const { header } = this.#world.chain.mine(Math.floor(this.time.nowMs / 1000));
@@ -412,7 +431,10 @@ class Run {
     const life = new Life(`${kind} ${this.#started}`, this.time);
     if (kind === 'ingress') this.#running.push({ kind, life, handle: runIngress(life, draw, this.#world) });
     else if (kind === 'query') this.#running.push({ kind, life, handle: runQuery(life, draw, this.#world) });
-    else if (kind === 'watcher') {
+    else if (kind === 'feed') {
+      this.#routers.start(life, draw);
+      this.#running.push({ kind, life });
+    } else if (kind === 'watcher') {
       startWatcher(life, draw, this.#world);
       this.#running.push({ kind, life });
     } else this.#startProjector(life, draw);

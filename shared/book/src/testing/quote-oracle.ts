@@ -1,4 +1,5 @@
 import type { BookEntry } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Asked } from '../quote-orders.js';
 import type { Given, openRouterBook } from './router-book.js';
 
@@ -10,6 +11,16 @@ export interface Operation {
 }
 
 type RouterBook = ReturnType<typeof openRouterBook>;
+
+/** The orders of one pair, and all that happened to orders that sell its making token. */
+export interface OracleBook {
+  readonly entries: ReadonlyMap<string, BookEntry>;
+  readonly changes: readonly (
+    | { readonly kind: 'entry'; readonly entry: BookEntry }
+    | { readonly kind: 'removed'; readonly orderHash: Hex }
+    | { readonly kind: 'clock' }
+  )[];
+}
 
 /** An order keeps maker, amounts and acceptance; the rest of it changes. */
 export function playOperation(book: RouterBook, { name, what, given }: Operation): void {
@@ -42,11 +53,13 @@ export interface OracleOptions {
   readonly ordersMax: number;
   /** The least that an order must give by its gas; undefined: a thousandth of the quote. */
   readonly gasFloor: bigint | undefined;
+  /** Default 1,000. */
+  readonly nowSeconds?: number;
 }
 
 /** Ladder and quote of one pair, found without any index: sort all, and try each number of orders and amount. */
-export function askOracle(book: RouterBook, asked: Asked, options: OracleOptions) {
-  const offers = offersOf(book);
+export function askOracle(book: OracleBook, asked: Asked, options: OracleOptions) {
+  const offers = offersOf(book, options.nowSeconds ?? 1_000);
   const { fills, unfilled, amountIn, amountOut, passedOver, isDust, looked } = fillAsked(offers, asked, options);
   const next = [...unfilled, ...offers.slice(looked)];
   const isCovered = (some: readonly Offer[]) => sumOf(some) * 100n >= amountOut * BigInt(options.backups);
@@ -133,10 +146,10 @@ function costOf({ order }: BookEntry, amount: bigint): bigint {
   return cost * making < amount * taking ? cost + 1n : cost;
 }
 
-function offersOf(book: RouterBook): Offer[] {
+function offersOf(book: OracleBook, nowSeconds: number): Offer[] {
   const priceOf = ({ order }: BookEntry) => Number(order.taking.amount) / Number(order.making.amount);
   const sorted = [...book.entries]
-    .filter(([, { status, routableUntil }]) => status === 'ACTIVE' && routableUntil > 1_000)
+    .filter(([, { status, routableUntil }]) => status === 'ACTIVE' && routableUntil > nowSeconds)
     .sort(
       ([hash, one], [other, two]) =>
         priceOf(one) - priceOf(two) || one.acceptedAtMs - two.acceptedAtMs || (hash < other ? -1 : 1),
@@ -152,7 +165,7 @@ function offersOf(book: RouterBook): Offer[] {
 }
 
 /** By maker: the reading of the highest block since it had no order, less what was filled to the end after it. */
-function fundsOf({ changes }: RouterBook): Map<string, bigint> {
+function fundsOf({ changes }: OracleBook): Map<string, bigint> {
   const open = new Map<string, BookEntry>();
   const known = new Map<string, { amount: bigint; block: number }>();
   for (const change of changes) {

@@ -22,6 +22,7 @@ export const BURNING: Address = TOKENS[1];
 const SOMEBODY = addressOf(0x31);
 /** Orders take it before it has code, where a plan says so. */
 const LATE = addressOf(0x24);
+export const TAKEN: readonly [Address, Address] = [SOMEBODY, LATE];
 /** The place of the maker that is a contract: no key recovers to it. */
 export const WALLET = 2;
 /** That of its owner: no key recovers to a contract. */

@@ -1,0 +1,5 @@
+export { admitReaders } from './admit-readers.js';
+export { feedSettings } from './env.js';
+export { openBook } from './live-book.js';
+export { openFills } from './live-fills.js';
+export { createRoutes } from './run.js';

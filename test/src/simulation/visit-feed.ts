@@ -1,0 +1,148 @@
+import { paths } from '@makerbook/contracts-http';
+import { admitReaders, createRoutes, feedSettings, openBook, openFills } from '@makerbook/feed';
+import { type ApiRequest, type Reply, type Route, unavailable } from '@makerbook/http';
+import type { Following, FollowOptions } from '@makerbook/kafka';
+import type { Chance, Life } from '@makerbook/parts';
+import { readSettings } from '@makerbook/settings';
+import { silentLogger } from '@makerbook/telemetry';
+import { TAKEN, TOKENS } from './chain/act-on-chain.js';
+import { connect, TOPICS, type World } from './run-processes.js';
+import { MAKER_ADDRESSES } from './visit-service.js';
+
+/** How many records of the book and of the fills there are, by topic and partition. */
+type Lengths = Readonly<Record<string, readonly number[]>>;
+
+type Question = Pick<ApiRequest, 'params'> & {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+};
+
+/** What a router has asked feed. */
+export interface AnsweredQuestion extends Question {
+  readonly atMs: number;
+  /** What the topics had when the process started. */
+  readonly held: Lengths;
+  /** What the process had read of them when it answered. */
+  readonly read: Lengths;
+  /** Nothing failed any more. */
+  readonly isCalm: boolean;
+  readonly reply: Reply;
+}
+
+interface FeedProcess {
+  readonly life: Life;
+  readonly routes: readonly Route[];
+  readonly held: Lengths;
+  readonly read: Lengths;
+}
+
+const settings = readSettings(feedSettings, { KAFKA_BROKERS: 'in-memory:1' });
+export const STALE_SECONDS_MAX = settings.STALE_SECONDS_MAX;
+
+/** The routers as clients of feed, and its processes. */
+export class FeedVisits {
+  /** Planted defects. */
+  static answersUnread = false;
+  static ignoresGas = false;
+  readonly all: AnsweredQuestion[] = [];
+  readonly #world: World;
+  readonly #processes: FeedProcess[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A process of feed, wired as its `run.ts` wires it, without streams. */
+  start(life: Life, draw: number): void {
+    const { log, plan, onFatal } = this.#world;
+    const lengthsOf = (measure: (topic: string, partition: number) => number) => {
+      const partitions = Array.from({ length: plan.partitions }, (_, partition) => partition);
+      const topics = [TOPICS.book, TOPICS.fills];
+      return Object.fromEntries(topics.map((topic) => [topic, partitions.map((each) => measure(topic, each))]));
+    };
+    const read = lengthsOf(() => 0);
+    const view = connect(life, draw, this.#world).log;
+    const followTopic = (options: FollowOptions): Following => {
+      const following = view.followTopic({
+        ...options,
+        onRecords: (partition, records) => {
+          const lengths = read[options.topic] ?? [];
+          lengths[partition] = (lengths[partition] ?? 0) + records.length;
+          return options.onRecords(partition, records);
+        },
+      });
+      return FeedVisits.answersUnread ? { ...following, caughtUp: Promise.resolve() } : following;
+    };
+    const options = { partitions: plan.partitions, onFatal, onNews: () => undefined };
+    const book = openBook({ followTopic }, { ...options, topic: TOPICS.book, recentBytesMax: 1 });
+    const fills = openFills({ followTopic }, { ...options, topic: TOPICS.fills, book, fillsMax: settings.FILLS_MAX });
+    const unixMs = () => life.nowMs();
+    const streams = { stream: async () => unavailable('there are no streams here') };
+    const readers = admitReaders({ readFile: () => '', streamsMax: 0, unixMs, onFault: onFatal });
+    const metrics = { read: () => undefined, sent: () => undefined };
+    const parts = { book, fills, streams, fillStreams: streams, readers, metrics, logger: silentLogger, unixMs };
+    this.#processes.push({
+      life,
+      routes: createRoutes(settings, parts),
+      held: lengthsOf((topic, partition) => log.records(topic, partition).length),
+      read,
+    });
+  }
+
+  /** Asks a process for something, if one runs. */
+  async ask(chance: Chance): Promise<void> {
+    const process = chance.pickAny(this.#processes.filter(({ life }) => !life.isOver));
+    if (process === undefined) return;
+    const { life, routes, held, read } = process;
+    const question = drawQuestion(chance);
+    await life.delay(chance.below(50));
+    const before = structuredClone(read);
+    const reply = await askRoute(routes, question);
+    // Where records came meanwhile, nobody can say of which moment the answer is.
+    if (JSON.stringify(read) !== JSON.stringify(before)) return;
+    this.#world.note(() => `${life.name} is asked ${JSON.stringify(question)}`);
+    const { isCalm } = this.#world.calm;
+    this.all.push({ ...question, atMs: life.nowMs(), held, read: before, isCalm, reply });
+  }
+}
+
+async function askRoute(routes: readonly Route[], { path, params, query }: Question): Promise<Reply> {
+  const route = routes.find((each) => each.path === path);
+  if (route === undefined) throw new Error(`there is no ${path}`);
+  const { amountOutPerMillionGas: _, ...rest } = query;
+  return route.handle({
+    requestId: 'router',
+    receivedAtMs: 0,
+    client: 'router',
+    charge: async () => undefined,
+    params,
+    query: new URLSearchParams(FeedVisits.ignoresGas ? rest : query),
+    headers: {},
+    body: undefined,
+    describe: () => undefined,
+  });
+}
+
+/** By chance: the depth of some pairs, a ladder, a quote or the fills. */
+function drawQuestion(chance: Chance): Question {
+  const pairs = TOKENS.flatMap((making) => TAKEN.map((taking) => ({ making, taking })));
+  const { making, taking } = chance.pick([{ making: TOKENS[0], taking: TAKEN[0] }, ...pairs]);
+  const limit = { limit: String(chance.pick([1, 2, 20])) };
+  const kind = chance.pick(['pairs', 'ladder', 'quote', 'quote', 'fills'] as const);
+  if (kind === 'pairs') {
+    const some = pairs.filter(() => chance.oneIn(2)).map((pair) => `${pair.making}-${pair.taking}`);
+    return { path: paths.bookPairs, params: {}, query: { pairs: [`${making}-${taking}`, ...some].join(), ...limit } };
+  }
+  if (kind === 'ladder') return { path: paths.bookLadder, params: { making, taking }, query: limit };
+  if (kind === 'fills') {
+    const cursor = `${chance.below(40)}:${chance.below(5)}`;
+    const filters = { making, maker: chance.pick(MAKER_ADDRESSES), cursor };
+    const named = Object.entries(filters).filter(() => chance.oneIn(3));
+    return { path: paths.bookFills, params: {}, query: { ...limit, ...Object.fromEntries(named) } };
+  }
+  const amount = { [chance.pick(['amountIn', 'amountOut'])]: String(chance.between(1, 15)) };
+  const gas = chance.oneIn(2) ? {} : { amountOutPerMillionGas: String(chance.pick([10, 30, 60, 100])) };
+  const backups = { backups: String(chance.pick([0, 30, 100])) };
+  const query = { tokenIn: taking, tokenOut: making, ...amount, ...gas, ...backups };
+  return { path: paths.bookQuote, params: {}, query };
+}
