@@ -26,6 +26,7 @@ const PAUSE_MS_MAX = 100;
 export function createWriteWatch({ readState, waitMsMax, after = startTimer }: WriteWatchOptions): WriteWatch {
   return {
     async awaitSettled(maker, begun) {
+      if (begun.unsettled.length === 0) return begun;
       let newest: ListState | undefined = begun;
       let isOver = false;
       const poll = async () => {

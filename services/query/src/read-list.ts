@@ -78,8 +78,8 @@ export function lagOf({ unsettled, isUnsure }: ListState, read?: { readonly isUn
 }
 
 function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
-  const unexpired = list.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
-  return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
+  const isOpen = ({ expiresAtSeconds }: ListRecord) => expiresAtSeconds > nowSeconds;
+  return list.records.every(isOpen) ? list : joinRecords(list.version, list.records.filter(isOpen));
 }
 
 /**
