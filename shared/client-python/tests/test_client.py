@@ -95,6 +95,13 @@ class Calls(Case):
         issued = [int(query["issuedAt"]) - NOW_MS // 1000 for query in queries]
         self.assertEqual(issued, [-1, -1, -1, 89])
 
+    def test_a_read_is_signed_anew_once_where_the_network_had_sent_it_twice(self) -> None:
+        replayed = refuse("request_replayed", 403)
+        service, caller = self.open(replayed, Answer([]), replayed, replayed)
+        self.assertEqual(caller.call("list_orders").records, [])
+        self.assertEqual(self.refused(caller, "list_orders").code, "request_replayed")
+        self.assertEqual(len({asked.query["salt"] for asked in service.asked}), 4)
+
     def test_messages_about_all_orders_are_each_newer_and_repeated_as_they_are(self) -> None:
         taken = Answer({"counts": None})
         service, caller = self.open(LOST, taken, taken, taken, taken, taken)

@@ -99,6 +99,23 @@ test.each(calls.slice(0, 4))('%s goes on by itself after the clock here was set 
   expect(asked).toHaveLength(4);
 });
 
+test.each(calls.slice(0, 4))('%s is signed anew, once, where the network had sent it twice', async (_name, call) => {
+  let refusals = 1;
+  const { fetch, asked } = fakeService(
+    () => START_MS,
+    ({ path }) => {
+      refusals -= 1;
+      return refusals >= 0 ? refuse('request_replayed') : answer(path === paths.limitOrders ? [] : {});
+    },
+  );
+  const client = createClient({ ...options, now: () => START_MS, fetch });
+  await call(client);
+  refusals = 2;
+  await expect(call(client)).rejects.toMatchObject({ code: 'request_replayed' });
+  // Behind the one that asks for the time.
+  expect(new Set(asked.slice(1).map(({ query }) => query.get('salt'))).size).toBe(4);
+});
+
 test('an instance whose clock is wrong is believed until the next one answers', async () => {
   const { client, skew } = open(0);
   await client.listOrders();

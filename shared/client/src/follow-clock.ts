@@ -8,9 +8,14 @@ export interface ServiceClock {
   nowMs(): Promise<number>;
   /** The same, and never before a time that an answer has told: an order that was accepted by then has it. */
   latestMs(): Promise<number>;
-  /** Signs and sends a request, and once more where it was too early or too late: the refusal has told the time. */
+  /**
+   * Signs and sends a request. Signs and sends it once more where it was too early or too late, for the refusal has
+   * told the time, or where the network had sent it twice.
+   */
   signed<T>(send: () => Promise<T>): Promise<T>;
 }
+
+const SIGNED_ANEW: readonly string[] = ['request_expired', 'request_replayed'];
 
 /**
  * @param now the clock here, in milliseconds since 1970
@@ -46,7 +51,7 @@ export function followClock(now: () => number, ask: () => Promise<unknown>): Ser
       try {
         return await send();
       } catch (error) {
-        if (!(error instanceof MakerbookError) || error.code !== 'request_expired') throw error;
+        if (!(error instanceof MakerbookError && SIGNED_ANEW.includes(error.code))) throw error;
         return send();
       }
     },

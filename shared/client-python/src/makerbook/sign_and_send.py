@@ -141,11 +141,13 @@ class SigningFlows:
         return {"issuedAt": str(issued), "salt": salt, "signature": signature, **self._named}
 
     def signed(self, send: Callable[[], Flow[Response]]) -> Flow[Response]:
-        """Signs and sends, and once more where it was too early or too late: the refusal has told the time."""
+        """Signs and sends. Once more where it was too early or too late, for the refusal has told the time, or where
+        the network had sent it twice.
+        """
         try:
             return (yield from send())
         except MakerbookError as error:
-            if error.code != "request_expired":
+            if error.code not in ("request_expired", "request_replayed"):
                 raise
         return (yield from send())
 
