@@ -155,10 +155,10 @@ function planLate(chance: Chance, endMs: number): Action[] {
   ];
 }
 
-/** In every other run: routers ask feed, which dies and starts anew. Drawn apart: other actions stay as they were. */
+/** In every third run: routers ask feed, which dies and starts anew. Drawn apart: other actions stay as they were. */
 function planRouters(seed: number, endMs: number, hasKills: boolean): Action[] {
   const chance = createChance(seed ^ 0x5eed);
-  if (chance.oneIn(2)) return [];
+  if (!chance.oneIn(3)) return [];
   const draw = (atMs: number) => ({ atMs, draw: chance.below(2 ** 31) });
   const diesAtMs = chance.below(endMs);
   const crash: readonly Action[] = [
