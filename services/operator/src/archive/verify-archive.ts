@@ -21,8 +21,11 @@ export async function verifyArchive(log: Log, topic: string, archive: Archive): 
   });
   let count = 0;
   for await (const part of readParts(archive)) {
-    for (const record of part.records(topic)) await comparisons[record.partition]?.expect(record);
-    count += part.header.records;
+    for (const record of part.records(topic)) {
+      // A process that follows may have added parts since.
+      if (record.offset < (to[record.partition] ?? 0n)) count += 1;
+      await comparisons[record.partition]?.expect(record);
+    }
   }
   for (const comparison of comparisons) {
     const difference = await comparison?.end();
