@@ -1,6 +1,9 @@
 import { decodeMakerEvent, isHold, type MakerEvent, servicePartition, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
+import { readMakers } from './read-makers.js';
+
+const DAY_MS = 86_400_000;
 
 /** A fact that an operator wrote, and where and when. */
 export interface PastDecision {
@@ -50,25 +53,38 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
   return decisions;
 }
 
-/** Reads the whole log. @returns undefined where the mode of the service is not of `salvage` */
+/**
+ * Reads the log of the day before the service was limited to cancellations, and since.
+ * @returns undefined where it was not `salvage` that limited it
+ */
 export async function readSuspended(log: Log, topics: Topics): Promise<Suspended | undefined> {
-  const mode = (await readHistory(log, undefined, topics)).at(-1);
-  if (mode === undefined || !isHold(mode.fact.cause)) return undefined;
+  const { service } = await readMakers(log, topics.prefix);
+  if (service?.mode !== 'CANCEL_ONLY') return undefined;
+  const [topic, offset] = [topicNames(topics.prefix).makerEvents, BigInt(service.position.offset)];
+  const record = (await log.readRecords({ topic, partition: servicePartition }, [offset])).get(offset);
+  const mode = record && decodeMakerEvent(record);
+  if (record === undefined || mode === undefined || !('cause' in mode) || !isHold(mode.cause)) return undefined;
   const newest = new Map<Hex, PastDecision>();
-  for (let partition = 0; partition < topics.partitions; partition += 1) {
-    for await (const decision of readDecisions(log, partition, topics)) {
+  for (const [partition, from] of (await log.offsetsAt(topic, record.timestampMs - DAY_MS)).entries()) {
+    if (from === undefined) continue;
+    for await (const decision of readDecisions(log, partition, topics, from)) {
       const { fact } = decision;
       const isAccess = fact.type === 'MakerAdmitted' || fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved';
       if (isAccess) newest.set(fact.maker, decision);
     }
   }
-  const makers = [...newest].flatMap(([maker, decision]) => (isHold(decision.fact.cause) ? [maker] : []));
-  return { atMs: Date.parse(mode.at), makers };
+  const makers = [...newest].flatMap(([maker, { fact }]) => (isHold(fact.cause) ? [maker] : []));
+  return { atMs: Date.parse(record.headers['ce_time'] ?? ''), makers };
 }
 
-async function* readDecisions(log: Log, partition: number, { prefix }: Topics): AsyncGenerator<PastDecision> {
+async function* readDecisions(
+  log: Log,
+  partition: number,
+  { prefix }: Topics,
+  from?: bigint,
+): AsyncGenerator<PastDecision> {
   const topic = topicNames(prefix).makerEvents;
-  for await (const { records } of log.readRange({ topic, partition })) {
+  for await (const { records } of log.readRange({ topic, partition }, from)) {
     for (const record of records) {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact || !isDecision(fact)) continue;

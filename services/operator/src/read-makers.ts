@@ -1,4 +1,4 @@
-import { decodeMakersRecord, type MakerView, topicNames } from '@makerbook/contracts-events';
+import { decodeMakersRecord, type MakerView, type ServiceView, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Log } from '@makerbook/kafka';
 import { readTopic } from './read-topic.js';
@@ -8,17 +8,19 @@ export interface ShownMakers {
   /** Every maker with a record, by address. */
   readonly makers: ReadonlyMap<Hex, MakerView>;
   readonly isCancelOnly: boolean;
+  /** Undefined before the first decision about the service. */
+  readonly service: ServiceView | undefined;
 }
 
 /** The makers as ingress and query know them now. @throws LogUnavailable */
 export async function readMakers(log: Log, prefix: string): Promise<ShownMakers> {
   const makers = new Map<Hex, MakerView>();
-  let isCancelOnly = false;
+  let service: ServiceView | undefined;
   for (const stored of await readTopic(log, topicNames(prefix).makers)) {
     const record = decodeMakersRecord(stored);
     if ('unreadable' in record) continue;
-    if (record.type === 'ServiceView') isCancelOnly = record.mode === 'CANCEL_ONLY';
+    if (record.type === 'ServiceView') service = record;
     else makers.set(record.maker, record);
   }
-  return { makers, isCancelOnly };
+  return { makers, isCancelOnly: service?.mode === 'CANCEL_ONLY', service };
 }

@@ -13,8 +13,8 @@ import {
   topicNames,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { type AppendedAt, connectLog, type Log, partitionOf } from '@makerbook/kafka';
+import { testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { type OperatorSettings, settings as spec } from './env.js';
@@ -173,16 +173,22 @@ describe('the operator', () => {
       [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: hold }],
     ];
     const appender = log.createAppender({ timeoutMs: 60_000 });
+    let at: readonly AppendedAt[] = [];
     for (const [index, [partition, fact]] of facts.entries()) {
       const context = { id: `restore:${index}`, source: '/test', timeMs: 1_700_000_000_000 - 899_000 };
       const { key, ...message } = encodeMakerEvent(fact, context);
-      await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
+      at = await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
     }
     await appender.close();
+    const position = { partition: 0, offset: String(at[0]?.offset) };
+    await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
     const refused = await run('makers', 'cancel-only', 'off');
     expect(refused).toEqual({ lines: [expect.stringMatching(/until 2023-11-14T22:13:21.000Z; nothing/)], exitCode: 1 });
+    const taking = runWith({ ...settings, HOLD_SECONDS: 890 }, 'makers', 'cancel-only', 'off');
+    await until('the maker is admitted', async () => (await readLog(held)).length === 2);
     await show(shownAs(held));
-    expect(await runWith({ ...settings, HOLD_SECONDS: 890 }, 'makers', 'cancel-only', 'off')).toEqual({
+    await show({ type: 'ServiceView', mode: 'NORMAL', position });
+    expect(await taking).toEqual({
       lines: [`${held}: admitted`, 'the service takes orders'],
       exitCode: 0,
     });
