@@ -1,35 +1,32 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
-import { createAuthority } from '@makerbook/parts';
 import { readWords, refuseWords } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
 import { closeAtEnd } from '../kit/close-at-end.js';
 import { eventually } from '../kit/eventually.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { type PutOrders, putOrdersOn } from '../kit/put-orders-on.js';
-import { expectCertificate, inSeconds, killPod, type Loaded, restartPart, underLoad } from './disturb-cluster.js';
+import { endPart, expectCertificate, inSeconds, killPod, type Loaded, underLoad } from './disturb-cluster.js';
+import { endPrimary, waitForStandbys } from './end-primary.js';
 import { findLacks } from './find-lacks.js';
 import { type ClusterParts, openClusterParts } from './open-parts.js';
-import { chartImages, type Places, type Plan, planCheck, profiles } from './plan-check.js';
+import { type Places, type Plan, planCheck, profiles } from './plan-check.js';
+import { PARTITIONS, prepareCheck } from './prepare-check.js';
 import { openShell, type Run } from './run-commands.js';
 
-const USAGE = `npm run cluster:check -- [small|chart] --address A [--images localhost/makerbook] [--tag 0.1.0] [--plan]
+const USAGE = `npm run cluster:check -- [small|production|chart] --address A [--images localhost/makerbook] [--tag 0.1.0] [--plan]
   installs Makerbook on the cluster of KUBECONFIG by the commands of the documents, on parts that it starts on this machine;
   places and cancels through the gateway under a release and back, while a machine is drained, each pod and each part is killed,
-  and secrets are renewed; loses Kafka and Postgres, and restores the log from its archive; takes all away.
+  and secrets are renewed; loses Kafka, and restores the log from its archive and the rows; takes all away.
+  production: the same with its Postgres of CloudNativePG, whose primary ends in three ways, and with its Redis.
   Names first what the cluster lacks, and touches no namespace that is there. Exits with 1 where something is wrong.
   --address: of this machine, in a private range, as pods reach it. --images, --tag: of the images, which the cluster has or can
   pull. --plan: prints the commands, and runs none. Needs kubectl, jq and openssl, and helm for the chart.`;
 /** Each round is two requests or three. */
 const ROUNDS_PER_SECOND = 15;
-const PARTITIONS = '12';
-const RPC_URL = 'http://chain:8551';
-/** Its certificate after the renewal. */
-const NEXT_GATEWAY = 'next-gateway';
 /** As long as CloudNativePG takes for a killed primary (deploy/runbooks/operations.md). */
 const PART_AWAY_MAX_MS = 27_000;
 
@@ -40,7 +37,9 @@ const { values, positionals } = readWords(USAGE, {
   plan: { type: 'boolean', default: false },
 });
 const [word = 'small', ...more] = positionals;
-const profile = profiles.find((each) => each === word) ?? refuseWords(`small or chart is checked, and not \`${word}\``);
+const profile =
+  profiles.find((each) => each === word) ?? refuseWords(`small, production or chart is checked, and not \`${word}\``);
+const isProduction = profile === 'production';
 if (more.length > 0) refuseWords(`one profile is checked, and not \`${more.join(' ')}\` too`);
 const root = findRoot();
 const folder = join(tmpdir(), `makerbook-cluster-${process.pid}`);
@@ -83,17 +82,23 @@ type Step = (name: string, commands: string) => Promise<void>;
 
 async function check(plan: Plan): Promise<void> {
   const { install, diff, uninstall, functions } = plan;
-  const { needed, missing, nodes, hasStorage } = await findLacks(openShell(root, {}));
+  const { needed, missing, nodes, hasStorage } = await findLacks(openShell(root, {}), profile);
   for (const lack of missing) console.log(`the cluster lacks ${lack}`);
   if (needed.length > 0) {
     faults.push(...needed);
     return;
   }
   // The chart's small has none.
-  const hasArchive = hasStorage && profile === 'small';
+  const hasArchive = hasStorage && profile !== 'chart';
+  const components = [...(hasArchive ? ['log-archive'] : []), ...(isProduction ? ['redis', 'postgres-cnpg'] : [])];
   const parts = await openClusterParts(folder, address);
   add(parts.stop);
-  const run = openShell(root, await prepare(parts, hasArchive), functions);
+  const { images, tag } = values;
+  const preparation = { root, folder, ways, places, images, tag, components };
+  const { variables, nextCertFile } = await prepareCheck(preparation, openShell(root, {}), parts);
+  const given = parts.manifests(isProduction ? ['kafka', 'chain'] : ['kafka', 'chain', 'postgres', 'redis']);
+  writeFileSync(inFolder('parts.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: given }));
+  const run = openShell(root, variables, functions);
   const step: Step = async (name, commands) => {
     const startMs = performance.now();
     const { status, stdout, stderr } = await run(commands);
@@ -119,110 +124,64 @@ async function check(plan: Plan): Promise<void> {
   const node = nodes.find((each) => each !== gateway.node);
   if (node !== undefined) {
     await step('two of each service', `REPLICAS=2\n${plan.scale}`);
-    await underLoad(loaded, `drain ${node}`, () => step('drain', `NODE=${node}\n${plan.drain}`), 0);
+    // The primary of Postgres, where the cluster has it, moves.
+    const drain = () => step('drain', `NODE=${node}\n${plan.drain}`);
+    await underLoad(loaded, `drain ${node}`, drain, isProduction ? Infinity : 0);
     await step('one of each service', `REPLICAS=1\n${plan.scale}`);
   }
   await killAll(loaded, parts);
-  await underLoad(loaded, 'renew', () => renew(loaded, () => step('renew', plan.renew), gateway.url), 0);
-  faults.push(...(await load.judge()));
+  const renew = () => step('renew', plan.renew).then(() => expectCertificate(loaded, gateway.url, nextCertFile));
+  await underLoad(loaded, 'renew', renew, 0);
+  faults.push(...(await load.judge({ ofRows: !isProduction })));
   for (const command of plan.runbooks.split('\n')) await step(command, command);
   await step('verify', 'operator verify');
-  if (hasArchive) await loseLog(load, step, plan, parts);
+  if (hasArchive) await loseLog(load, step, plan, parts.restart);
 }
 
-/** Kills each pod once, and then each part. */
-async function killAll(loaded: Loaded, { names, restart }: ClusterParts): Promise<void> {
+/** Kills each pod of the services and of the gateway once, and then each part. */
+async function killAll(loaded: Loaded, { restart }: ClusterParts): Promise<void> {
+  const end = (what: string, work: () => Promise<void>, awayMaxMs: number) =>
+    underLoad(loaded, what, () => endPart(loaded, what, work, awayMaxMs));
   const { stdout } = await loaded.run(
-    `kubectl -n makerbook get pods -l app.kubernetes.io/name!=operator -o json |
+    `kubectl -n makerbook get pods -l 'app.kubernetes.io/name notin (operator,redis),!cnpg.io/cluster' -o json |
        jq -r '.items[].metadata | select(.deletionTimestamp == null) | "pod/" + .name'`,
   );
   for (const pod of stdout.trim().split('\n')) await underLoad(loaded, `kill ${pod}`, () => killPod(loaded, pod));
-  for (const name of names)
-    await underLoad(loaded, `restart of ${name}`, () => restartPart(loaded, name, restart, PART_AWAY_MAX_MS));
+  for (const name of isProduction ? ['Kafka'] : ['Kafka', 'Postgres', 'Redis'])
+    await end(`restart of ${name}`, () => restart(name), PART_AWAY_MAX_MS);
+  if (!isProduction) return;
+  for (const [name, { commands, awayMaxMs }] of Object.entries(endPrimary)) {
+    await runAll(loaded, waitForStandbys);
+    await end(name, () => runAll(loaded, commands), awayMaxMs);
+  }
 }
 
-async function renew(loaded: Loaded, replace: () => Promise<void>, url: string): Promise<void> {
-  await replace();
-  await expectCertificate(loaded, url, inFolder(`${NEXT_GATEWAY}.pem`));
+async function runAll({ run }: Loaded, commands: string): Promise<void> {
+  const { status, stderr } = await run(commands);
+  if (status !== 0) faults.push(stderr);
 }
 
-/** Kafka and Postgres lose their disks, and the log comes back from its archive. */
-async function loseLog(load: PutOrders, step: Step, { stop, restore, rollBack, resume }: Plan, parts: ClusterParts) {
+/** Kafka loses its disks, and the log comes back from its archive and the rows. */
+async function loseLog(
+  load: PutOrders,
+  step: Step,
+  { stop, restore, rollBack, resume }: Plan,
+  restart: ClusterParts['restart'],
+) {
   const verifyArchive = () => step('verify the archive', 'operator log verify /archive');
   await verifyArchive();
   const before = await load.readLists();
   await step('stop', stop);
-  for (const name of ['Kafka', 'Postgres']) await parts.restart(name, true);
-  console.log('lost: Kafka and Postgres, with their data');
+  await restart('Kafka', true);
+  console.log('lost: Kafka, with its data');
   await step('restore the log', restore);
+  if (isProduction) await step('delete Postgres', 'kubectl -n makerbook delete cluster postgres');
+  else await restart('Postgres', true);
   await step('release', rollBack);
-  await eventually(load.readLists, before).catch(() => faults.push('the lists are not those of before the restore'));
   await step('take orders', resume);
+  await eventually(load.readLists, before).catch(() => faults.push('the lists are not those of before the restore'));
   await step('verify', 'operator verify');
   await verifyArchive();
-}
-
-/** Certificates and keys, overlays and values. @returns variables of the commands */
-async function prepare({ environment, manifests }: ClusterParts, hasArchive: boolean): Promise<Record<string, string>> {
-  const { stdout } = await openShell(
-    root,
-    {},
-  )(`kubectl get nodes -o jsonpath='{.items[*].status.addresses[?(@.type=="InternalIP")].address}'`);
-  const authority = createAuthority(folder);
-  const nodes = stdout.trim().split(' ');
-  const names = nodes.map((ip) => `IP:${ip}`);
-  const [now, next] = ['gateway', NEXT_GATEWAY].map((name) => authority.sign(name, ...names));
-  if (now === undefined || next === undefined) throw new Error('the gateway has no certificates');
-  setDefaultCACertificates([...getCACertificates(), readFileSync(authority.caFile, 'utf8')]);
-  const { CHAIN_ID, SERVICE_NAME, LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS } = environment;
-  const contracts = { LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS };
-  const settings = { CHAIN_ID, SERVICE_NAME, ...contracts, PARTITIONS, HOLD_SECONDS: '0' };
-  const list = { apiVersion: 'v1', kind: 'List', items: manifests.flat() };
-  writeFileSync(inFolder('parts.json'), JSON.stringify(list));
-  // Any other value of a setting rolls all services out.
-  const nextSettings = { ...settings, HISTORY_DAYS: '31' };
-  writeOverlay(join(ways, 'overlay'), settings, hasArchive);
-  writeOverlay(join(ways, 'next'), nextSettings, hasArchive);
-  const images = chartImages(values.images, values.tag);
-  writeFileSync(places.values, JSON.stringify({ settings, images }));
-  writeFileSync(places.nextValues, JSON.stringify({ settings: nextSettings, images }));
-  writeFileSync(inFolder('quote-signer'), environment.QUOTE_SIGNER_KEY);
-  writeFileSync(inFolder('rpc-url'), RPC_URL);
-  return {
-    POSTGRES_PASSWORD: 'makerbook',
-    RPC_URL,
-    RPC_URL_FILE: inFolder('rpc-url'),
-    QUOTE_SIGNER_KEY_FILE: inFolder('quote-signer'),
-    GATEWAY_CERT_FILE: now.certFile,
-    GATEWAY_KEY_FILE: now.keyFile,
-    NEW_CERT_FILE: next.certFile,
-    NEW_KEY_FILE: next.keyFile,
-  };
-}
-
-function writeOverlay(at: string, settings: Readonly<Record<string, string>>, hasArchive: boolean): void {
-  mkdirSync(at, { recursive: true });
-  const services = ['ingress', 'query', 'feed', 'chain-watcher', 'projector', 'operator'];
-  const kustomization = {
-    apiVersion: 'kustomize.config.k8s.io/v1beta1',
-    kind: 'Kustomization',
-    namespace: 'makerbook',
-    resources: [relative(at, join(root, 'deploy/k8s/overlays/small'))],
-    components: hasArchive ? [relative(at, join(root, 'deploy/k8s/components/log-archive'))] : [],
-    images: services
-      .flatMap((service) =>
-        [`localhost/makerbook/${service}`, `makerbook/${service}`].map((name) => ({ name, service })),
-      )
-      .map(({ name, service }) => ({ name, newName: `${values.images}/${service}`, newTag: values.tag })),
-    configMapGenerator: [
-      {
-        name: 'settings',
-        behavior: 'merge',
-        literals: Object.entries(settings).map(([name, value]) => `${name}=${value}`),
-      },
-    ],
-  };
-  writeFileSync(join(at, 'kustomization.yaml'), JSON.stringify(kustomization));
 }
 
 /** The parts have their names before anything looks for them. */

@@ -8,8 +8,9 @@ import type { Run } from './run-commands.js';
 /** The kubelet writes a changed Secret into a pod within two minutes. */
 const SHOWN_WITHIN_MS = 180_000;
 /** A load without a failure for so long is answered again. */
-const QUIET_MS = 5_000;
+const QUIET_MS = 10_000;
 const POLL_MS = 100;
+const GIVE_UP_MS = 180_000;
 
 /** A cluster under load. */
 export interface Loaded {
@@ -53,24 +54,22 @@ export async function killPod({ run, faults }: Loaded, pod: string): Promise<voi
   else faults.push(`kill ${pod}: ${stderr}`);
 }
 
-/** Restarts a part, and waits until requests are answered again. @param awayMaxMs how long they may not be */
-export async function restartPart(
+/** Ends a part, and waits until requests are answered again. @param awayMaxMs how long they may not be */
+export async function endPart(
   { load, faults }: Loaded,
-  name: string,
-  restart: (name: string) => Promise<void>,
+  what: string,
+  end: () => Promise<void>,
   awayMaxMs: number,
 ): Promise<void> {
   const startMs = performance.now();
-  await restart(name);
-  console.log(`restart of ${name}: it runs after ${inSeconds(startMs)}`);
+  await end();
   let [failures, failedAtMs] = [load.failures.length, performance.now()];
-  const isQuiet = () => performance.now() - failedAtMs >= QUIET_MS;
-  while (!isQuiet() && performance.now() - startMs < awayMaxMs + QUIET_MS) {
+  while (performance.now() - failedAtMs < QUIET_MS && performance.now() - startMs < GIVE_UP_MS) {
     await pause(POLL_MS);
     if (load.failures.length > failures) [failures, failedAtMs] = [load.failures.length, performance.now()];
   }
-  if (isQuiet()) console.log(`restart of ${name}: all are answered after ${inSeconds(startMs, failedAtMs)}`);
-  else faults.push(`restart of ${name}: requests fail after ${inSeconds(startMs)}: ${load.failures.at(-1)}`);
+  console.log(`${what}: all are answered after ${inSeconds(startMs, failedAtMs)}`);
+  if (failedAtMs - startMs > awayMaxMs) faults.push(`${what}: not answered for longer than ${awayMaxMs / 1000} s`);
 }
 
 /** Waits until the gateway shows the certificate of the file. */

@@ -1,8 +1,19 @@
+import type { Profile } from './plan-check.js';
 import type { Run } from './run-commands.js';
 
 const MINOR_MIN = 32;
 /** What the pods of `small` ask for, and a release, which starts the next ones beside them. */
 export const CORES_MIN = 5;
+
+const POSTGRES = 'CloudNativePG';
+/** What `production` has of each operator. */
+const OPERATORS: Readonly<Record<string, string>> = {
+  [POSTGRES]: 'clusters.postgresql.cnpg.io',
+  Strimzi: 'kafkas.kafka.strimzi.io',
+  'Envoy Gateway': 'clienttrafficpolicies.gateway.envoyproxy.io',
+  KEDA: 'scaledobjects.keda.sh',
+  'the Prometheus operator': 'servicemonitors.monitoring.coreos.com',
+};
 
 interface Lacks {
   /** Why nothing can be checked. */
@@ -15,7 +26,7 @@ interface Lacks {
 }
 
 /** What a cluster lacks, asked before anything is made in it. */
-export async function findLacks(run: Run): Promise<Lacks> {
+export async function findLacks(run: Run, profile: Profile): Promise<Lacks> {
   const ask = async (command: string): Promise<string | undefined> => {
     const { status, stdout } = await run(command);
     return status === 0 ? stdout.trim() : undefined;
@@ -34,8 +45,12 @@ export async function findLacks(run: Run): Promise<Lacks> {
   const coresInAll = cores.split(' ').reduce((sum, each) => sum + readCores(each), 0);
   const metrics = await ask('kubectl get --raw /apis/metrics.k8s.io/v1beta1');
   const classes = await ask('kubectl get storageclass -o name');
+  const kinds = (await ask('kubectl get crd -o name')) ?? '';
+  const lacking = (name: string) => !kinds.includes(OPERATORS[name] ?? name);
+  const isProduction = profile === 'production';
   return {
     needed: [
+      ...(isProduction && lacking(POSTGRES) ? [`${POSTGRES} is needed, which runs Postgres`] : []),
       ...(isOld ? [`Kubernetes is 1.${serverVersion.minor}, and 1.${MINOR_MIN} or newer is needed`] : []),
       ...(isThere ? ['the namespace makerbook is there, and is never touched: take another cluster'] : []),
     ],
@@ -44,7 +59,8 @@ export async function findLacks(run: Run): Promise<Lacks> {
       ...(new Set(zones?.split('\n').filter((zone) => zone !== '')).size < 2 ? ['a second zone: none is lost'] : []),
       ...(coresInAll < CORES_MIN ? [`cores: pods ask for ${CORES_MIN}, nodes have ${coresInAll}`] : []),
       ...(metrics === undefined ? ['a metrics API: no HPA'] : []),
-      ...(classes === '' ? ['a StorageClass: no archive of the log, no production'] : []),
+      ...(classes === '' ? ['a StorageClass: no archive of the log'] : []),
+      ...(isProduction ? Object.keys(OPERATORS).filter((name) => name !== POSTGRES && lacking(name)) : []),
     ],
     nodes,
     hasStorage: classes !== '',

@@ -67,14 +67,14 @@ export async function openClusterParts(folder: string, address: string) {
       closing.push(() => server.close());
     }
     const addresses = { kafkaBrokers: kafka.brokers, databaseUrl: postgres.url, redisUrl: redis.url };
-    const manifests = Object.entries(PORTS).map(serviceAt);
-    return { ...(await describeParts(addresses, chain)), manifests, names: [...running.keys()], restart, stop };
+    const manifests = (names: readonly (keyof typeof PORTS)[]) => names.flatMap(serviceAt);
+    return { ...(await describeParts(addresses, chain)), manifests, restart, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 
-  /** Kills one of `names`, and starts it again, on its data or without any. */
+  /** Kills Kafka, Postgres or Redis, and starts it again, on its data or without any. */
   async function restart(name: string, isEmpty = false): Promise<void> {
     const killed = running.get(name);
     if (killed === undefined) throw new Error(`${name} does not run`);
@@ -85,8 +85,8 @@ export async function openClusterParts(folder: string, address: string) {
   }
 
   /** A name in the namespace for a port of this machine. */
-  function serviceAt([name, port]: [string, number]): object[] {
-    const ports = [{ port, protocol: 'TCP' }];
+  function serviceAt(name: keyof typeof PORTS): object[] {
+    const ports = [{ port: PORTS[name], protocol: 'TCP' }];
     const labels = { 'kubernetes.io/service-name': name };
     return [
       { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports } },

@@ -24,7 +24,7 @@ const shared = {
     'kubectl -n makerbook scale deploy/feed deploy/log-archive deploy/ingress deploy/query deploy/projector deploy/chain-watcher --replicas=0',
     "kubectl -n makerbook wait --for=delete pod -l 'app.kubernetes.io/name in (ingress,query,projector,chain-watcher)' --timeout=120s",
   ].join('\n'),
-  restore: 'operator log restore /archive && operator log verify /archive\noperator salvage\n',
+  restore: 'operator log restore /archive && operator log verify /archive && operator topics\noperator salvage\n',
   resume: 'operator makers cancel-only off',
   runbooks: [
     `operator makers add ${maker} ${maker} --by ann`,
@@ -54,6 +54,13 @@ test('small is installed, released, compared and taken away by the commands of d
     uninstall: 'kubectl delete namespace makerbook',
     ...shared,
   });
+});
+
+test('production is installed as small, with its own secrets', () => {
+  const { install, ...plan } = planCheck('production', places);
+  const { install: ofSmall, ...small } = planCheck('small', places);
+  expect(install).toBe(ofSmall.replace('make-secrets.sh small', 'make-secrets.sh production'));
+  expect(plan).toEqual(small);
 });
 
 test('the chart by those of deploy/helm/README.md', () => {
@@ -113,19 +120,29 @@ test('what the cluster lacks is told before anything is made, and a namespace th
     const stdout = command.includes('topology') ? '\n' : answers[command];
     return { status: stdout === undefined ? 1 : 0, stdout: stdout ?? '', stderr: '' };
   };
-  expect(await findLacks(run)).toEqual({
+  expect(await findLacks(run, 'small')).toEqual({
     needed: ['the namespace makerbook is there, and is never touched: take another cluster'],
     missing: [
       'a second node: no drain, no spread',
       'a second zone: none is lost',
       'cores: pods ask for 5, nodes have 2.9',
       'a metrics API: no HPA',
-      'a StorageClass: no archive of the log, no production',
+      'a StorageClass: no archive of the log',
     ],
     nodes: ['one'],
     hasStorage: false,
   });
+  const ofProduction = await findLacks(
+    async (command) =>
+      command === 'kubectl get crd -o name'
+        ? { status: 0, stdout: 'customresourcedefinition.apiextensions.k8s.io/scaledobjects.keda.sh\n', stderr: '' }
+        : run(command),
+    'production',
+  );
+  expect(ofProduction.needed).toContain('CloudNativePG is needed, which runs Postgres');
+  expect(ofProduction.missing).toEqual(expect.arrayContaining(['Strimzi', 'Envoy Gateway', 'the Prometheus operator']));
+  expect(ofProduction.missing).not.toContain('KEDA');
   const away = async () => ({ status: 1, stdout: '', stderr: 'refused' });
   const needed = ['KUBECONFIG names no cluster that answers'];
-  expect(await findLacks(away)).toEqual({ needed, missing: [], nodes: [], hasStorage: false });
+  expect(await findLacks(away, 'small')).toEqual({ needed, missing: [], nodes: [], hasStorage: false });
 });

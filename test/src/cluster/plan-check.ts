@@ -1,6 +1,6 @@
 import { readText } from '@makerbook/deploy-checks';
 
-export const profiles = ['small', 'chart'] as const;
+export const profiles = ['small', 'production', 'chart'] as const;
 export type Profile = (typeof profiles)[number];
 
 /** Where the check keeps what an operator would have: overlays, the chart, values. */
@@ -27,7 +27,7 @@ export interface Plan {
   readonly drain: string;
   /** Gives the gateway another certificate, and the watcher its node anew, from files that variables name. */
   readonly renew: string;
-  /** Stops the services before the log is restored, and appends the archive to a log that is empty. */
+  /** Stops the services, appends the archive to an empty log, and completes that from the rows. */
   readonly stop: string;
   readonly restore: string;
   /** Takes orders again. */
@@ -39,6 +39,7 @@ export interface Plan {
 }
 
 const OVERLAY = 'deploy/k8s/overlays/small';
+const README = 'deploy/k8s/README.md';
 const OPERATIONS = 'deploy/runbooks/operations.md';
 /** Nobody's: it places nothing. */
 const MAKER = `0x${'1'.repeat(40)}`;
@@ -48,39 +49,12 @@ const CHART = 'oci://registry.example.com/charts/makerbook';
 
 /** What the check runs on a cluster, out of the documents. @throws where a document lacks such a command */
 export function planCheck(profile: Profile, places: Places): Plan {
-  const small = fenceWith('deploy/k8s/README.md', 'make-secrets.sh small');
+  const small = fenceWith(README, 'make-secrets.sh small');
   const wait = lineOf(small, 'rollout status');
-  const restored = fenceWith(OPERATIONS, '--for=delete');
-  const shared = {
-    functions: fenceWith('deploy/runbooks/README.md', 'release() {'),
-    scale: `kubectl -n makerbook scale ${DOUBLED} --replicas="$REPLICAS"\n${wait}`,
-    drain: fenceWith(OPERATIONS, 'kubectl drain').replaceAll('…', '"$NODE"'),
-    renew: fillIn(
-      fenceWith(OPERATIONS, 'gateway-certificate'),
-      '"$NEW_CERT_FILE"',
-      '"$NEW_KEY_FILE"',
-      '"$RPC_URL_FILE"',
-    ),
-    stop: [
-      lineOf(restored, 'scale deploy/ingress').replace(
-        'deploy/ingress',
-        'deploy/feed deploy/log-archive deploy/ingress',
-      ),
-      lineOf(restored, '--for=delete'),
-    ].join('\n'),
-    restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, '') + fenceWith(OPERATIONS, 'operator salvage'),
-    resume: lineOf(fenceWith(OPERATIONS, '# after a restore'), 'cancel-only off').replace(/ +#.*/, ''),
-    runbooks: [
-      fenceWith(OPERATIONS, 'operator makers suspend'),
-      fenceWith(OPERATIONS, 'cancel-only on'),
-      'operator makers list\nreadyz ingress\nlogs ingress --since=10m',
-    ]
-      .join('')
-      .replaceAll('0x…', MAKER)
-      .replaceAll(/ +#.*/g, ''),
-  };
+  const shared = planLife(wait);
   const namespace = lineOf(small, 'kubectl apply -f deploy/k8s/base/namespace.yaml');
-  const secrets = withoutVariables(lineOf(small, 'make-secrets.sh small'));
+  const making = `make-secrets.sh ${profile === 'production' ? 'production' : 'small'}`;
+  const secrets = withoutVariables(lineOf(fenceWith(README, making), making));
   const uninstall = lineOf(small, 'kubectl delete namespace');
   if (profile === 'chart') {
     const helm = fenceWith('deploy/helm/README.md', 'helm upgrade');
@@ -110,6 +84,39 @@ export function planCheck(profile: Profile, places: Places): Plan {
   };
 }
 
+/** What happens after the install, whatever the profile. */
+function planLife(wait: string) {
+  const restored = fenceWith(OPERATIONS, '--for=delete');
+  return {
+    functions: fenceWith('deploy/runbooks/README.md', 'release() {'),
+    scale: `kubectl -n makerbook scale ${DOUBLED} --replicas="$REPLICAS"\n${wait}`,
+    drain: fenceWith(OPERATIONS, 'kubectl drain').replaceAll('…', '"$NODE"'),
+    renew: fillIn(
+      fenceWith(OPERATIONS, 'gateway-certificate'),
+      '"$NEW_CERT_FILE"',
+      '"$NEW_KEY_FILE"',
+      '"$RPC_URL_FILE"',
+    ),
+    stop: [
+      lineOf(restored, 'scale deploy/ingress').replace(
+        'deploy/ingress',
+        'deploy/feed deploy/log-archive deploy/ingress',
+      ),
+      lineOf(restored, '--for=delete'),
+    ].join('\n'),
+    restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, '') + fenceWith(OPERATIONS, 'operator salvage'),
+    resume: lineOf(fenceWith(OPERATIONS, '# after a restore'), 'cancel-only off').replace(/ +#.*/, ''),
+    runbooks: [
+      fenceWith(OPERATIONS, 'operator makers suspend'),
+      fenceWith(OPERATIONS, 'cancel-only on'),
+      'operator makers list\nreadyz ingress\nlogs ingress --since=10m',
+    ]
+      .join('')
+      .replaceAll('0x…', MAKER)
+      .replaceAll(/ +#.*/g, ''),
+  };
+}
+
 /** The chart's values of the images `<images>/<service>:<tag>`: its registry is what stands before their names. */
 export const chartImages = (images: string, tag: string) => ({ registry: images, tag });
 
@@ -131,7 +138,7 @@ function lineOf(commands: string, words: string): string {
 }
 
 /** What stands before a command as `NAME=…` is given by the environment. */
-const withoutVariables = (line: string): string => line.replace(/^(?:[A-Z_]+=… )+/, '');
+const withoutVariables = (line: string): string => line.replace(/^(?:[A-Z_]+=\S*… )+/, '');
 
 /** Puts a value in the place of each `…`. */
 function fillIn(commands: string, ...values: readonly string[]): string {
