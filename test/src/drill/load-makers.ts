@@ -9,8 +9,8 @@ export interface Acknowledged {
   readonly order: SignedOrder;
   /** When its answer came, by the machine's clock. */
   readonly atMs: number;
-  /** The same of its cancellation. */
-  cancelledAtMs?: number;
+  /** How far its maker came with cancelling it. */
+  cancellation?: 'asked' | 'answered';
 }
 
 /**
@@ -31,8 +31,9 @@ export async function loadMakers(makers: readonly TestMaker[], chain: TestChain,
       own.push(placed);
       if (chance === undefined || chance.below(3) > 0) continue;
       const one = own[chance.below(own.length)] as Acknowledged;
+      one.cancellation ??= 'asked';
       const [{ status } = { status: '' }] = await maker.client.cancelOrders([one.order]);
-      if (status === 'CANCELLED') one.cancelledAtMs ??= Date.now();
+      if (status === 'CANCELLED') one.cancellation = 'answered';
     }
   });
   const ended = Promise.all(placing);

@@ -63,7 +63,7 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   const wrong = await takeCancellations(next, acknowledged, environment, cursors);
   const takenAtMs = await placeAgain(acknowledged);
 
-  const orders = acknowledged.filter(({ cancelledAtMs }) => cancelledAtMs === undefined);
+  const orders = acknowledged.filter(({ cancellation }) => cancellation === undefined);
   const gone = await lostOf(orders);
   const point = gone.length === 0 ? 0 : lostAtMs - Math.min(...gone.map(({ atMs }) => atMs));
   tell(acknowledged, takenAtMs - lostAtMs, `${gone.length} orders, of the last ${(point / 1000).toFixed(1)} s`);
@@ -106,7 +106,7 @@ async function takeCancellations(
     }
     const refused = await codeOf(makers[0]?.place({ amount: 1n }) ?? Promise.resolve());
     if (refused === 'ok') wrong.push('an order was taken before makers could cancel');
-    const cancelled = acknowledged.filter(({ cancelledAtMs }) => cancelledAtMs !== undefined);
+    const cancelled = acknowledged.filter(({ cancellation }) => cancellation === 'answered');
     const undone = new Set<string>();
     for (const [maker, own] of Map.groupBy(cancelled, (one) => one.maker)) {
       const statuses = await maker.statuses(...own.map(({ order }) => order));
