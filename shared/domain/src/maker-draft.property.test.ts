@@ -4,7 +4,7 @@ import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
 import { judge } from './judge.js';
 import { advanceLog, startOfLog } from './log-clock.js';
-import { type Maker, snapshotOf, type Transition, unknownMaker } from './maker.js';
+import { type KnownFunds, type Maker, snapshotOf, type Transition, unknownMaker } from './maker.js';
 import { expirySeconds, HASH_MEMORY_SECONDS } from './open-order.js';
 import { type HashMemory, rememberHashes } from './remember-hashes.js';
 import { type Fold, foldFacts, startFold } from './testing/fold-facts.js';
@@ -167,9 +167,26 @@ const filling = fc
     return [...opened, first, ...happened];
   });
 
+/** Orders of one token, of which each could be filled by itself; their maker's funds change, and they come and go. */
+const sharing = fc
+  .array(fc.tuple(fc.constantFrom('place', 'read', 'cancel'), hash), { maxLength: 25 })
+  .map((steps) => {
+    const making = tokens[0] as Hex;
+    return steps.map(([what, orderHash], number): MakerEvent => {
+      const terms = { orderHash, maker, making, amount: 1n, expiresAt: 900, acceptedAtMs: 0 };
+      if (what === 'place') return orderSubmitted(terms);
+      if (what === 'cancel') return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: 900, cause };
+      const funds = [{ token: making, balance: quantity(BigInt(5 + number)), allowance: '0xff' as const }];
+      const orders = hashes.map((one) => ({ orderHash: one, filled: '0x0' as const, cancelled: false }));
+      return { type: 'MakerObserved', maker, cause, block: blockAt(200 + number), nonce: '0x0', funds, orders };
+    });
+  })
+  .map((events): MakerEvent[] => [{ type: 'MakerAdmitted', maker, cause }, ...events]);
+
 const stream = fc.oneof(
   { weight: 3, arbitrary: fc.array(event, { maxLength: 60 }) },
   { weight: 1, arbitrary: filling },
+  { weight: 1, arbitrary: sharing },
 );
 const runs = { numRuns: 500 };
 
@@ -379,8 +396,10 @@ describe('for any stream of facts', () => {
           const orders = [...state.orders.values()].map((order) =>
             order.state.status === 'VALIDATING' ? { ...order, inBook: false } : order,
           );
+          // All come back with the newest funds.
+          const funding = [...state.funding].map(([token, one]) => [token, { ...one, teller: undefined }]);
           // A lower bound alone.
-          return { ...state, orders, dueAtSeconds: 0 };
+          return { ...state, orders, funding, dueAtSeconds: 0 };
         };
         expect(ended(away)).toEqual(ended(always));
       }),
@@ -435,19 +454,22 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('the feed has told the funds of each token that an order in the book was judged by', () => {
+  test('the newest records of the orders in the book tell the funds of each token that they are judged by', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { maker: state, transitions } = fold(events);
-        const told = new Map<Hex, unknown>();
+        const told = new Map<Hex, KnownFunds | undefined>();
         for (const one of transitions) {
-          if ('funding' in one && one.order.inBook && one.order.state.status !== 'VALIDATING')
-            told.set(one.order.order.making.token, one.funding.known);
+          if (one.kind === 'OrderWithheld' || one.kind === 'OrderRemoved') told.delete(one.order.orderHash);
+          else if ('funding' in one && one.order.inBook)
+            told.set(one.order.orderHash, one.order.state.status === 'VALIDATING' ? undefined : one.funding.known);
         }
-        for (const { order, inBook, state: own } of state.orders.values()) {
-          if (!inBook || own.status === 'VALIDATING') continue;
-          const { balance, allowance } = state.funding.get(order.making.token)?.known ?? {};
-          expect(told.get(order.making.token)).toMatchObject({ balance, allowance });
+        const inBook = [...state.orders.values()].filter((one) => one.inBook && one.state.status !== 'VALIDATING');
+        for (const [token, orders] of Map.groupBy(inBook, ({ order }) => order.making.token)) {
+          const records = orders.flatMap(({ orderHash }) => told.get(orderHash) ?? []);
+          const newest = records.sort((one, other) => other.block - one.block)[0];
+          const { balance, allowance } = state.funding.get(token)?.known ?? {};
+          expect(newest).toMatchObject({ balance, allowance });
         }
       }),
       runs,

@@ -27,6 +27,8 @@ export interface Funding {
   readonly known: KnownFunds | undefined;
   /** How many open orders sell this token; above zero. */
   readonly openOrders: number;
+  /** The order whose record has these funds, where those of others in the book are older. */
+  readonly teller?: Hex | undefined;
 }
 
 /** An operator's decision about the maker. `UNKNOWN`: no operator ever decided. */

@@ -31,6 +31,10 @@ export function reasonOf(state: OrderStatus): InactiveReason | WaitsFor | null {
   return (state.status === 'VALIDATING' ? state.waitsFor : undefined) ?? null;
 }
 
+export function sameState(a: OrderStatus, b: OrderStatus): boolean {
+  return a.status === b.status && reasonOf(a) === reasonOf(b);
+}
+
 /** Why an order left the service's storage. */
 export type RemovalReason = 'CANCELLED' | 'CANCELLED_ONCHAIN' | 'NONCE_CHANGED' | 'FILLED' | 'EXPIRED';
 
@@ -58,6 +62,11 @@ export interface OpenOrder {
   readonly inBook: boolean;
   /** Its maker's cap keeps it out of the book until this second; 0: none does. */
   readonly cappedUntil: number;
+}
+
+/** Whether the maker's list shows both alike. */
+export function isListedAlike(a: OpenOrder, b: OpenOrder): boolean {
+  return a.remaining === b.remaining && a.cappedUntil === b.cappedUntil && sameState(a.state, b.state);
 }
 
 export interface RoutingRules {

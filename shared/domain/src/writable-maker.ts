@@ -8,14 +8,17 @@ import type { Admission, Change, Funding, KnownFunds, Maker, ObservedNonce, Tran
 import { hasSameLimits } from './maker.js';
 import {
   expirySeconds,
+  isListedAlike,
   type OpenOrder,
   type RemovalReason,
   type RoutingRules,
-  reasonOf,
   routableUntilSeconds,
+  sameState,
   type WithholdingReason,
 } from './open-order.js';
 import type { HashRules } from './remember-hashes.js';
+import { chooseTeller, hasFunds } from './tell-funds.js';
+import { put, type Undo } from './undo.js';
 
 /**
  * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each
@@ -25,11 +28,6 @@ export type Rules = HashRules & RoutingRules;
 
 /** Takes the transitions of a change. If it throws, the change is taken back. */
 export type Accept = (transitions: readonly Transition[]) => void;
-
-/** One write that can be taken back. */
-type Undo =
-  | { readonly orders: Hex; readonly before: OpenOrder | undefined }
-  | { readonly funding: Address; readonly before: Funding | undefined };
 
 /** One maker in memory, and each write that a fact or the time can lead to. */
 export class WritableMaker implements Maker {
@@ -148,8 +146,8 @@ export class WritableMaker implements Maker {
 
   add(order: OpenOrder, isWithheld: boolean): void {
     const { token } = order.order.making;
-    const { known, openOrders } = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
-    this.#setFunding(token, { known, openOrders: openOrders + 1 });
+    const funding = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
+    this.#setFunding(token, { ...funding, openOrders: funding.openOrders + 1 });
     this.#setOrder(order.orderHash, order);
     this.note({ kind: 'OrderOpened', order, isWithheld });
   }
@@ -165,12 +163,8 @@ export class WritableMaker implements Maker {
     const mayBe = order.inBook || state.status !== 'VALIDATING';
     const changed = { ...order, state, inBook: mayBe && isRoutable(order, this.admission, clock, this.rules) };
     this.#setOrder(order.orderHash, changed);
-    const isVisible =
-      before?.remaining !== changed.remaining ||
-      before.inBook !== changed.inBook ||
-      before.cappedUntil !== changed.cappedUntil ||
-      causes.includes('RELEASED') ||
-      !sameState(before.state, changed.state);
+    const isSame = before !== undefined && isListedAlike(before, changed) && before.inBook === changed.inBook;
+    const isVisible = !isSame || causes.includes('RELEASED');
     if (before?.inBook && !changed.inBook) this.note({ kind: 'OrderWithheld', order: changed, reason: 'CAPPED' });
     else if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
     else if (before.isObserved !== changed.isObserved || before.waitsFor !== changed.waitsFor)
@@ -178,20 +172,36 @@ export class WritableMaker implements Maker {
     return changed;
   }
 
-  /** Has the feed told the funds of a token by an order that sells it, unless a change of one has told them. */
+  /** Has the feed told the funds of a token by an order that sells it, unless changes of orders have told them. */
   tellFunds(token: Address, causes: readonly BookCause[]): void {
-    const sells = ({ order, inBook, state }: OpenOrder) =>
-      inBook && order.making.token === token && state.status !== 'VALIDATING';
-    const isTold = this.#transitions.some((change) => change.kind === 'OrderChanged' && sells(change.order));
-    const order = isTold ? undefined : [...this.#orders.values()].find(sells);
-    if (order !== undefined) this.note({ kind: 'FundsChanged', order, funding: this.#fundingOf(order), causes });
+    const changed = this.#transitions.flatMap((one) => (one.kind === 'OrderChanged' ? one.order.orderHash : []));
+    this.#tell(token, new Set(changed), causes);
+  }
+
+  /** Where an order has left whose record alone had the funds, that of another one tells them. */
+  #replaceTellers(): void {
+    for (const [token, { teller }] of this.#funding) {
+      const order = teller === undefined ? undefined : this.#orders.get(teller);
+      if (teller === undefined || (order !== undefined && hasFunds(order))) continue;
+      this.#tell(token, new Set(), ['ALLOWANCE_CHANGED', 'BALANCE_CHANGED']);
+    }
+  }
+
+  /** @param changed orders whose new records have the funds anyway */
+  #tell(token: Address, changed: ReadonlySet<Hex>, causes: readonly BookCause[]): void {
+    const funding = this.#funding.get(token);
+    if (funding === undefined) return;
+    const { teller, repeated } = chooseTeller(this.#orders.values(), token, changed);
+    if (repeated !== undefined) this.note({ kind: 'FundsChanged', order: repeated, funding, causes });
+    if (funding.teller !== teller) this.#setFunding(token, { ...funding, teller });
   }
 
   remove(order: OpenOrder, reason: RemovalReason): void {
     const { token } = order.order.making;
-    const { known, openOrders } = this.#fundingOf(order);
+    const funding = this.#fundingOf(order);
+    const openOrders = funding.openOrders - 1;
     this.#setOrder(order.orderHash, undefined);
-    this.#setFunding(token, openOrders === 1 ? undefined : { known, openOrders: openOrders - 1 });
+    this.#setFunding(token, openOrders === 0 ? undefined : { ...funding, openOrders });
     this.note({ kind: 'OrderRemoved', order, reason });
   }
 
@@ -237,13 +247,7 @@ export class WritableMaker implements Maker {
   #setOrder(orderHash: Hex, order: OpenOrder | undefined): void {
     const before = this.#orders.get(orderHash);
     this.#undo.push({ orders: orderHash, before });
-    const isListedAlike =
-      before !== undefined &&
-      order !== undefined &&
-      before.remaining === order.remaining &&
-      before.cappedUntil === order.cappedUntil &&
-      sameState(before.state, order.state);
-    if (!isListedAlike) this.listVersion = this.#offset;
+    if (before === undefined || order === undefined || !isListedAlike(before, order)) this.listVersion = this.#offset;
     put(this.#orders, orderHash, order);
     if (order !== undefined) this.dueAtSeconds = Math.min(this.dueAtSeconds, this.dueAt(order));
     else if (this.#orders.size === 0) this.dueAtSeconds = Number.POSITIVE_INFINITY;
@@ -260,6 +264,7 @@ export class WritableMaker implements Maker {
     this.#offset = offset;
     try {
       work();
+      this.#replaceTellers();
       accept?.(this.#transitions);
       return this.#transitions;
     } catch (error) {
@@ -288,13 +293,4 @@ export class WritableMaker implements Maker {
     this.#orders.clear();
     for (const [orderHash, order] of orders) this.#orders.set(orderHash, order);
   }
-}
-
-function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
-}
-
-function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
-  return a.status === b.status && reasonOf(a) === reasonOf(b);
 }

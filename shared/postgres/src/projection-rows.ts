@@ -87,6 +87,8 @@ const funding = {
   allowance: 'numeric?',
   block: 'number?',
   openOrders: 'integer',
+  /** The order whose record in the feed has them, where those of others are older. */
+  teller: 'bytea?',
 } as const;
 export type FundingRow = RowOf<typeof funding>;
 

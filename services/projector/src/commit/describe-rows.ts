@@ -71,10 +71,11 @@ function usedExits(exits: Exits): Partial<Exits> {
   return Object.fromEntries(Object.entries(exits).filter(([, value]) => isUsed(value)));
 }
 
-function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): FundingRow {
-  if (known === undefined) return { maker, token, balance: null, allowance: null, block: null, openOrders };
+function fundingRow(maker: Hex, token: Hex, { known, openOrders, teller }: Funding): FundingRow {
+  const row = { maker, token, openOrders, teller: teller ?? null };
+  if (known === undefined) return { ...row, balance: null, allowance: null, block: null };
   const { balance, allowance, block } = known;
-  return { maker, token, balance: String(balance), allowance: String(allowance), block, openOrders };
+  return { ...row, balance: String(balance), allowance: String(allowance), block };
 }
 
 function orderStateRow({ orderHash, remaining, isObserved, state, inBook, cappedUntil }: OpenOrder): OrderStateRow {

@@ -69,11 +69,12 @@ function assertConsistent({ funding, orders }: Maker): void {
   }
 }
 
-function fundingFromRow({ balance, allowance, block, openOrders }: FundingRow): Funding {
+function fundingFromRow({ balance, allowance, block, openOrders, teller }: FundingRow): Funding {
   const isKnown = balance !== null && allowance !== null && block !== null;
   return {
     known: isKnown ? { balance: BigInt(balance), allowance: BigInt(allowance), block } : undefined,
     openOrders,
+    teller: teller ?? undefined,
   };
 }
 

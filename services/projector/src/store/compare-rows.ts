@@ -12,10 +12,14 @@ export const readModelTables = {
   hashes: 'order_hash, maker',
 } as const;
 
-/** What is compared in place of whole rows. Of pruned hashes those that must still be there, and not their number. */
+/**
+ * What is compared in place of whole rows. Of pruned hashes those that must still be there, and not their number; no
+ * tellers of funds, which rows of earlier releases lack.
+ */
 const compared: Readonly<Partial<Record<string, string>>> = {
   projections: "select concat_ws(' ', partition, book_entries, book_hash) as row from projections t",
   makers: `select (to_jsonb(t) - 'remembered')::text as row from makers t`,
+  funding: `select (to_jsonb(t) - 'teller')::text as row from funding t`,
   hashes: `select t::text as row from hashes t join projections using (partition)
     where expires_at_seconds > block_timestamp - ${HASH_MEMORY_SECONDS} and not exists (
       select from makers where makers.maker = t.maker and t.nonce < makers.nonce)`,

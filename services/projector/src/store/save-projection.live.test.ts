@@ -98,7 +98,7 @@ const makerRow = {
   quarantineReason: null,
   quarantineClock: null,
 };
-const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2 };
+const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2, teller: null };
 const clock = { block: 9, seconds: 99 };
 const opening = commit(0n, 10n, {
   makers: [makerRow],
