@@ -77,6 +77,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       claim: (request) => claimWork(claims, { ...claimant, ...request }),
       consumer,
       onRevoked: projector.onRevoked,
+      committedOf: (partition) => projector.owned.get(partition)?.taken.committer.committed,
       logger,
       onFatal: fail,
     });

@@ -7,9 +7,10 @@ import { Ownership, type OwnershipParts } from './own-partitions.js';
 
 type Asked = Parameters<OwnershipParts['claim']>[0];
 
-const claims = (owned: readonly number[], surplus: readonly number[] = []): Claims => ({
+const claims = (owned: readonly number[], surplus: readonly number[] = [], nextOffset = 7n): Claims => ({
   owned: new Set(owned),
   surplus: new Set(surplus),
+  positions: new Map(owned.map((partition) => [partition, { nextOffset, blockParts: 0 }])),
 });
 const opened: Ownership[] = [];
 /** Answers each look at the claims. */
@@ -41,6 +42,7 @@ function own(says: (asked: Asked) => Claims): Ownership {
         await ending;
       },
     },
+    committedOf: () => ({ nextOffset: 7n, blockParts: 0 }),
     onRevoked: async (partition, isLost) => void steps.push(`${isLost ? 'drop' : 'commit'} ${partition}`),
     logger: silentLogger,
     onFatal: (error) => fatals.push(error),
@@ -73,6 +75,16 @@ describe('owning partitions', () => {
     await until(() => asked.at(-1)?.busy.includes(2) === false);
     expect(steps.slice(2)).toEqual(['end 2', 'commit 2']);
     expect(asked.at(-1)).toMatchObject({ busy: [1] });
+  });
+
+  test('takes a partition again whose last commits Postgres has lost in a crash', async () => {
+    own(() => claims([1]));
+    await until(() => asked.length >= 3);
+    answer = ({ busy }) => claims([1], [], busy.length > 0 ? 6n : 7n);
+    await until(() => steps.includes('commit 1'));
+    answer = () => claims([1], [], 7n);
+    await until(() => steps.length >= 4);
+    expect(steps).toEqual(['begin 1', 'end 1', 'commit 1', 'begin 1']);
   });
 
   test('drops what another process has taken, and may have it again', async () => {

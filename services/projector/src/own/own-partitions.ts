@@ -1,7 +1,8 @@
 import { type MonotonicMs, monotonicMs, pause } from '@makerbook/contracts-primitives';
 import type { PartitionConsumer } from '@makerbook/kafka';
-import { PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresUnavailable, type RowsPosition } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
+import { isBehind } from '../commit/commit-rows.js';
 import type { ClaimRequest, Claims } from '../store/claim-work.js';
 import type { Projector } from './project-log.js';
 
@@ -10,6 +11,8 @@ export interface OwnershipParts {
   readonly claim: (request: Pick<ClaimRequest, 'busy' | 'isLeaving'>) => Promise<Claims>;
   readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke'>;
   readonly onRevoked: Projector['onRevoked'];
+  /** Up to where the process has committed rows of a partition; undefined where it has not taken it. */
+  readonly committedOf: (partition: number) => RowsPosition | undefined;
   readonly logger: Logger;
   /** The claims cannot be looked at any more, or a partition cannot be given up: the process is to exit. */
   readonly onFatal: (error: Error) => void;
@@ -94,11 +97,14 @@ export class Ownership {
   }
 
   async #look(): Promise<void> {
+    const { committedOf } = this.#parts;
     const busy = [...this.#owned, ...this.#ending.keys()];
+    const committed = new Map([...this.#owned].map((partition) => [partition, committedOf(partition)]));
     const claims = await this.#parts.claim({ busy, isLeaving: this.#isLeaving });
     for (const partition of this.#owned) {
       if (!claims.owned.has(partition)) this.#end(partition, true);
-      else if (claims.surplus.has(partition)) this.#end(partition, false);
+      else if (claims.surplus.has(partition) || hasLost(claims, partition, committed.get(partition)))
+        this.#end(partition, false);
     }
     // The next look gives back what has ended meanwhile.
     for (const partition of claims.owned) if (!busy.includes(partition) && !this.#isLeaving) this.#begin(partition);
@@ -124,4 +130,10 @@ export class Ownership {
       });
     this.#ending.set(partition, work);
   }
+}
+
+/** A crash of Postgres has taken commits back: they are folded again, though no fact may come that shows it. */
+function hasLost({ positions }: Claims, partition: number, committed: RowsPosition | undefined): boolean {
+  const position = positions.get(partition);
+  return committed !== undefined && position !== undefined && isBehind(position, committed);
 }

@@ -1,4 +1,4 @@
-import type { Postgres } from '@makerbook/postgres';
+import type { Postgres, RowsPosition } from '@makerbook/postgres';
 
 /** The state and the wish of one process, in one look at the claims. */
 export interface ClaimRequest {
@@ -17,6 +17,16 @@ export interface Claims {
   readonly owned: ReadonlySet<number>;
   /** Those that it must end and give back, because others have less than their share. */
   readonly surplus: ReadonlySet<number>;
+  /** Where the rows of each are that the process has. */
+  readonly positions: ReadonlyMap<number, RowsPosition>;
+}
+
+interface ClaimRow {
+  readonly partition: number;
+  readonly is_surplus: boolean;
+  /** With `block_parts` null where the partition has no rows yet. */
+  readonly next_offset: bigint | null;
+  readonly block_parts: number | null;
 }
 
 /** A process that has not looked for this long is gone. */
@@ -34,14 +44,14 @@ const EXPIRY = "interval '2 seconds'";
  */
 export async function claimWork(postgres: Pick<Postgres, 'query'>, request: ClaimRequest): Promise<Claims> {
   const { holder, partitions, busy, isLeaving } = request;
-  const rows = await postgres.query<{ partition: number; is_surplus: boolean }>(
-    claimSql,
-    [holder, partitions, busy, isLeaving],
-    'claim-work',
-  );
+  const rows = await postgres.query<ClaimRow>(claimSql, [holder, partitions, busy, isLeaving], 'claim-work');
+  const positionOf = ({ next_offset, block_parts }: ClaimRow) => {
+    return { nextOffset: next_offset ?? 0n, blockParts: block_parts ?? 0 };
+  };
   return {
     owned: new Set(rows.map(({ partition }) => partition)),
     surplus: new Set(rows.filter(({ is_surplus }) => is_surplus).map(({ partition }) => partition)),
+    positions: new Map(rows.map((row) => [row.partition, positionOf(row)])),
   };
 }
 
@@ -106,5 +116,6 @@ const claimSql = `
   owned as (
     select partition from kept where state = 'own' union all select partition from taken
   )
-  select partition, not is_leaving and row_number() over (order by partition) > size as is_surplus
-  from owned, share, given`;
+  select owned.partition, not is_leaving and row_number() over (order by owned.partition) > size as is_surplus,
+    next_offset, block_parts
+  from owned cross join share cross join given left join projections using (partition)`;
