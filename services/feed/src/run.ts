@@ -106,7 +106,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
   });
 }
 
-/** What routers read, on whatever the book is read from. */
+/** The routes of routers, over any source of the book. */
 export function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
   const { book, fills, streams, fillStreams, readers, metrics, logger, unixMs } = parts;
   const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;

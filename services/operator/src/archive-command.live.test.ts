@@ -43,7 +43,7 @@ const settingsOf = (prefix: string) => ({
   ARCHIVE_HEAD: head,
 });
 const run = (prefix: string, verb: ArchiveCommand['verb']) =>
-  runArchive(log, { do: 'log', verb, folder, isFollowing: false }, settingsOf(prefix));
+  runArchive(log, { do: 'log', verb, folder, isFollowing: false }, settingsOf(prefix), Date.now());
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
@@ -86,7 +86,7 @@ async function fill(): Promise<void> {
   await readTopic(log, topicOf(from));
 }
 
-/** Without the topic's name, and without what a restore adds. */
+/** Reads all records, and leaves out the topic's name and the header that a restore adds. */
 const contentOf = async (prefix: string) =>
   (await readTopic(log, topicOf(prefix))).map(({ topic: _, ...record }: StoredRecord) => {
     const { [RESTORED_HEADER]: __, ...headers } = record.headers;
@@ -142,7 +142,8 @@ describe('an archive of the log', () => {
     await fill();
     await run(from, 'archive');
     const bound = { ...log, alterTopic: () => Promise.reject(new Error('not allowed')) };
-    const restore = () => runArchive(bound, { do: 'log', verb: 'restore', folder, isFollowing: false }, settingsOf(to));
+    const restore = () =>
+      runArchive(bound, { do: 'log', verb: 'restore', folder, isFollowing: false }, settingsOf(to), Date.now());
     const set = (type: string) => log.alterTopic(topicOf(to), { 'message.timestamp.type': type });
     const specs = topicSpecs(topicNames(to), PARTITIONS).filter(({ name }) => name === topicOf(to));
     await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));

@@ -25,6 +25,7 @@ export async function runArchive(
   log: Log,
   { verb, folder }: ArchiveCommand,
   settings: ArchiveSettings & Pick<OperatorSettings, 'TOPIC_REPLICATION_FACTOR'>,
+  nowMs: number,
 ): Promise<Outcome> {
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions, TOPIC_REPLICATION_FACTOR: replicationFactor } = settings;
   const topic = topicNames(prefix).makerEvents;
@@ -34,7 +35,7 @@ export async function runArchive(
   if (verb === 'restore') {
     const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
     if (spec === undefined) throw new Error(`${topic} is no topic`);
-    return restoreLog(log, { ...spec, replicationFactor }, archive, 'makerbook-operator');
+    return restoreLog(log, { ...spec, replicationFactor }, archive, { clientId: 'makerbook-operator', nowMs });
   }
   const { parts, records, newestMs } = await archiveOnce(log, topic, archive);
   const newest = records === 0 ? '' : `, the newest of ${new Date(newestMs).toISOString()}`;

@@ -81,9 +81,8 @@ function stepsOf(decision: Decision, known: ShownMakers['makers'], options: Deci
   const cause = { kind: 'operator' as const, commandId, by, ...(reason === undefined ? {} : { reason }) };
   if (decision.do === 'cancel-only') {
     const { mode } = decision;
-    const isOn = mode === 'CANCEL_ONLY';
-    const name = isOn ? 'the service takes no new orders' : 'the service takes orders';
-    const isShown = ({ isCancelOnly }: ShownMakers) => isCancelOnly === isOn;
+    const name = mode === 'CANCEL_ONLY' ? 'the service takes no new orders' : 'the service takes orders';
+    const isShown = ({ service }: ShownMakers) => (service?.mode ?? 'NORMAL') === mode;
     return [{ fact: { type: 'ServiceModeSet', mode, cause }, name, effect: '', isShown }];
   }
   return decision.makers.map((maker): Step => {

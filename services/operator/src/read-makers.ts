@@ -7,7 +7,6 @@ import { readTopic } from './read-topic.js';
 export interface ShownMakers {
   /** Every maker with a record, by address. */
   readonly makers: ReadonlyMap<Hex, MakerView>;
-  readonly isCancelOnly: boolean;
   /** Undefined before the first decision about the service. */
   readonly service: ServiceView | undefined;
 }
@@ -22,5 +21,5 @@ export async function readMakers(log: Log, prefix: string): Promise<ShownMakers>
     if (record.type === 'ServiceView') service = record;
     else makers.set(record.maker, record);
   }
-  return { makers, isCancelOnly: service?.mode === 'CANCEL_ONLY', service };
+  return { makers, service };
 }

@@ -62,7 +62,7 @@ export async function runCommand(
     case 'parked':
       return runParked(log, command, { prefix, partitions, commandId });
     case 'log':
-      return runArchive(log, command, settings);
+      return runArchive(log, command, settings, nowMs);
     case 'list':
       return { lines: await listMakers(log, prefix, command.isJson), exitCode: 0 };
     case 'history': {
@@ -83,7 +83,8 @@ export async function runCommand(
 
 /** Every maker with an operator's decision, by address. */
 async function listMakers(log: Log, prefix: string, isJson: boolean): Promise<string[]> {
-  const { makers, isCancelOnly } = await readMakers(log, prefix);
+  const { makers, service } = await readMakers(log, prefix);
+  const isCancelOnly = service?.mode === 'CANCEL_ONLY';
   const decided = [...makers.values()]
     .filter(({ admission }) => admission !== 'UNKNOWN')
     .sort((a, b) => (a.maker < b.maker ? -1 : 1));

@@ -181,8 +181,9 @@ export class WritableMaker implements Maker {
   /** Where an order has left whose record alone had the funds, that of another one tells them. */
   #replaceTellers(): void {
     for (const [token, { teller }] of this.#funding) {
-      const order = teller === undefined ? undefined : this.#orders.get(teller);
-      if (teller === undefined || (order !== undefined && hasFunds(order))) continue;
+      if (teller === undefined) continue;
+      const order = this.#orders.get(teller);
+      if (order !== undefined && hasFunds(order)) continue;
       this.#tell(token, new Set(), ['ALLOWANCE_CHANGED', 'BALANCE_CHANGED']);
     }
   }

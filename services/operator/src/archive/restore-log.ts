@@ -27,10 +27,16 @@ const SETTLE_MS = 2_000;
  * also tells that it is restored: so cursors of before are `gone`. One that broke off goes on where the log ends, if
  * what it has is the archive's.
  * @param spec the topic, as it is to be at the end
- * @param clientId begins the transactional ids
+ * @param context `clientId` begins the transactional ids; the restored log is named after `nowMs`
  * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
  */
-export async function restoreLog(log: Log, spec: TopicSpec, archive: Archive, clientId: string): Promise<Outcome> {
+export async function restoreLog(
+  log: Log,
+  spec: TopicSpec,
+  archive: Archive,
+  context: { readonly clientId: string; readonly nowMs: number },
+): Promise<Outcome> {
+  const { clientId, nowMs } = context;
   const to = (await requireNewest(archive)).header.to.map(BigInt);
   // Nothing is appended of an archive that is broken further on.
   for await (const part of readParts(archive)) part.records(spec.name);
@@ -40,7 +46,7 @@ export async function restoreLog(log: Log, spec: TopicSpec, archive: Archive, cl
   // With its own time the broker would stamp all records with that of the restore.
   if (ends.some((end, partition) => end < (to[partition] ?? 0n))) await setTime(log, spec, 'CreateTime');
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
-  const restore = { log, appender, clientId };
+  const restore = { log, appender, clientId, restoredAt: new Date(nowMs).toISOString() };
   const partitions = ends.map((end, partition) => new PartitionRestore(restore, { topic: spec.name, partition }, end));
   for await (const part of readParts(archive)) {
     const records = Map.groupBy(part.records(spec.name), ({ partition }) => partition);
@@ -71,6 +77,8 @@ interface Restore {
   readonly log: Log;
   readonly appender: Appender;
   readonly clientId: string;
+  /** ISO 8601. */
+  readonly restoredAt: string;
 }
 
 /** One partition, appended in order. */
@@ -100,7 +108,7 @@ class PartitionRestore {
   async add(records: readonly StoredRecord[]): Promise<void> {
     for (const record of records) {
       if (record.offset < this.#from) await this.#before.expect(record);
-      else await this.#add(this.#isFirst ? markRestored(record) : record);
+      else await this.#add(this.#isFirst ? this.#mark(record) : record);
       this.#isFirst = false;
     }
   }
@@ -148,6 +156,10 @@ class PartitionRestore {
     this.#end += BigInt(waiting.length);
   }
 
+  #mark(record: StoredRecord): StoredRecord {
+    return { ...record, headers: { ...record.headers, [RESTORED_HEADER]: this.#restore.restoredAt } };
+  }
+
   /** Moves the end to an offset: where the log had control records, say. */
   async #fill(to: bigint): Promise<void> {
     const { log, clientId } = this.#restore;
@@ -155,8 +167,4 @@ class PartitionRestore {
     await log.skipOffsets(this.#place, Number(to - this.#end), `${clientId}-restore-${this.#place.partition}`);
     this.#end = to;
   }
-}
-
-function markRestored(record: StoredRecord): StoredRecord {
-  return { ...record, headers: { ...record.headers, [RESTORED_HEADER]: new Date().toISOString() } };
 }

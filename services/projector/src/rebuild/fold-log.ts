@@ -21,7 +21,7 @@ export interface FoldOptions {
   readonly atOnce?: number;
   /** Is given the number of facts of each commit. */
   readonly onProgress?: (facts: number) => void;
-  /** What the feeds lack is dropped; unless given, the fold fails there. */
+  /** Drops messages that the feeds lack. Without it the fold fails at the first of them. */
   readonly hasNoFeeds?: boolean;
 }
 

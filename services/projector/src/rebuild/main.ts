@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { unixMs } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readOptions, readSettings, refuseWords } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
@@ -21,7 +23,7 @@ async function run(): Promise<number> {
     const report = (line: string) => console.log(line);
     const options = { database: postgresConnection(settings), log, settings, report };
     if (word === 'salvage') {
-      for (const line of await salvage(options)) report(line);
+      for (const line of await salvage(options, { commandId: randomUUID(), unixMs })) report(line);
       return 0;
     }
     const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)(options);

@@ -84,7 +84,7 @@ export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Reb
   }
 }
 
-/** Where the live rows are now. */
+/** Reads how far the live rows of each partition are. */
 const positionsOf = async ({ live }: Rebuild): Promise<readonly bigint[]> => (await readPositions(live.query)) ?? [];
 
 /** Folds up to the targets, by partition, and reports how far it is. */

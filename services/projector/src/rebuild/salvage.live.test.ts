@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeMakerEvent, isHold, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -21,7 +22,7 @@ const makers = makersOf(partition, testPartitions, 3);
 const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
 const ARCHIVED = 130;
 
-/** What was lost with its brokers, the rows apart, and what is restored of it. */
+/** The deployment whose brokers are lost, and the one that its archive is restored to. */
 let [before, after]: [TestDeployment, TestDeployment] = [undefined as never, undefined as never];
 beforeEach(async () => {
   [before, after] = await Promise.all([deploy(), deploy()]);
@@ -34,12 +35,15 @@ afterEach(async () => {
 
 /** @param rows of which deployment were kept */
 const run = (rows: TestDeployment, { log, environment } = after) =>
-  salvage({
-    database: { url: rows.databaseUrl },
-    log,
-    settings: readSettings(rebuildSettings, environment),
-    report: () => undefined,
-  });
+  salvage(
+    {
+      database: { url: rows.databaseUrl },
+      log,
+      settings: readSettings(rebuildSettings, environment),
+      report: () => undefined,
+    },
+    { commandId: randomUUID(), unixMs: Date.now },
+  );
 
 async function foldAll(): Promise<void> {
   const ends = await after.log.endOffsets(after.topics.makerEvents);
@@ -106,7 +110,7 @@ describe('salvage', () => {
     );
     const switches = `select exits->>'cancelAt' as at from makers where maker = $1`;
     expect(await after.postgres.query(switches, [named[0]])).toEqual([{ at: '4000000000' }]);
-    // What has ended is known, and cannot be placed again.
+    // Hashes of orders that have ended are known, so they cannot be placed again.
     const known = 'select order_hash from hashes';
     expect(await hashesOf(after, known)).toEqual(expect.arrayContaining(await hashesOf(before, known)));
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type Cause,
   encodeMakerEvent,
@@ -12,8 +11,8 @@ import { factOfInstruction, factsBeyond, type Maker } from '@makerbook/domain';
 import { type Appender, RESTORED_HEADER, type TopicPartition } from '@makerbook/kafka';
 import { migrate, type Postgres } from '@makerbook/postgres';
 import { makersFromRows } from '../fold/makers-from-rows.js';
-import { readMakers } from '../store/open-store.js';
-import { readGone, readKeptPosition, readLost, readMakerNames, readPending } from '../store/read-kept.js';
+import { readMakers, readProjection } from '../store/open-store.js';
+import { readGone, readLost, readMakerNames, readPending } from '../store/read-kept.js';
 import { LIVE_SCHEMA, type Rebuild, type RebuildOptions, replay, SCHEMA, withReplay } from './rebuild-read-model.js';
 
 /** More offsets than a log grows by while its archive and its rows are behind. */
@@ -24,26 +23,38 @@ const SOURCE = '/makerbook/salvage';
 const TIMEOUT_MS = 60_000;
 const schemas = { kept: LIVE_SCHEMA, restored: SCHEMA };
 
+/** What the process provides. */
+export interface SalvageContext {
+  /** Names the command in the facts that it leads to. */
+  readonly commandId: string;
+  readonly unixMs: () => number;
+}
+
 /**
  * Completes a log that was restored from an archive, while no service runs: appends what the rows have beyond it, if
- * they were kept, behind every position that was told to anybody. Suspends all makers, and has the service take
+ * they were kept, behind every position that anybody was told. Suspends all makers, and has the service take
  * cancellations alone, so that makers can repeat those that are lost. It can be repeated.
  * @returns orders that are lost, as far as the rows name them, and what was appended
+ * @throws Error where the log was not restored; LogUnavailable, PostgresUnavailable
  */
-export async function salvage(options: RebuildOptions): Promise<string[]> {
+export async function salvage(options: RebuildOptions, context: SalvageContext): Promise<string[]> {
   // Where Postgres is lost too, it is empty.
   await migrate(options.database);
   return withReplay(options, async (rebuild) => {
-    const ends = await rebuild.log.endOffsets(rebuild.topics.makerEvents, { timeoutMs: TIMEOUT_MS });
+    const { log, live, topics } = rebuild;
+    const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: TIMEOUT_MS });
     await requireRestored(rebuild, ends);
     await replay(rebuild, ends, true);
-    await Promise.all(ends.map((end, partition) => skipTold(rebuild, partition, end)));
-    const appender = rebuild.log.createAppender({ timeoutMs: TIMEOUT_MS });
-    const writer = new FactWriter(appender, rebuild.topics.makerEvents);
+    const kept = await Promise.all(
+      ends.map(async (_, partition) => (await readProjection(live, partition)).nextOffset),
+    );
+    await Promise.all(ends.map((end, partition) => skipTold(rebuild, partition, end, kept[partition] ?? 0n)));
+    const appender = log.createAppender({ timeoutMs: TIMEOUT_MS });
+    const writer = new FactWriter(appender, topics.makerEvents, context);
     const lost: string[] = [];
-    for (const partition of ends.keys()) {
-      await salvagePartition(rebuild, partition, writer);
-      lost.push(...(await readLost(rebuild.live, partition)));
+    for (const [partition, position] of kept.entries()) {
+      await salvagePartition(rebuild, partition, position, writer);
+      lost.push(...(await readLost(live, partition)));
     }
     await writer.append(servicePartition, [{ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: writer.hold }]);
     await appender.close();
@@ -63,18 +74,20 @@ async function requireRestored({ log, topics }: Rebuild, ends: readonly bigint[]
   throw new Error('the log was not restored from an archive: nothing was written');
 }
 
-/** Moves the end of a partition behind every position that anybody may have been told. */
-async function skipTold({ live, log, topics }: Rebuild, partition: number, end: bigint): Promise<void> {
-  const kept = await readKeptPosition(live, partition);
+/**
+ * Moves the end of a partition behind every position that anybody may have been told.
+ * @param kept up to where the kept rows are
+ */
+async function skipTold({ log, topics }: Rebuild, partition: number, end: bigint, kept: bigint): Promise<void> {
   const offsets = (kept > end ? kept - end : 0n) + OFFSETS_SKIPPED;
   const place = { topic: topics.makerEvents, partition };
   await log.skipOffsets(place, Number(offsets), `makerbook-operator-salvage-${partition}`);
 }
 
-async function salvagePartition(rebuild: Rebuild, partition: number, writer: FactWriter): Promise<void> {
+async function salvagePartition(rebuild: Rebuild, partition: number, kept: bigint, writer: FactWriter): Promise<void> {
   const { live, postgres, topics } = rebuild;
   const place = { topic: topics.makerEvents, partition };
-  const isNewer = !(await hasFactsFrom(rebuild, place, await readKeptPosition(live, partition)));
+  const isNewer = !(await hasFactsFrom(rebuild, place, kept));
   const makers = await readMakerNames(live, partition, schemas);
   for (let at = 0; at < makers.length; at += MAKERS_AT_ONCE) {
     const some = makers.slice(at, at + MAKERS_AT_ONCE);
@@ -123,14 +136,15 @@ class FactWriter {
   readonly counts = new Map<string, number>();
   readonly #appender: Appender;
   readonly #topic: string;
-  readonly #commandId = randomUUID();
+  readonly #context: SalvageContext;
   #written = 0;
 
-  constructor(appender: Appender, topic: string) {
+  constructor(appender: Appender, topic: string, context: SalvageContext) {
     this.#appender = appender;
     this.#topic = topic;
-    this.cause = { kind: 'operator', commandId: this.#commandId, by: 'salvage' };
-    this.hold = holdCause(this.#commandId);
+    this.#context = context;
+    this.cause = { kind: 'operator', commandId: context.commandId, by: 'salvage' };
+    this.hold = holdCause(context.commandId);
   }
 
   async append(partition: number, facts: readonly MakerEvent[]): Promise<void> {
@@ -142,7 +156,8 @@ class FactWriter {
   }
 
   #recordOf(partition: number, fact: MakerEvent) {
-    const context = { id: `${this.#commandId}:${this.#written}`, source: SOURCE, timeMs: Date.now() };
+    const { commandId, unixMs } = this.#context;
+    const context = { id: `${commandId}:${this.#written}`, source: SOURCE, timeMs: unixMs() };
     this.#written += 1;
     const { key, value, headers } = encodeMakerEvent(fact, context);
     return { topic: this.#topic, partition, key: key ?? '', value, headers };

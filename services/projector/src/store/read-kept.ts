@@ -17,14 +17,6 @@ export interface GoneHash {
 
 const ROWS_PER_FETCH = 1_000;
 
-/** Up to where the kept rows of a partition are; 0 where there are none. */
-export async function readKeptPosition({ query }: Pick<Postgres, 'query'>, partition: number): Promise<bigint> {
-  const [row] = await query<{ next_offset: bigint }>('select next_offset from projections where partition = $1', [
-    partition,
-  ]);
-  return row?.next_offset ?? 0n;
-}
-
 /** All makers of a partition that have rows in one of the schemas. */
 export async function readMakerNames(
   { query }: Pick<Postgres, 'query'>,
@@ -72,7 +64,7 @@ export async function* readGone(
     );
     if (rows.length === 0) break;
     yield rows.map(({ order_hash, maker, expires_at_seconds }) => {
-      return { orderHash: order_hash, maker: maker, expiresAtSeconds: Number(expires_at_seconds) };
+      return { orderHash: order_hash, maker, expiresAtSeconds: Number(expires_at_seconds) };
     });
   }
   await query('close gone');
