@@ -49,17 +49,21 @@ export async function loadMakers(makers: readonly TestMaker[], chain: TestChain,
   };
 }
 
-/** Hashes of the orders that their makers' lists do not show as ACTIVE. */
-export async function findMissing(orders: readonly Acknowledged[]): Promise<Set<string>> {
-  const missing = new Set<string>();
+/** Reads the status of each order in its maker's list; `gone` for one that is not there. */
+export async function readStatuses(orders: readonly Acknowledged[]): Promise<Map<Acknowledged, string>> {
+  const statuses = new Map<Acknowledged, string>();
   for (const [maker, own] of Map.groupBy(orders, (acknowledged) => acknowledged.maker)) {
-    const statuses = await maker.statuses(...own.map(({ order }) => order));
-    for (const [index, status] of statuses.entries())
-      if (status !== 'ACTIVE') missing.add(own[index]?.order.orderHash ?? '');
+    const listed = await maker.statuses(...own.map(({ order }) => order));
+    for (const [index, one] of own.entries()) statuses.set(one, listed[index] ?? 'gone');
   }
-  return missing;
+  return statuses;
+}
+
+/** Finds the orders that their makers' lists do not show as ACTIVE. */
+export async function findMissing(orders: readonly Acknowledged[]): Promise<Acknowledged[]> {
+  return [...(await readStatuses(orders))].flatMap(([one, status]) => (status === 'ACTIVE' ? [] : [one]));
 }
 
 /** Waits until all are listed as ACTIVE. */
 export const awaitAll = (orders: readonly Acknowledged[]): Promise<void> =>
-  eventually(async () => (await findMissing(orders)).size, 0, 300_000);
+  eventually(async () => (await findMissing(orders)).length, 0, 300_000);

@@ -1,23 +1,21 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { createChance } from '@makerbook/parts';
 import { operatorProgram, runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { followOrders } from '../kit/follow-orders.js';
 import type { TestMaker } from '../kit/open-maker.js';
 import type { OpenStack } from '../kit/open-stack.js';
-import { type Acknowledged, awaitAll, loadMakers } from './load-makers.js';
+import { runReplay } from '../kit/verify-rows.js';
+import { type Acknowledged, awaitAll, loadMakers, readStatuses } from './load-makers.js';
 import type { DrillOptions, DrillParts } from './open-parts.js';
 import { fund, judge, placeAgain, tell } from './restore-postgres.js';
 
 /** What the archive may lack. */
 const ARCHIVE_BEHIND_MS = 5_000;
 const SHOWN_MS = 120_000;
-const replayProgram = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
 
 /** Kafka is lost with its disks, under load, while a process archives it: with Postgres, unless that is kept. */
 export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: DrillOptions): Promise<string[]> {
@@ -107,14 +105,11 @@ async function takeCancellations(
     const refused = await codeOf(makers[0]?.place({ amount: 1n }) ?? Promise.resolve());
     if (refused === 'ok') wrong.push('an order was taken before makers could cancel');
     const cancelled = acknowledged.filter(({ cancellation }) => cancellation === 'answered');
-    const undone = new Set<string>();
-    for (const [maker, own] of Map.groupBy(cancelled, (one) => one.maker)) {
-      const statuses = await maker.statuses(...own.map(({ order }) => order));
-      for (const [at, status] of statuses.entries()) if (status !== 'gone') undone.add(own[at]?.order.orderHash ?? '');
+    const undone = cancelled.length - (await lostOf(cancelled)).length;
+    for (const [maker, own] of Map.groupBy(cancelled, (one) => one.maker))
       await maker.client.cancelOrders(own.map(({ order }) => order));
-    }
     console.log(
-      `${cancelled.length} orders were cancelled; ${undone.size} of these cancellations were lost, and are repeated`,
+      `${cancelled.length} orders were cancelled; ${undone} of these cancellations were lost, and are repeated`,
     );
     const early = await runOperator(['makers', 'cancel-only', 'off'], environment).catch(
       (error: Error) => error.message,
@@ -131,15 +126,9 @@ async function takeCancellations(
   }
 }
 
-/** Those that their makers' lists do not have. */
-async function lostOf(orders: readonly Acknowledged[]): Promise<Acknowledged[]> {
-  const gone: Acknowledged[] = [];
-  for (const [maker, own] of Map.groupBy(orders, (one) => one.maker)) {
-    const statuses = await maker.statuses(...own.map(({ order }) => order));
-    for (const [at, one] of own.entries()) if (statuses[at] === 'gone') gone.push(one);
-  }
-  return gone;
-}
+/** Finds the orders that their makers' lists do not have. */
+const lostOf = async (orders: readonly Acknowledged[]): Promise<Acknowledged[]> =>
+  [...(await readStatuses(orders))].flatMap(([one, status]) => (status === 'gone' ? [one] : []));
 
 /** Keeps an archive of the log, as a process of its own. */
 function followLog(folder: string, environment: Readonly<Record<string, string>>): ChildProcess {
@@ -148,7 +137,6 @@ function followLog(folder: string, environment: Readonly<Record<string, string>>
 }
 
 async function runSalvage(environment: Readonly<Record<string, string>>): Promise<string> {
-  const env = { ...process.env, ...environment };
-  const { stdout } = await promisify(execFile)(process.execPath, [replayProgram, 'salvage'], { env });
+  const { stdout } = await runReplay('salvage', environment);
   return stdout.trim().split('\n').slice(-3).join('; ');
 }

@@ -40,7 +40,7 @@ export async function restorePostgres(
   stack = await open(kafka.brokers, restored.url);
   const takenAtMs = await placeAgain(acknowledged);
   const missing = await findMissing(acknowledged);
-  tell(acknowledged, takenAtMs - lostAtMs, `${missing.size} orders`);
+  tell(acknowledged, takenAtMs - lostAtMs, `${missing.length} orders`);
   await awaitAll(acknowledged);
   return judge(stack, async () => chain.stop());
 }

@@ -3,17 +3,20 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { OpenStack } from './open-stack.js';
 
-const run = promisify(execFile);
 const command = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
+
+/** Runs `operator verify` or `salvage`, as a process. @throws Error with its output where it exits with 1 */
+export function runReplay(word: 'verify' | 'salvage', environment: Readonly<Record<string, string>>) {
+  return promisify(execFile)(process.execPath, [command, word], { env: { ...process.env, ...environment } });
+}
 
 /** What `npm run verify` finds otherwise in rows and book than in a replay of the log; none where they agree. */
 export async function verifyRows({
   operatorEnvironment,
   addresses,
 }: Pick<OpenStack, 'operatorEnvironment' | 'addresses'>): Promise<string[]> {
-  const env = { ...process.env, ...operatorEnvironment, DATABASE_URL: addresses.databaseUrl };
   try {
-    await run(process.execPath, [command, 'verify'], { env });
+    await runReplay('verify', { ...operatorEnvironment, DATABASE_URL: addresses.databaseUrl });
     return [];
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
