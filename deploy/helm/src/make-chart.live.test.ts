@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { findRenderer, type Manifest, nameOf, parseManifests, readPods, renderOverlay } from '@makerbook/deploy-checks';
 import { stringify } from 'yaml';
 import { makeChart, type Profile, profiles } from './make-chart.js';
-import { runHelm } from './testing/run-helm.js';
+import { fetchHelm, runHelm } from './testing/run-helm.js';
 
 const hasRenderer = findRenderer() !== undefined;
 if (!hasRenderer) console.warn('SKIPPED: the checks of the chart. They need kubectl or kustomize on the PATH.');
@@ -13,8 +13,10 @@ const chart = mkdtempSync(join(tmpdir(), 'makerbook-chart-'));
 afterAll(() => rmSync(chart, { recursive: true, force: true }));
 
 const hooks: string[] = [];
-beforeAll(() => {
+let jars = '';
+beforeAll(async () => {
   if (!hasRenderer) return;
+  jars = await fetchHelm();
   for (const [file, content] of makeChart('0.1.0')) {
     mkdirSync(dirname(join(chart, file)), { recursive: true });
     // The library renders everything but hooks. The Jobs are hooks, so it renders them without that here.
@@ -28,7 +30,7 @@ function render(profile: Profile, values: object = {}): Manifest[] {
   const own = join(chart, 'own.yaml');
   writeFileSync(own, stringify(values));
   const files = [...(profile === 'small' ? [join(chart, 'values-small.yaml')] : []), own];
-  const { isGood, output } = runHelm('template', chart, ...files);
+  const { isGood, output } = runHelm(jars, ['template', chart, ...files]);
   if (!isGood) throw new Error(output);
   return parseManifests(output).filter((manifest) => manifest !== null);
 }
@@ -49,7 +51,7 @@ const describeChart = hasRenderer ? describe : describe.skip;
 
 describeChart('the chart', () => {
   test('passes helm lint', () => {
-    expect(runHelm('lint', chart)).toMatchObject({ isGood: true });
+    expect(runHelm(jars, ['lint', chart])).toMatchObject({ isGood: true });
   });
 
   test.each(profiles)('renders to the overlay %s, but for the namespace', (profile) => {

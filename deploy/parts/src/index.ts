@@ -1,5 +1,5 @@
 export { createDatabase, createRoles } from './create-database.js';
-export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
+export { fetchPom, KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
 export { POSTGRES_VERSION_VARIABLE } from './fetch-postgres.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
