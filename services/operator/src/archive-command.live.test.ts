@@ -325,11 +325,12 @@ describe('an archive that follows the log', () => {
     const second = await serve();
     const ended = { message: '' };
     void Promise.race([first.failed, second.failed]).then(({ message }) => Object.assign(ended, { message }));
-    // Append until their parts differ: two equal parts are one.
+    // Append until their parts differ: two equal parts are one. They fetch twice a second, each at times of its own.
+    const appender = log.createAppender();
     let count = 36;
     for (; ended.message === ''; count += 1) {
-      await log.createAppender().append(recordsOf([2], 1));
-      await pause(300);
+      await appender.append(recordsOf([2], 1));
+      await pause(20);
     }
     expect(ended.message).toMatch(/^part \d+ of .* was written by another process/);
     await Promise.allSettled([first.stop(), second.stop()]);
