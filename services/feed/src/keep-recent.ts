@@ -114,14 +114,19 @@ export class RecentNews {
 /**
  * Takes news for the streams: what comes in one turn is one chunk.
  * @param onNews is called a moment after they came
+ * @param soon does work a moment later
  */
-export function gatherNews(recent: RecentNews, onNews: () => void): (news: News) => void {
+export function gatherNews(
+  recent: RecentNews,
+  onNews: () => void,
+  soon: (work: () => void) => void = setImmediate,
+): (news: News) => void {
   let isFlushing = false;
   return (news) => {
     recent.append(news);
     if (isFlushing) return;
     isFlushing = true;
-    setImmediate(() => {
+    soon(() => {
       isFlushing = false;
       recent.seal();
       onNews();

@@ -12,6 +12,8 @@ export interface OpenBookOptions {
   readonly onFatal: (error: Error) => void;
   /** There are new records for the streams, a moment after they came. */
   readonly onNews: () => void;
+  /** Does work a moment later; setImmediate unless given. */
+  readonly soon?: (work: () => void) => void;
 }
 
 /** What a snapshot has of a partition. */
@@ -30,7 +32,7 @@ const leftOut = new Set(['ce_specversion', 'ce_source', 'content-type', 'tracepa
 
 /** The book in memory: checked and ranked, and each record as a line, as it is sent. */
 export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions) {
-  const { topic, partitions, recentBytesMax, onFatal, onNews } = options;
+  const { topic, partitions, recentBytesMax, onFatal, onNews, soon } = options;
   const book = new Book();
   const orders = new RankedOrders();
   // A key that is set again moves to the end, as compaction has it.
@@ -63,7 +65,7 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
   const caughtUp = following.caughtUp.then(() => {
     book.expectWhole();
     recent = new RecentNews([...last], recentBytesMax);
-    note = gatherNews(recent, onNews);
+    note = gatherNews(recent, onNews, soon);
   });
   return {
     /** Resolves when all that the topic held at the start is read. */

@@ -16,6 +16,8 @@ export interface OpenFillsOptions {
   readonly onFatal: (error: Error) => void;
   /** There are new fills for the streams, a moment after they came. */
   readonly onNews: () => void;
+  /** Does work a moment later; setImmediate unless given. */
+  readonly soon?: (work: () => void) => void;
 }
 
 export type LiveFills = ReturnType<typeof openFills>;
@@ -24,7 +26,7 @@ const STREAM_BYTES_MAX = 8_388_608;
 
 /** The newest fills in memory, and what streams of them are sent from. */
 export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptions) {
-  const { topic, book, fillsMax, onFatal, onNews } = options;
+  const { topic, book, fillsMax, onFatal, onNews, soon } = options;
   const { partitions, logName } = book;
   const kept = new KeptFills(partitions, fillsMax);
   let recent: RecentNews | undefined;
@@ -54,7 +56,7 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
     for (const one of kept.inOrder()) begun.append(newsOf(one));
     begun.seal();
     recent = begun;
-    note = gatherNews(begun, onNews);
+    note = gatherNews(begun, onNews, soon);
   });
 
   return {

@@ -1,6 +1,7 @@
 import { RankedOrders } from '@makerbook/book';
 import type { MakerFact } from '@makerbook/contracts-events';
 import { type FillCap, MakerDraft, type Rules } from '@makerbook/domain';
+import { KeptFills, RecentNews } from '@makerbook/feed/testing';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect, replaceIn } from './find-defect.js';
@@ -136,6 +137,21 @@ export const defects: readonly Defect[] = [
     plant: replaceIn(RankedOrders, 'executable', (executable, _, ...given) => executable(...given).drop(1)),
   },
   { name: 'a quote ignores the price of gas', plant: breakPromise(FeedVisits, 'ignoresGas') },
+  {
+    name: 'a stream of feed leaves out what came together behind its cursor',
+    plant: replaceIn(RecentNews, 'placeOf', (placeOf, _, cursor) => ({ cursor, next: placeOf(cursor).next + 1 })),
+  },
+  {
+    name: 'a stream of feed repeats what its router has read elsewhere',
+    plant: replaceIn(RecentNews, 'eventsAt', (eventsAt, _, { next, cursor }) =>
+      eventsAt({ next, cursor: cursor.map(() => undefined) }),
+    ),
+  },
+  {
+    name: 'a stream of fills begins with the process',
+    plant: replaceIn(KeptFills, 'inOrder', () => []),
+  },
+  { name: 'a snapshot is older than its cursor', plant: breakPromise(FeedVisits, 'keepsSnapshots') },
   { name: 'a new process answers before it has read the book', plant: breakPromise(FeedVisits, 'answersUnread') },
   {
     name: 'a cancellation before its order is forgotten',

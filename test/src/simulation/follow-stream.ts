@@ -1,8 +1,7 @@
-import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import type { StreamEvent } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { lineOf, offsetOf } from './describe-entry.js';
+import { type OpenResponse, openResponse } from './open-response.js';
 
 /** What a client has read of a maker's stream, over all of its connections. */
 export class FollowedStream {
@@ -14,26 +13,17 @@ export class FollowedStream {
   readonly wrong: string[] = [];
   /** What each clock said: so many lines had been told by then, and all facts before the offset. */
   readonly clocks: { readonly offset: bigint; readonly lines: number }[] = [];
-  #open: EventEmitter | undefined;
+  #open: OpenResponse | undefined;
 
   /** Ends the connection that there is. What is written to another than the newest one is not read. */
-  reconnect() {
-    this.#open?.emit('close');
-    const emitter = new EventEmitter();
-    const state = { destroyed: false, writableEnded: false, writableNeedDrain: false };
-    const response = Object.assign(emitter, state, {
-      write: (text: string) => {
-        if (this.#open === emitter) this.#take(text);
-      },
-      end: () => emitter.emit('close'),
-      destroy: () => emitter.emit('close'),
+  reconnect(): OpenResponse {
+    this.#open?.leave();
+    const open = openResponse((text) => {
+      this.#take(text);
+      return false;
     });
-    emitter.once('close', () => {
-      response.destroyed = true;
-      response.writableEnded = true;
-    });
-    this.#open = emitter;
-    return { response: response as unknown as ServerResponse, isCurrent: () => this.#open === emitter };
+    this.#open = open;
+    return open;
   }
 
   #take(text: string): void {

@@ -10,6 +10,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'visit'; readonly draw: number }
   /** A router reads the book over HTTP. */
   | { readonly do: 'ask'; readonly draw: number }
+  /** A router goes on with the stream of a feed, at another process or anew. */
+  | { readonly do: 'follow'; readonly draw: number }
   /** A maker posts orders of one token, and caps it. */
   | { readonly do: 'cap'; readonly maker: number; readonly draw: number }
   /** An order is filled with the next block. */
@@ -155,7 +157,7 @@ function planLate(chance: Chance, endMs: number): Action[] {
   ];
 }
 
-/** In every third run: routers ask feed, which dies and starts anew. Drawn apart: other actions stay as they were. */
+/** In every third run: routers ask feed and follow it; it dies and starts anew. Drawn apart: other actions stay. */
 function planRouters(seed: number, endMs: number, hasKills: boolean): Action[] {
   const chance = createChance(seed ^ 0x5eed);
   if (!chance.oneIn(3)) return [];
@@ -166,7 +168,9 @@ function planRouters(seed: number, endMs: number, hasKills: boolean): Action[] {
     { ...draw(diesAtMs + chance.below(3_000)), do: 'start', kind: 'feed' },
   ];
   const asks = Array.from({ length: 16 }, (): Action => ({ ...draw(chance.below(endMs)), do: 'ask' }));
-  return [{ ...draw(0), do: 'start', kind: 'feed' }, ...(hasKills ? crash : []), ...asks];
+  const starts: Action[] = [{ ...draw(0), do: 'start', kind: 'feed' }];
+  const follows = Array.from({ length: 12 }, (): Action => ({ ...draw(chance.below(endMs)), do: 'follow' }));
+  return [...starts, ...(hasKills ? crash : []), ...asks, ...follows];
 }
 
 interface Disturbances {

@@ -12,7 +12,17 @@ async function traceOf(plan: Plan): Promise<string[]> {
 }
 
 test('what was answered, published and stored is what the log says and the chain allows, whatever comes between the steps', async () => {
-  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0, held: 0, capped: 0, byReader: 0, asked: 0 };
+  const sums = {
+    accepted: 0,
+    cancelled: 0,
+    commits: 0,
+    quarantines: 0,
+    held: 0,
+    capped: 0,
+    byReader: 0,
+    asked: 0,
+    streamed: 0,
+  };
   for (let seed = 1; seed <= 60; seed += 1) {
     const plan = planRun(seed);
     const { wrong, ...report } = await runPlan(plan);
@@ -26,6 +36,7 @@ test('what was answered, published and stored is what the log says and the chain
       'capped',
       'byReader',
       'asked',
+      'streamed',
     ] as const)
       sums[what] += report[what];
   }
@@ -37,6 +48,7 @@ test('what was answered, published and stored is what the log says and the chain
   expect(sums.capped).toBeGreaterThan(50);
   expect(sums.byReader).toBeGreaterThan(20);
   expect(sums.asked).toBeGreaterThan(200);
+  expect(sums.streamed).toBeGreaterThan(1_000);
 });
 
 /** Written by `npm run simulate -- --keep FOLDER`, of planted defects with `--defects`. */

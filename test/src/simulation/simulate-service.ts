@@ -24,6 +24,7 @@ import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
 import { judgeBudgets } from './judge/judge-budgets.js';
 import { judgeFeed } from './judge/judge-feed.js';
+import { judgeStreamsOfFeed } from './judge/judge-feed-streams.js';
 import { judgeFills } from './judge/judge-fills.js';
 import { judgeHistories, judgeStreams } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
@@ -74,6 +75,8 @@ export interface RunReport {
   readonly byReader: number;
   /** What routers asked feed, and was answered. */
   readonly asked: number;
+  /** Records that streams of feed told them. */
+  readonly streamed: number;
 }
 
 const START_MS = 1_700_000_000_000;
@@ -208,7 +211,9 @@ class Run {
     await this.#readHistories();
     await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.follow(maker, createChance(1))));
     for (let left = hasRouters ? 6 : 0; left > 0; left -= 1) this.#ask(this.#plan.seed + left);
+    if (hasRouters) this.#catching(this.#routers.followAll(createChance(this.#plan.seed)));
     await this.time.wait(5_000);
+    this.#routers.close();
     for (const { life } of this.#running) life.kill();
   }
 
@@ -236,6 +241,7 @@ class Run {
       ...judgeHistories(this.#visits, replays),
       ...judgeStreams(this.#visits, replays),
       ...judgeFeed(log, count, this.#routers.all),
+      ...judgeStreamsOfFeed(log, count, this.#routers.followed),
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
@@ -269,6 +275,7 @@ class Run {
       held: verdict.held,
       capped: verdict.capped,
       asked: this.#routers.all.filter(({ reply }) => !isRefusal(reply)).length,
+      streamed: this.#routers.followed.flatMap(({ all }) => all.flatMap(({ events }) => events)).length,
       byReader: this.#visits.all.filter(({ right, answer }) => right && answer && !isRefusal(answer.reply)).length,
     };
   }
@@ -369,7 +376,7 @@ class Run {
 
   #take(action: Action): void {
     const { store, cache, redis } = this.#world;
-    if (!['mine', 'visit', 'ask'].includes(action.do)) this.#note(() => JSON.stringify(action));
+    if (!['mine', 'visit', 'ask', 'follow'].includes(action.do)) this.#note(() => JSON.stringify(action));
     switch (action.do) {
       case 'mine':
         return this.#mine(action.acts);
@@ -377,6 +384,8 @@ class Run {
         return this.#visits.visit(action.draw);
       case 'ask':
         return this.#ask(action.draw);
+      case 'follow':
+        return this.#catching(this.#routers.follow(createChance(action.draw)));
       case 'cap':
         return this.#visits.cap(MAKER_ADDRESSES[action.maker] ?? MAKER_ADDRESSES[0], createChance(action.draw));
       case 'fill':
@@ -415,9 +424,11 @@ class Run {
   }
 
   #ask(draw: number): void {
-    this.#routers
-      .ask(createChance(draw))
-      .catch((error: Error) => this.#wrong.push(`a router's request threw ${error.stack}`));
+    this.#catching(this.#routers.ask(createChance(draw)));
+  }
+
+  #catching(request: Promise<void>): void {
+    request.catch((error: Error) => this.#wrong.push(`a router's request threw ${error.stack}`));
   }
 
   #mine(acts: readonly number[]): void {

@@ -1,11 +1,20 @@
 import { paths } from '@makerbook/contracts-http';
-import { admitReaders, createRoutes, feedSettings, openBook, openFills } from '@makerbook/feed';
-import { type ApiRequest, type Reply, type Route, unavailable } from '@makerbook/http';
+import {
+  admitReaders,
+  createRoutes,
+  feedSettings,
+  type LiveBook,
+  openBook,
+  openFills,
+  serveStreams,
+} from '@makerbook/feed';
+import { type ApiRequest, isRefusal, type Reply, type Route } from '@makerbook/http';
 import type { Following, FollowOptions } from '@makerbook/kafka';
 import type { Chance, Life } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { TAKEN, TOKENS } from './chain/act-on-chain.js';
+import { type FeedName, FollowedFeed } from './follow-feed.js';
 import { connect, TOPICS, type World } from './run-processes.js';
 import { MAKER_ADDRESSES } from './visit-service.js';
 
@@ -32,19 +41,24 @@ export interface AnsweredQuestion extends Question {
 interface FeedProcess {
   readonly life: Life;
   readonly routes: readonly Route[];
+  readonly endStreams: () => void;
   readonly held: Lengths;
   readonly read: Lengths;
 }
 
 const settings = readSettings(feedSettings, { KAFKA_BROKERS: 'in-memory:1' });
 export const STALE_SECONDS_MAX = settings.STALE_SECONDS_MAX;
+/** Some records of the book. */
+const FEW_BYTES = 6_000;
 
 /** The routers as clients of feed, and its processes. */
 export class FeedVisits {
   /** Planted defects. */
   static answersUnread = false;
   static ignoresGas = false;
+  static keepsSnapshots = false;
   readonly all: AnsweredQuestion[] = [];
+  readonly followed = [new FollowedFeed('book'), new FollowedFeed('fills')] as const;
   readonly #world: World;
   readonly #processes: FeedProcess[] = [];
 
@@ -52,7 +66,7 @@ export class FeedVisits {
     this.#world = world;
   }
 
-  /** A process of feed, wired as its `run.ts` wires it, without streams. */
+  /** A process of feed, wired as its `run.ts` wires it. */
   start(life: Life, draw: number): void {
     const { log, plan, onFatal } = this.#world;
     const lengthsOf = (measure: (topic: string, partition: number) => number) => {
@@ -73,17 +87,40 @@ export class FeedVisits {
       });
       return FeedVisits.answersUnread ? { ...following, caughtUp: Promise.resolve() } : following;
     };
-    const options = { partitions: plan.partitions, onFatal, onNews: () => undefined };
-    const book = openBook({ followTopic }, { ...options, topic: TOPICS.book, recentBytesMax: 1 });
-    const fills = openFills({ followTopic }, { ...options, topic: TOPICS.fills, book, fillsMax: settings.FILLS_MAX });
+    const soon = (work: () => void) => life.after(0, work);
+    const options = { partitions: plan.partitions, onFatal, soon };
+    const book = openBook(
+      { followTopic },
+      {
+        ...options,
+        topic: TOPICS.book,
+        recentBytesMax: draw % 2 === 0 ? FEW_BYTES : settings.RECENT_BYTES_MAX,
+        onNews: () => streams.send(),
+      },
+    );
+    if (FeedVisits.keepsSnapshots) book.capture = keepFirst(book.capture);
+    const fills = openFills(
+      { followTopic },
+      { ...options, topic: TOPICS.fills, book, fillsMax: settings.FILLS_MAX, onNews: () => fillStreams.send() },
+    );
     const unixMs = () => life.nowMs();
-    const streams = { stream: async () => unavailable('there are no streams here') };
-    const readers = admitReaders({ readFile: () => '', streamsMax: 0, unixMs, onFault: onFatal });
+    // Nobody waits on real time.
+    const ended = { ended: () => undefined, aheadMsMax: 0 };
+    const streams = serveStreams({ feed: book, name: 'book', ...ended });
+    const fillStreams = serveStreams({ feed: fills, name: 'fills', ...ended });
+    const endStreams = () => {
+      streams.stop();
+      fillStreams.stop();
+    };
+    life.signal.addEventListener('abort', endStreams);
+    const { STREAMS_MAX: streamsMax } = settings;
+    const readers = admitReaders({ readFile: () => '', streamsMax, unixMs, onFault: onFatal });
     const metrics = { read: () => undefined, sent: () => undefined };
-    const parts = { book, fills, streams, fillStreams: streams, readers, metrics, logger: silentLogger, unixMs };
+    const parts = { book, fills, streams, fillStreams, readers, metrics, logger: silentLogger, unixMs };
     this.#processes.push({
       life,
       routes: createRoutes(settings, parts),
+      endStreams,
       held: lengthsOf((topic, partition) => log.records(topic, partition).length),
       read,
     });
@@ -91,7 +128,7 @@ export class FeedVisits {
 
   /** Asks a process for something, if one runs. */
   async ask(chance: Chance): Promise<void> {
-    const process = chance.pickAny(this.#processes.filter(({ life }) => !life.isOver));
+    const process = this.#find(chance);
     if (process === undefined) return;
     const { life, routes, held, read } = process;
     const question = drawQuestion(chance);
@@ -104,6 +141,70 @@ export class FeedVisits {
     const { isCalm } = this.#world.calm;
     this.all.push({ ...question, atMs: life.nowMs(), held, read: before, isCalm, reply });
   }
+
+  /** Goes on with one of the feeds at whichever process: at times anew, and at times as a slow client. */
+  async follow(chance: Chance): Promise<void> {
+    const followed = chance.pick(this.followed);
+    if (chance.oneIn(4)) followed.beginAnew();
+    await this.#goOn(followed, chance, chance.oneIn(3));
+  }
+
+  /** Goes on with both, so that they are read to their end. */
+  async followAll(chance: Chance): Promise<void> {
+    await Promise.all(this.followed.map((one) => this.#goOn(one, chance, false)));
+  }
+
+  /** Frees what lives on real time. */
+  close(): void {
+    for (const { endStreams } of this.#processes) endStreams();
+  }
+
+  #find(chance: Chance): FeedProcess | undefined {
+    return chance.pickAny(this.#processes.filter(({ life }) => !life.isOver));
+  }
+
+  async #goOn(followed: FollowedFeed, chance: Chance, isSlow: boolean): Promise<void> {
+    const process = this.#find(chance);
+    if (process === undefined) return;
+    const { life, routes } = process;
+    const { time, calm, note } = this.#world;
+    const takeMs = chance.between(1, 3_000);
+    const open = followed.reconnect(isSlow ? (drain) => time.after(takeMs, drain) : undefined);
+    await life.delay(chance.below(50));
+    const { begin, stream } = feedPaths[followed.name];
+    // What is told meanwhile may be forgotten before the stream begins.
+    for (let left = 5; left > 0 && open.isOpen(); left -= 1) {
+      const { cursor } = followed;
+      const question = cursor === undefined ? { path: begin, query: {} } : { path: stream, query: { after: cursor } };
+      const reply = await askRoute(routes, { ...question, params: {} });
+      note(
+        () => `${life.name} is asked ${question.path} after ${cursor}${isRefusal(reply) ? `: ${reply.detail}` : ''}`,
+      );
+      if (isRefusal(reply)) {
+        if (reply.code === 'gone') followed.beginAnew();
+        else if (calm.isCalm) followed.wrong.push(`${question.path} is refused: ${reply.detail}`);
+        if (reply.code !== 'gone') return;
+      } else if (cursor !== undefined) return reply.stream?.(open.response);
+      else await followed.begin(reply, open);
+    }
+  }
+}
+
+/** How a router begins with a feed, and goes on. */
+const feedPaths: Readonly<Record<FeedName, { readonly begin: string; readonly stream: string }>> = {
+  book: { begin: paths.bookSnapshot, stream: paths.bookStream },
+  fills: { begin: paths.bookFills, stream: paths.bookFillStream },
+};
+
+/** The lines of each partition stay those of the first capture. */
+function keepFirst(capture: LiveBook['capture']): LiveBook['capture'] {
+  const kept = new Map<number, readonly string[]>();
+  return (partition) => {
+    const now = capture(partition);
+    const lines = kept.get(partition) ?? now.lines;
+    kept.set(partition, lines);
+    return { ...now, lines };
+  };
 }
 
 async function askRoute(routes: readonly Route[], { path, params, query }: Question): Promise<Reply> {

@@ -416,7 +416,7 @@ export class Visits {
     };
     const visit = await this.#send('STREAM', [{ maker } as SignedOrder], { query }, chance);
     const reply = visit.answer?.reply;
-    if (reply !== undefined && !isRefusal(reply) && open.isCurrent()) reply.stream?.(open.response);
+    if (reply !== undefined && !isRefusal(reply) && open.isOpen()) reply.stream?.(open.response);
     return visit;
   }
 

@@ -149,11 +149,18 @@ function expectPage(messages: Messages, { read, query }: AnsweredQuestion): unkn
   return [meant.slice(0, Number(limit)).map(describeFill), meant.length > Number(limit)];
 }
 
-const placeOf = ({ blockNumber, logIndex }: Pick<Fill, 'blockNumber' | 'logIndex'>) => blockNumber * 1_000 + logIndex;
+export const placeOf = ({ blockNumber, logIndex }: Pick<Fill, 'blockNumber' | 'logIndex'>) =>
+  blockNumber * 1_000 + logIndex;
 
 const describePage = ({ fills, nextCursor }: BookFills) => [fills.map(describeFill), nextCursor !== null];
 
-const describeFill = ({ blockNumber, logIndex, orderHash, maker, makingAmount, takingAmount }: BookFill | Fill) =>
-  [blockNumber, logIndex, orderHash, maker, makingAmount, takingAmount].join(' ');
+export const describeFill = ({
+  blockNumber,
+  logIndex,
+  orderHash,
+  maker,
+  makingAmount,
+  takingAmount,
+}: BookFill | Fill) => [blockNumber, logIndex, orderHash, maker, makingAmount, takingAmount].join(' ');
 
 const bigintAsText = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);

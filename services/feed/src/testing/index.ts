@@ -1,0 +1,2 @@
+export { KeptFills } from '../keep-fills.js';
+export { RecentNews } from '../keep-recent.js';

@@ -1,0 +1,33 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+
+/** A stream as its client has it: it takes what is written until one of them ends it. */
+export interface OpenResponse {
+  readonly response: ServerResponse;
+  isOpen(): boolean;
+  leave(): void;
+}
+
+/** @param take is given what is written. @returns whether the client is slow: it takes no more before `drain` */
+export function openResponse(take: (text: string) => boolean): OpenResponse {
+  const emitter = new EventEmitter();
+  const leave = () => void emitter.emit('close');
+  const response = Object.assign(emitter, {
+    destroyed: false,
+    writableEnded: false,
+    writableNeedDrain: false,
+    write: (text: string | Buffer) => {
+      response.writableNeedDrain = take(String(text));
+    },
+    end: leave,
+    destroy: leave,
+  });
+  emitter.once('close', () => {
+    response.destroyed = true;
+    response.writableEnded = true;
+  });
+  emitter.on('drain', () => {
+    response.writableNeedDrain = false;
+  });
+  return { response: response as unknown as ServerResponse, isOpen: () => !response.destroyed, leave };
+}
