@@ -64,7 +64,7 @@ describeFunction('the shell functions of the runbooks', () => {
     ['rebuild', 'replay', ['rebuild']],
     ['salvage', 'replay', ['salvage']],
     ['log verify /archive', 'log-verify', ['log', 'verify', '/archive']],
-    ['log restore /archive', 'log-restore', ['log', 'restore', '/archive']],
+    ['log restore /archive', 'log-verify', ['log', 'restore', '/archive']],
   ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
     const { from, image, metadata, volumes: _, ...ran } = operator(words, '1');
     // A Job of the CronJob's own would be deleted with its log by the CronJob's limits.
@@ -74,9 +74,10 @@ describeFunction('the shell functions of the runbooks', () => {
     expect(from).toBe(`--from=cronjob/${cronJob}`);
   });
 
-  test('salvage writes to Kafka as the operator, and no other replay does', () => {
+  test('salvage and a restore write to Kafka as the operator, and what only reads does not', () => {
     const userOf = (words: string) => /kafka-\w+/.exec(JSON.stringify(operator(words, '1').volumes))?.[0];
-    expect([userOf('verify'), userOf('salvage')]).toEqual(['kafka-reader', 'kafka-operator']);
+    expect(['verify', 'log verify /archive'].map(userOf)).toEqual(['kafka-reader', 'kafka-reader']);
+    expect(['salvage', 'log restore /archive'].map(userOf)).toEqual(['kafka-operator', 'kafka-operator']);
   });
 
   test('IMAGE has it run another release', () => {
