@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { afterTheEnd } from './follow-orders.js';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import { afterTheEnd, noteReadings } from './follow-orders.js';
 import type { OrderChange } from './status-of.js';
 
 describe('after an order has left the feed', () => {
@@ -18,5 +19,21 @@ describe('after an order has left the feed', () => {
   test.each(['QUARANTINED', 'SUSPENDED'])('with %s it may come back', (removal) => {
     expect(afterTheEnd([gone(removal)], entry)).toBeUndefined();
     expect(afterTheEnd([entry], gone('FILLED'))).toBeUndefined();
+  });
+});
+
+describe('an order was read', () => {
+  const fact = (type: string, given: object) => ({ type, ...given }) as unknown as MakerEvent;
+  const cancelled = fact('OrderCancelled', { orderHash: '0x1' });
+  const readAt = (number: number) => fact('MakerObserved', { block: { number }, orders: [{ orderHash: '0x1' }] });
+
+  test.each([
+    ['before it is cancelled', [readAt(7), cancelled], true],
+    ['only after it was cancelled', [cancelled, readAt(7)], false],
+    ['at a block older than the one processed', [readAt(6), cancelled], false],
+  ])('%s', (_, facts, isObserved) => {
+    const readings = noteReadings();
+    for (const each of facts) readings.add(each, 7);
+    expect(readings.isObserved('0x1')).toBe(isObserved);
   });
 });

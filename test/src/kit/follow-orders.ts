@@ -36,7 +36,7 @@ export function followOrders({
   const log = connectLog({ brokers, clientId: 'router', logger: silentLogger });
   const topics = topicNames(topicPrefix);
   const changes = new Map<string, OrderChange[]>();
-  const observed = new Set<string>();
+  const readings = noteReadings();
   const partitions = Array.from({ length: Number(operatorEnvironment['PARTITIONS']) }, () => ({
     facts: new Map<bigint, MakerEvent>(),
     block: -1,
@@ -58,7 +58,7 @@ export function followOrders({
       throw new Error(`a fact of ${fact.maker} has the key ${record.key}`);
     own?.facts.set(record.offset, fact);
     if (own !== undefined && fact.type === 'BlockProcessed') own.block = Math.max(own.block, fact.block.number);
-    if (fact.type === 'MakerObserved') for (const { orderHash } of fact.orders) observed.add(orderHash);
+    readings.add(fact, own?.block ?? -1);
   };
   checked.followTopic({
     topic: topics.makerEvents,
@@ -101,8 +101,8 @@ export function followOrders({
         return stepOf(change, entry, fact);
       });
     },
-    /** Whether the log holds a reading of the order. */
-    isObserved: (orderHash: string) => orThrow(observed.has(orderHash)),
+    /** Whether the log holds a reading of the order that counts: so the feed has told of it. */
+    isObserved: (orderHash: string) => orThrow(readings.isObserved(orderHash)),
     book: () => orThrow(book),
     facts: factsOf,
     factAt: (partition: number, offset: bigint) => factsOf(partition).get(offset),
@@ -135,6 +135,20 @@ function checkMessages(
           return options.onRecords(partition, records);
         },
       });
+    },
+  };
+}
+
+/** Which orders were read before they were cancelled, at a block that is not older than the last one processed. */
+export function noteReadings() {
+  const [observed, cancelled] = [new Set<string>(), new Set<string>()];
+  return {
+    isObserved: (orderHash: string): boolean => observed.has(orderHash),
+    /** @param block the last one processed before the fact in its partition */
+    add(fact: MakerEvent, block: number): void {
+      if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
+      if (fact.type !== 'MakerObserved' || fact.block.number < block) return;
+      for (const { orderHash } of fact.orders) if (!cancelled.has(orderHash)) observed.add(orderHash);
     },
   };
 }
