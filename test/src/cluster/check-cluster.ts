@@ -165,7 +165,7 @@ async function runAll({ run }: Loaded, commands: string): Promise<void> {
 async function loseLog(
   load: PutOrders,
   step: Step,
-  { stop, restore, rollBack, resume }: Plan,
+  { stop, restore, rollBack, migrated, resume }: Plan,
   restart: ClusterParts['restart'],
 ) {
   const verifyArchive = () => step('verify the archive', 'operator log verify /archive');
@@ -177,7 +177,7 @@ async function loseLog(
   await step('restore the log', restore);
   if (isProduction) await step('delete Postgres', 'kubectl -n makerbook delete cluster postgres');
   else await restart('Postgres', true);
-  await step('release', rollBack);
+  await step('release', `${rollBack}\n${migrated}`);
   await step('take orders', resume);
   await eventually(load.readLists, before).catch(() => faults.push('the lists are not those of before the restore'));
   await step('verify', 'operator verify');

@@ -25,6 +25,7 @@ const shared = {
     "kubectl -n makerbook wait --for=delete pod -l 'app.kubernetes.io/name in (ingress,query,projector,chain-watcher)' --timeout=120s",
   ].join('\n'),
   restore: 'operator log restore /archive && operator log verify /archive && operator topics\noperator salvage\n',
+  migrated: 'kubectl -n makerbook wait --for=condition=complete job/migrate --timeout=30m',
   resume: 'operator makers cancel-only off',
   runbooks: [
     `operator makers add ${maker} ${maker} --by ann`,

@@ -30,6 +30,8 @@ export interface Plan {
   /** Stops the services, appends the archive to an empty log, and completes that from the rows. */
   readonly stop: string;
   readonly restore: string;
+  /** Waits until an empty Postgres has its tables. */
+  readonly migrated: string;
   /** Takes orders again. */
   readonly resume: string;
   /** The operator's commands, and functions that look at a service. */
@@ -62,7 +64,7 @@ export function planCheck(profile: Profile, places: Places): Plan {
     const made = replaceIn(install, CHART, places.chart);
     const upgrade = (values: string) =>
       `${replaceIn(made, '-f values.yaml', `-f ${places.chart}/values-small.yaml -f ${values}`)}\n${wait}`;
-    const jobs = /`(kubectl -n makerbook delete job [^`]+)`/.exec(readText('deploy/helm/README.md'))?.[1];
+    const jobs = inlineOf('deploy/helm/README.md', 'delete job');
     return {
       install: [`npm run chart -- ${places.chart}`, namespace, secrets, upgrade(places.values)].join('\n'),
       release: upgrade(places.nextValues),
@@ -105,6 +107,7 @@ function planLife(wait: string) {
       lineOf(restored, '--for=delete'),
     ].join('\n'),
     restore: fenceWith(OPERATIONS, '# in small').replace(/ +#.*/, '') + fenceWith(OPERATIONS, 'operator salvage'),
+    migrated: inlineOf(OPERATIONS, 'job/migrate'),
     resume: lineOf(fenceWith(OPERATIONS, '# after a restore'), 'cancel-only off').replace(/ +#.*/, ''),
     runbooks: [
       fenceWith(OPERATIONS, 'operator makers suspend'),
@@ -129,6 +132,12 @@ function fenceWith(document: string, words: string): string {
   if (found === undefined || more.length > 0)
     throw new Error(`${document} has ${more.length + Number(found !== undefined)} fences with ${words}`);
   return found;
+}
+
+/** The first command within a sentence of a document that has the words. */
+function inlineOf(document: string, words: string): string {
+  const commands = [...readText(document).matchAll(/`(kubectl [^`\n]+)`/g)].map(([, command = '']) => command);
+  return lineOf(commands.join('\n'), words);
 }
 
 function lineOf(commands: string, words: string): string {
