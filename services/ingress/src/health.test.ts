@@ -5,6 +5,7 @@ const heard = (agoMs: number) => {
   return { isCaughtUp: () => true, isCancelOnly: () => false, silenceMs: () => agoMs };
 };
 const well: HealthParts = {
+  topics: { areVerified: () => true },
   makers: heard(500),
   postgres: { isThere: async () => true },
   trust: { isTrusted: () => true },
@@ -14,7 +15,7 @@ const well: HealthParts = {
 const readyWhen = (parts: Partial<HealthParts>) => judgeReadiness({ ...well, ...parts });
 
 test('ingress is ready while all is there', async () => {
-  const checks = { whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
+  const checks = { topics: 'ok', whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
   expect(await readyWhen({})).toEqual({ isOk: true, checks });
 });
 
@@ -24,6 +25,7 @@ test.each<[string, Partial<HealthParts>, object]>([
     { makers: { ...heard(500), isCaughtUp: () => false } },
     { whitelist: 'still being read from the log' },
   ],
+  ['its topics are not checked', { topics: { areVerified: () => false } }, { topics: 'not yet checked' }],
   ['Kafka is silent for as long as an append waits', { makers: heard(5_000) }, { kafka: 'does not answer' }],
 ])('ingress is not ready while %s, and says so', async (_what, parts, checks) => {
   expect(await readyWhen(parts)).toMatchObject({ isOk: false, checks });

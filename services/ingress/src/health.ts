@@ -10,6 +10,7 @@ import type { Parts } from './parts.js';
 const KAFKA_SILENCE_MS_MAX = 5_000;
 
 export interface HealthParts {
+  readonly topics: Parts['topics'];
   readonly makers: Pick<Makers, 'isCaughtUp' | 'isCancelOnly' | 'silenceMs'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
   readonly trust: Pick<Parts['trust'], 'isTrusted'>;
@@ -19,10 +20,12 @@ export interface HealthParts {
 }
 
 /**
- * Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and the decision to take
- * no orders are shown and do not decide: cancelling goes on without them, and no other instance would do better.
+ * Ready when the topics are checked, the whitelist was read and Kafka is there. Postgres, a read model that is behind,
+ * and the decision to take no orders are shown and do not decide: cancelling goes on without them, and no other
+ * instance would do better.
  */
 export async function judgeReadiness({
+  topics,
   makers,
   postgres,
   trust,
@@ -32,6 +35,7 @@ export async function judgeReadiness({
   const isStoreThere = await postgres.isThere();
   const checks = {
     whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
+    topics: topics.areVerified() ? 'ok' : 'not yet checked',
     kafka: makers.silenceMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
   };
   const stored = !isStoreThere

@@ -106,7 +106,7 @@ export function runIngress(
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;
     const ops = await serveOps(settings, {
-      ready: () => judgeReadiness({ makers, postgres, trust, projection, lagSecondsMax }),
+      ready: () => judgeReadiness({ topics, makers, postgres, trust, projection, lagSecondsMax }),
       serveMetrics,
     });
     onStop(ops.stop);
@@ -154,7 +154,9 @@ export function createRoutes(outside: Outside): Route[] {
     counted(endpoint, async (request) => {
       const preferred = parseAs(cancelHeaders, { Prefer: request.headers['prefer'] });
       if (isRefusal(preferred)) return preferred;
-      return topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet');
+      return topics.areVerified()
+        ? answer(parts, request)
+        : unavailable('the topics of the log are not checked yet; try again');
     });
   const path = paths.limitOrders;
   return [
