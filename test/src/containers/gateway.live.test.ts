@@ -2,11 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readRoutes, routeOf } from '@makerbook/local-stack';
-import { findFreePort } from '@makerbook/parts';
+import { findFreePort, until } from '@makerbook/parts';
 import { openRaw, type RawAnswer } from '../kit/raw-http.js';
-import { type Gateway, startGateway } from './start-gateway.js';
+import { type Gateway, startGateway, type Upstreams } from './start-gateway.js';
 
 const hasNginx = spawnSync('nginx', ['-v']).error === undefined;
 if (!hasNginx) console.warn('nginx is not tested: install it, for example by `apt-get install -y nginx-light`');
@@ -15,6 +16,7 @@ const describeIfNginx = hasNginx ? describe : describe.skip;
 const ANSWER_MS_MAX = 30_000;
 const routes = readRoutes();
 const upstreams: Server[] = [];
+let ports: Upstreams;
 let gateway: Gateway;
 
 /** Says which service it stands for, and what reached it. */
@@ -22,6 +24,7 @@ async function standIn(service: string): Promise<number> {
   const server = createServer({ maxHeaderSize: 131_072 }, ({ method, url, headers }: IncomingMessage, response) =>
     response.end(JSON.stringify({ service, method, url, headers })),
   );
+  server.keepAliveTimeout = 75_000;
   upstreams.push(server);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return (server.address() as AddressInfo).port;
@@ -53,7 +56,7 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
   beforeAll(async () => {
     const [ingress, query, feed] = await Promise.all(['ingress', 'query', 'feed'].map(standIn));
     const only = (port: number | undefined) => [port ?? 0];
-    const ports = { ingress: only(ingress), query: only(query), feed: only(feed) };
+    ports = { ingress: only(ingress), query: only(query), feed: only(feed) };
     gateway = await startGateway(await findFreePort(), ports);
   });
   afterAll(async () => {
@@ -103,6 +106,21 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     if (service === undefined) return expectProblem(answer, 404, 'not_found');
     expect(answer.status).toBe(200);
     if (method !== 'HEAD') expect(JSON.parse(answer.body.toString())).toMatchObject({ service, method, url: target });
+  });
+
+  test('a pod that leaves has no connection of nginx when it ends, however busy these were', async () => {
+    const [pod] = upstreams;
+    const connections = () => new Promise<number>((resolve) => pod?.getConnections((_error, count) => resolve(count)));
+    let isOver = false;
+    const keepAsking = async () => {
+      for (; !isOver; await pause(20)) expect((await ask('POST', '/v0alpha/limit-orders')).status).toBe(200);
+    };
+    const asking = Promise.all(Array.from({ length: 4 }, keepAsking));
+    await until('nginx keeps connections', async () => (await connections()) > 0);
+    await gateway.route({ ...ports, ingress: [await standIn('ingress')] });
+    expect(await connections()).toBe(0);
+    isOver = true;
+    await asking;
   });
 
   test('a target with an origin goes by its path', async () => {
