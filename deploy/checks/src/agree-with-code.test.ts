@@ -21,6 +21,22 @@ interface Acl {
 
 const aclsOf = (user: Manifest): readonly Acl[] => fieldOf<{ acls: Acl[] }>(user, 'authorization').acls;
 
+test('nginx lets go of its connections to a pod that leaves before the service in it ends', () => {
+  const conf = readText('deploy/compose/gateway/makerbook.conf');
+  const upstreams = /^upstream (\w+) {.* keepalive_time (\d+)s; keepalive_timeout (\d+)s; }$/gm;
+  const held = [...conf.matchAll(upstreams)].map(
+    ([, name, time, idle]) => [name, Number(time) + Number(idle)] as const,
+  );
+  expect(held.map(([name]) => name)).toEqual(['ingress', 'query', 'feed']);
+  // For some two seconds nginx is still given new connections to it.
+  const [routedSeconds, seconds] = [2, 8];
+  for (const [name, heldSeconds] of held) {
+    expect(routedSeconds + heldSeconds).toBeLessThanOrEqual(seconds);
+    const [container] = readPods(sources).find(({ owner }) => owner === `Deployment ${name}`)?.spec.containers ?? [];
+    expect(container).toMatchObject({ lifecycle: { preStop: { sleep: { seconds } } } });
+  }
+});
+
 describe('Kafka', () => {
   test('has the topics of the code, with their partitions and settings', () => {
     const made = ofKind('KafkaTopic').map(({ metadata, spec }) => ({ name: metadata.name, ...spec }));
