@@ -6,6 +6,8 @@ const MINOR_MIN = 32;
 export const CORES_MIN = 5;
 
 const POSTGRES = 'CloudNativePG';
+/** Without it CloudNativePG refuses the backups of each night. */
+const SNAPSHOTS = 'volumesnapshots.snapshot.storage.k8s.io';
 /** What `production` has of each operator. */
 const OPERATORS: Readonly<Record<string, string>> = {
   [POSTGRES]: 'clusters.postgresql.cnpg.io',
@@ -51,6 +53,9 @@ export async function findLacks(run: Run, profile: Profile): Promise<Lacks> {
   return {
     needed: [
       ...(isProduction && lacking(POSTGRES) ? [`${POSTGRES} is needed, which runs Postgres`] : []),
+      ...(isProduction && !kinds.includes(SNAPSHOTS)
+        ? ['volume snapshots are needed for the backups of Postgres']
+        : []),
       ...(isOld ? [`Kubernetes is 1.${serverVersion.minor}, and 1.${MINOR_MIN} or newer is needed`] : []),
       ...(isThere ? ['the namespace makerbook is there, and is never touched: take another cluster'] : []),
     ],

@@ -140,7 +140,11 @@ test('what the cluster lacks is told before anything is made, and a namespace th
         : run(command),
     'production',
   );
-  expect(ofProduction.needed).toContain('CloudNativePG is needed, which runs Postgres');
+  expect(ofProduction.needed).toEqual([
+    'CloudNativePG is needed, which runs Postgres',
+    'volume snapshots are needed for the backups of Postgres',
+    expect.stringContaining('the namespace makerbook is there'),
+  ]);
   expect(ofProduction.missing).toEqual(expect.arrayContaining(['Strimzi', 'Envoy Gateway', 'the Prometheus operator']));
   expect(ofProduction.missing).not.toContain('KEDA');
   const away = async () => ({ status: 1, stdout: '', stderr: 'refused' });
