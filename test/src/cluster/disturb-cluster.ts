@@ -54,22 +54,31 @@ export async function killPod({ run, faults }: Loaded, pod: string): Promise<voi
   else faults.push(`kill ${pod}: ${stderr}`);
 }
 
-/** Ends a part, and waits until requests are answered again. @param awayMaxMs how long they may not be */
+/**
+ * Ends a part, and waits until requests are answered again.
+ * @param awayMaxMs how long they may not be: from the last POST that was answered before the first failure
+ */
 export async function endPart(
   { load, faults }: Loaded,
   what: string,
   end: () => Promise<void>,
   awayMaxMs: number,
 ): Promise<void> {
-  const startMs = performance.now();
+  const [startMs, before] = [performance.now(), load.failures.length];
+  let [failures, failedAtMs, sinceMs] = [before, startMs, startMs];
+  const watch = setInterval(() => {
+    if (load.failures.length === before) sinceMs = Math.max(startMs, load.placedAtMs());
+  }, POLL_MS);
   await end();
-  let [failures, failedAtMs] = [load.failures.length, performance.now()];
+  failedAtMs = performance.now();
   while (performance.now() - failedAtMs < QUIET_MS && performance.now() - startMs < GIVE_UP_MS) {
     await pause(POLL_MS);
     if (load.failures.length > failures) [failures, failedAtMs] = [load.failures.length, performance.now()];
   }
-  console.log(`${what}: all are answered after ${inSeconds(startMs, failedAtMs)}`);
-  if (failedAtMs - startMs > awayMaxMs) faults.push(`${what}: not answered for longer than ${awayMaxMs / 1000} s`);
+  clearInterval(watch);
+  const awayMs = failures === before ? 0 : failedAtMs - sinceMs;
+  console.log(`${what}: all are answered after ${inSeconds(startMs, failedAtMs)}, ${inSeconds(0, awayMs)} of it not`);
+  if (awayMs > awayMaxMs) faults.push(`${what}: not answered for longer than ${awayMaxMs / 1000} s`);
 }
 
 /** Waits until the gateway shows the certificate of the file. */

@@ -50,6 +50,8 @@ export function placeAndCancel(
     tookMs: record.tookMs,
     /** Milliseconds from one answer with 200 to the next of the same call, at most. */
     silentMs: record.silentMs,
+    /** When each call was last answered with 200. */
+    answeredAtMs: record.answeredAtMs,
     /** What went wrong until now, each with its second since the start. */
     failures: record.failures as readonly string[],
     /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
@@ -91,7 +93,7 @@ function createRecord() {
       return undefined;
     }
   };
-  return { acknowledged, failures, tookMs, silentMs, note, ask };
+  return { acknowledged, failures, tookMs, silentMs, answeredAtMs, note, ask };
 }
 
 async function place({ maker, open }: Turn, { acknowledged, ask }: LoadRecord): Promise<void> {

@@ -41,6 +41,8 @@ export async function putOrdersOn(
     failures: load.failures,
     /** The orders in the lists of all makers, oldest first. */
     readLists: () => readLists(makers),
+    /** When a POST was last answered with 200. */
+    placedAtMs: () => load.answeredAtMs.get('place') ?? startMs,
     /** The longest time, in ms, without an answer of 200 to each call, and without a new block in the whole feed. */
     silentMs: () => ({ ...load.silentMs, feed: clock.longestMs() }),
     /**
