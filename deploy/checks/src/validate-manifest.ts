@@ -14,6 +14,9 @@ const packages: Readonly<Record<string, string>> = {
   'postgresql.cnpg.io': '@kubernetes-models/cloudnative-pg',
 };
 
+/** Of CloudNativePG 1.30, which the package does not have yet. */
+const newFields = /^\/spec\/primaryLease(\/(leaseDurationSeconds|renewDeadlineSeconds|retryPeriodSeconds))?$/;
+
 /** No npm package has the schemas of these: a test of their own holds every field. */
 export const groupsWithoutSchema: readonly string[] = ['gateway.envoyproxy.io'];
 
@@ -34,7 +37,8 @@ export async function validateManifest(manifest: Manifest): Promise<string[]> {
   const module = (await import(path)) as Record<string, Model>;
   const Kind = module[manifest.kind];
   if (Kind === undefined) return [`${path} has no kind ${manifest.kind}`];
-  return findUnread(manifest, (observed) => Kind.prototype.validate.call(observed));
+  const unread = findUnread(manifest, (observed) => Kind.prototype.validate.call(observed));
+  return unread.filter((field) => group !== 'postgresql.cnpg.io' || !newFields.test(field));
 }
 
 function validateStrimzi(manifest: Manifest): string[] {
