@@ -65,12 +65,12 @@ export async function endPart(
   awayMaxMs: number,
 ): Promise<void> {
   const [startMs, before] = [performance.now(), load.failures.length];
-  let [failures, failedAtMs, sinceMs] = [before, startMs, startMs];
+  let sinceMs = startMs;
   const watch = setInterval(() => {
     if (load.failures.length === before) sinceMs = Math.max(startMs, load.placedAtMs());
-  }, POLL_MS);
+  }, POLL_MS).unref();
   await end();
-  failedAtMs = performance.now();
+  let [failures, failedAtMs] = [before, performance.now()];
   while (performance.now() - failedAtMs < QUIET_MS && performance.now() - startMs < GIVE_UP_MS) {
     await pause(POLL_MS);
     if (load.failures.length > failures) [failures, failedAtMs] = [load.failures.length, performance.now()];

@@ -48,7 +48,7 @@ interface FeedProcess {
 
 const settings = readSettings(feedSettings, { KAFKA_BROKERS: 'in-memory:1' });
 export const STALE_SECONDS_MAX = settings.STALE_SECONDS_MAX;
-/** Some records of the book. */
+/** Holds a few records of the book. */
 const FEW_BYTES = 6_000;
 
 /** The routers as clients of feed, and its processes. */
@@ -104,7 +104,7 @@ export class FeedVisits {
       { ...options, topic: TOPICS.fills, book, fillsMax: settings.FILLS_MAX, onNews: () => fillStreams.send() },
     );
     const unixMs = () => life.nowMs();
-    // Nobody waits on real time.
+    // A request must not wait on real time.
     const ended = { ended: () => undefined, aheadMsMax: 0 };
     const streams = serveStreams({ feed: book, name: 'book', ...ended });
     const fillStreams = serveStreams({ feed: fills, name: 'fills', ...ended });
@@ -142,19 +142,19 @@ export class FeedVisits {
     this.all.push({ ...question, atMs: life.nowMs(), held, read: before, isCalm, reply });
   }
 
-  /** Goes on with one of the feeds at whichever process: at times anew, and at times as a slow client. */
+  /** Resumes one of the feeds at any process; sometimes begins anew, and sometimes reads slowly. */
   async follow(chance: Chance): Promise<void> {
     const followed = chance.pick(this.followed);
     if (chance.oneIn(4)) followed.beginAnew();
     await this.#goOn(followed, chance, chance.oneIn(3));
   }
 
-  /** Goes on with both, so that they are read to their end. */
+  /** Resumes both feeds, and reads them to their ends. */
   async followAll(chance: Chance): Promise<void> {
     await Promise.all(this.followed.map((one) => this.#goOn(one, chance, false)));
   }
 
-  /** Frees what lives on real time. */
+  /** Stops the timers of all processes, which run on real time. */
   close(): void {
     for (const { endStreams } of this.#processes) endStreams();
   }
@@ -172,7 +172,7 @@ export class FeedVisits {
     const open = followed.reconnect(isSlow ? (drain) => time.after(takeMs, drain) : undefined);
     await life.delay(chance.below(50));
     const { begin, stream } = feedPaths[followed.name];
-    // What is told meanwhile may be forgotten before the stream begins.
+    // Feed may drop records after the cursor before the stream begins: then the router begins anew.
     for (let left = 5; left > 0 && open.isOpen(); left -= 1) {
       const { cursor } = followed;
       const question = cursor === undefined ? { path: begin, query: {} } : { path: stream, query: { after: cursor } };
@@ -180,17 +180,19 @@ export class FeedVisits {
       note(
         () => `${life.name} is asked ${question.path} after ${cursor}${isRefusal(reply) ? `: ${reply.detail}` : ''}`,
       );
-      if (isRefusal(reply)) {
-        if (reply.code === 'gone') followed.beginAnew();
-        else if (calm.isCalm) followed.wrong.push(`${question.path} is refused: ${reply.detail}`);
-        if (reply.code !== 'gone') return;
-      } else if (cursor !== undefined) return reply.stream?.(open.response);
-      else await followed.begin(reply, open);
+      if (!isRefusal(reply)) {
+        if (cursor !== undefined) return reply.stream?.(open.response);
+        await followed.begin(reply, open);
+      } else if (reply.code === 'gone') followed.beginAnew();
+      else {
+        if (calm.isCalm) followed.wrong.push(`${question.path} is refused: ${reply.detail}`);
+        return;
+      }
     }
   }
 }
 
-/** How a router begins with a feed, and goes on. */
+/** The paths by which a router begins a feed and follows it. */
 const feedPaths: Readonly<Record<FeedName, { readonly begin: string; readonly stream: string }>> = {
   book: { begin: paths.bookSnapshot, stream: paths.bookStream },
   fills: { begin: paths.bookFills, stream: paths.bookFillStream },
