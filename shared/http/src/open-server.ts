@@ -26,7 +26,7 @@ export interface OpenServer {
 const SILENCE_MS_MAX = 60_000;
 
 /**
- * How long a connection without a request stays open. Proxies keep theirs for 60 s (nginx, AWS ALB), and must be the
+ * How long a connection without a request stays open. Proxies keep theirs for less (AWS ALB for 60 s), and must be the
  * first to close: a request that crosses the closing of its connection is lost, and no proxy repeats a POST.
  */
 const IDLE_MS_MAX = 75_000;

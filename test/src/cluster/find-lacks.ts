@@ -6,7 +6,7 @@ const MINOR_MIN = 32;
 export const CORES_MIN = 5;
 
 const POSTGRES = 'CloudNativePG';
-/** Without it CloudNativePG refuses the backups of each night. */
+/** CloudNativePG refuses the nightly backups where it is missing. */
 const SNAPSHOTS = 'volumesnapshots.snapshot.storage.k8s.io';
 /** What `production` has of each operator. */
 const OPERATORS: Readonly<Record<string, string>> = {

@@ -101,7 +101,7 @@ export function followOrders({
         return stepOf(change, entry, fact);
       });
     },
-    /** Whether the log holds a reading of the order that counts: so the feed has told of it. */
+    /** True if the log has a reading of the order that counts. Then the feed must have told of the order. */
     isObserved: (orderHash: string) => orThrow(readings.isObserved(orderHash)),
     book: () => orThrow(book),
     facts: factsOf,
@@ -139,7 +139,7 @@ function checkMessages(
   };
 }
 
-/** Which orders were read before they were cancelled, at a block that is not older than the last one processed. */
+/** Notes which orders were read before they were cancelled, at a block not older than the last one processed. */
 export function noteReadings() {
   const [observed, cancelled] = [new Set<string>(), new Set<string>()];
   return {

@@ -7,7 +7,7 @@ import { type OpenResponse, openResponse } from './open-response.js';
 
 export type FeedName = 'book' | 'fills';
 
-/** What a router has read of a feed since it began anew. */
+/** Everything that a router has read since its last snapshot or page. */
 export interface ReadFeed {
   /** Lines of the snapshot; none where the router began with a page of the fills. */
   readonly lines: readonly string[];
@@ -29,14 +29,14 @@ export class FollowedFeed {
     this.name = name;
   }
 
-  /** As far as it has read; undefined where it has to begin anew. */
+  /** The cursor to resume from. Undefined: the router has to begin anew. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
 
   /**
-   * Leaves the process at which it is.
-   * @param drainLater of a slow client: called with what lets it take more, once it has been given something
+   * Closes the connection that is open, and opens the next one.
+   * @param drainLater given for a slow client: after each write it is called with the function that emits `drain`
    */
   reconnect(drainLater: ((drain: () => void) => void) | undefined): OpenResponse {
     this.#open?.leave();
@@ -49,12 +49,12 @@ export class FollowedFeed {
     return open;
   }
 
-  /** What comes next is a snapshot or page. */
+  /** Forgets the cursor: the router asks for a snapshot or page next. */
   beginAnew(): void {
     this.#cursor = undefined;
   }
 
-  /** Takes a snapshot of the book, or a page of the fills, unless it has gone elsewhere meanwhile. */
+  /** Takes a snapshot of the book or a page of the fills, unless the router has left the process meanwhile. */
   async begin(reply: Success, { isOpen }: OpenResponse): Promise<void> {
     const body = reply.stream === undefined ? String(reply.body) : await readStream(reply.stream);
     if (!isOpen()) return;

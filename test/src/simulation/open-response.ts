@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 
-/** A stream as its client has it: it takes what is written until one of them ends it. */
+/** The client's side of a stream. It receives what is written until the client or the server ends it. */
 export interface OpenResponse {
   readonly response: ServerResponse;
   isOpen(): boolean;
   leave(): void;
 }
 
-/** @param take is given what is written. @returns whether the client is slow: it takes no more before `drain` */
+/** @param take receives what is written. It returns true where the client takes no more before `drain` */
 export function openResponse(take: (text: string) => boolean): OpenResponse {
   const emitter = new EventEmitter();
   const leave = () => void emitter.emit('close');

@@ -10,7 +10,7 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'visit'; readonly draw: number }
   /** A router reads the book over HTTP. */
   | { readonly do: 'ask'; readonly draw: number }
-  /** A router goes on with the stream of a feed, at another process or anew. */
+  /** A router resumes the stream of a feed, at another process or anew. */
   | { readonly do: 'follow'; readonly draw: number }
   /** A maker posts orders of one token, and caps it. */
   | { readonly do: 'cap'; readonly maker: number; readonly draw: number }

@@ -75,7 +75,7 @@ export interface RunReport {
   readonly byReader: number;
   /** What routers asked feed, and was answered. */
   readonly asked: number;
-  /** Records that streams of feed told them. */
+  /** Records that routers received by streams of feed. */
   readonly streamed: number;
 }
 

@@ -132,7 +132,7 @@ export class Ownership {
   }
 }
 
-/** A crash of Postgres has taken commits back: they are folded again, though no fact may come that shows it. */
+/** True where a crash of Postgres has lost commits: the partition is taken again, and its facts are folded again. */
 function hasLost({ positions }: Claims, partition: number, committed: RowsPosition | undefined): boolean {
   const position = positions.get(partition);
   return committed !== undefined && position !== undefined && isBehind(position, committed);

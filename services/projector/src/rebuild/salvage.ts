@@ -23,7 +23,7 @@ const SOURCE = '/makerbook/salvage';
 const TIMEOUT_MS = 60_000;
 const schemas = { kept: LIVE_SCHEMA, restored: SCHEMA };
 
-/** What the process provides. */
+/** The clock and the command's id, which the process gives. */
 export interface SalvageContext {
   /** Names the command in the facts that it leads to. */
   readonly commandId: string;
@@ -31,9 +31,9 @@ export interface SalvageContext {
 }
 
 /**
- * Completes a log that was restored from an archive, while no service runs: appends what the rows have beyond it, if
- * they were kept, behind every position that anybody was told. Suspends all makers, and has the service take
- * cancellations alone, so that makers can repeat those that are lost. It can be repeated.
+ * Completes a log that was restored from an archive, while no service runs. Skips every offset that a client or router
+ * may have been told, and appends the facts that kept rows have beyond the log. Then suspends all makers, and sets the
+ * service to CANCEL_ONLY, so that makers can repeat lost cancellations. It can be repeated.
  * @returns orders that are lost, as far as the rows name them, and what was appended
  * @throws Error where the log was not restored; LogUnavailable, PostgresUnavailable
  */

@@ -17,14 +17,14 @@ export interface Claims {
   readonly owned: ReadonlySet<number>;
   /** Those that it must end and give back, because others have less than their share. */
   readonly surplus: ReadonlySet<number>;
-  /** Where the rows of each are that the process has. */
+  /** Up to where the rows of each owned partition are. */
   readonly positions: ReadonlyMap<number, RowsPosition>;
 }
 
 interface ClaimRow {
   readonly partition: number;
   readonly is_surplus: boolean;
-  /** With `block_parts` null where the partition has no rows yet. */
+  /** Null, like `block_parts`, where the partition has no rows yet. */
   readonly next_offset: bigint | null;
   readonly block_parts: number | null;
 }

@@ -6,7 +6,7 @@ import type { FeedName, FollowedFeed, ReadFeed } from '../follow-feed.js';
 import { TOPICS } from '../run-processes.js';
 import { describeFill, placeOf } from './judge-feed.js';
 
-/** Finds what routers were told by snapshots and streams that is not what the topics have, each record once. */
+/** Compares snapshots and streams with the topics: routers must receive each record once, in order, to the end. */
 export function judgeStreamsOfFeed(log: LogInMemory, partitions: number, all: readonly FollowedFeed[]): string[] {
   return all.flatMap(({ name, all: reads, wrong }) => {
     const topic = Array.from({ length: partitions }, (_, partition) => toldOf(name, log, partition));
@@ -23,7 +23,7 @@ export function judgeStreamsOfFeed(log: LogInMemory, partitions: number, all: re
   });
 }
 
-/** The second message of a fill is not told. */
+/** Leaves out repeated messages of a fill: feed streams the first one only. */
 function toldOf(name: FeedName, log: LogInMemory, partition: number): readonly StoredRecord[] {
   const records = log.records(TOPICS[name], partition);
   if (name === 'book') return records;
@@ -34,7 +34,7 @@ function toldOf(name: FeedName, log: LogInMemory, partition: number): readonly S
   });
 }
 
-/** @returns how many records of each partition are told, too */
+/** @returns what is wrong, and how many records of each partition the router has received */
 function judgeRead(name: FeedName, topic: readonly (readonly StoredRecord[])[], { lines, cursor, events }: ReadFeed) {
   const wrong: string[] = [];
   const items = itemsOf(cursor);
@@ -60,10 +60,10 @@ function judgeRead(name: FeedName, topic: readonly (readonly StoredRecord[])[], 
   return { wrong, next };
 }
 
-/** Of a cursor: how far each partition is read. */
+/** Splits a cursor into the message ids of the partitions. */
 const itemsOf = (cursor: string): string[] => cursor.slice(0, cursor.lastIndexOf(':')).split(',');
 
-/** Without the partition. */
+/** Reads a record's message id, without its partition. */
 const idOf = ({ headers }: StoredRecord) => headers['ce_id']?.slice(headers['ce_id'].indexOf(':') + 1);
 
 function linesOf(partition: number, records: readonly StoredRecord[]): string[] {
