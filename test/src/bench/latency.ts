@@ -35,10 +35,10 @@ const SATURATING_CONNECTIONS = 16;
 const LOAD_WARM_MS = 3_000;
 
 const goals = {
-  idlePost: { p50: { ratioMax: 1.7 }, p99: { ratioMax: 2.5 } },
-  loadedPost: { p50: { ratioMax: 2.5 }, p99: { ratioMax: 6 } },
-  cancel: { p50: { ratioMax: 1.8 }, p99: { ratioMax: 3 } },
-  loadedBlock: { p99: { valueMax: 100 } },
+  idlePost: { p50: { ratioMax: 2 }, p99: { ratioMax: 2.5 } },
+  loadedPost: { p50: { ratioMax: 2.8 }, p99: { ratioMax: 6 } },
+  cancel: { p50: { ratioMax: 2.4 }, p99: { ratioMax: 3 } },
+  loadedBlock: { p99: { valueMax: 80 } },
   wideBlock: { p99: { valueMax: 80 } },
   saturating: { referenceMin: 2_600 },
 } as const;

@@ -51,7 +51,7 @@ export async function measureRebuild(parts: OwnParts, facts: number): Promise<re
       `rebuild of ${total(ends).toLocaleString('en')} facts while more come, by inserting the rows alone`,
       'facts per s',
       [{ value: rate(rebuilt.seconds), floor: rate(floor.seconds) }],
-      { ratioMin: 0.6 },
+      { ratioMin: 0.42 },
     ),
     compare(
       'RSS of rebuild at most, by that for a quarter of the log',
