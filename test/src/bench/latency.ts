@@ -183,7 +183,9 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
  * read model has reached the end of the log, and is refused where that takes too long.
  */
 async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly PreparedRequest[]> {
-  const fewest = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);
+  // One of a maker's orders is its first.
+  const requestsEach = Math.floor((ORDERS_PER_MAKER - 1) / LOAD_ORDERS_PER_REQUEST);
+  const fewest = Math.ceil(requests / requestsEach);
   const makers = await bench.openMakers(Math.max(LOAD_MAKERS_MIN, fewest), ORDERS_PER_MAKER);
   const sign = (count: number, ordersEach: number) =>
     Array.from({ length: count }, (_, index): PreparedRequest => {
