@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { type Figure, state } from './report.js';
 
 const HEAP_MB_MAX = 1024;
-const program = fileURLToPath(new URL('live-book.js', import.meta.url));
+const program = fileURLToPath(new URL('hold-book.js', import.meta.url));
 
 /** What a book with ranked orders of one pair takes, in a process of its own with a heap of 1 GB. */
 export async function measureRouter(orders: number): Promise<readonly Figure[]> {
