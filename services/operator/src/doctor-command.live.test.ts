@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -236,6 +236,19 @@ test('the doctor finds each fault, with its runbook', async () => {
     ],
     faulty,
   );
+});
+
+test('the doctor goes on where a topic is missing and a certificate cannot be read', async () => {
+  const broken = inFolder('broken.pem');
+  writeFileSync(broken, '-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n');
+  const { ok, wrong } = await examine({
+    TOPIC_PREFIX: `${prefix}missing.`,
+    DATABASE_TLS: 'on',
+    DATABASE_TLS_CA_FILE: broken,
+  });
+  expect(wrong).toContainEqual(expect.stringMatching(/^topics: /));
+  expect(wrong).toContainEqual(expect.stringMatching(/^certificate of the authority for Postgres: .* → deploy/));
+  expect(ok).toContainEqual(expect.stringMatching(/^node /));
 });
 
 test('the doctor says what does not answer', async () => {

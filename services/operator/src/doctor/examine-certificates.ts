@@ -26,7 +26,9 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
   const files = Object.entries({ Kafka: kafka.tls, Postgres: postgres.tls }).flatMap(([server, tls]) =>
     Object.entries({ authority: tls?.ca, client: tls?.cert }).flatMap(([part, pem = '']) =>
       [...pem.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)].map(([text]) =>
-        judgeEnd(`the ${part} for ${server}`, new X509Certificate(text)),
+        look(`certificate of the ${part} for ${server}`, RUNBOOK, async () => [
+          judgeEnd(`the ${part} for ${server}`, new X509Certificate(text)),
+        ]),
       ),
     ),
   );
@@ -42,7 +44,7 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
       judgeEnd(server, await readCertificate(server, tls, isPostgres)),
     ]),
   );
-  const found = [...files, ...(await Promise.all(shown)).flat()];
+  const found = (await Promise.all([...files, ...shown])).flat();
   return found.length > 0 ? found : [{ verdict: 'unread', what: 'certificates: no connection has TLS' }];
 }
 

@@ -1,4 +1,4 @@
-import { type Log, LogUnavailable } from '@makerbook/kafka';
+import type { Log } from '@makerbook/kafka';
 import type { DoctorSettings } from '../env.js';
 import { warnOfChangedKeys } from '../read-account-keys.js';
 import { readMakers } from '../read-makers.js';
@@ -18,7 +18,7 @@ export async function examineKeys(log: Log, settings: DoctorSettings): Promise<r
     const what = `keys of ${admitted.length} makers: ${changed.join('; ') || 'none has changed, as far as the node tells'}`;
     return [judge(changed.length === 0, what, 'SECURITY.md#what-a-part-can-do-in-the-wrong-hands')];
   } catch (error) {
-    if (!(error instanceof LogUnavailable)) throw error;
-    return [{ verdict: 'unread', what: 'keys of makers: Kafka does not answer' }];
+    // The look at Kafka says what is wrong.
+    return [{ verdict: 'unread', what: `keys of makers: ${(error as Error).message}` }];
   }
 }

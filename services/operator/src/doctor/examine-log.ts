@@ -3,9 +3,8 @@ import { type Log, readBrokers, TopicMismatch } from '@makerbook/kafka';
 import { type KafkaConnection, kafkaConnection } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { DoctorSettings } from '../env.js';
-import { alert, type Finding, judge, look } from './finding.js';
+import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, lookAll, mismatchOf } from './finding.js';
 
-const CLOCKS_APART_MS_MAX = 1_000;
 /** As in the alert VolumeFillsUp. */
 const FREE_PERCENT_MIN = 20n;
 
@@ -19,13 +18,7 @@ export async function examineLog(
   const names = topicNames(settings.TOPIC_PREFIX);
   const specs = topicSpecs(names, settings.PARTITIONS);
   const topics = async (): Promise<Finding[]> => {
-    const wrong = await log.verifyTopics(specs).then(
-      () => undefined,
-      (error: Error) => {
-        if (!(error instanceof TopicMismatch)) throw error;
-        return error.message;
-      },
-    );
+    const wrong = await mismatchOf(log.verifyTopics(specs), TopicMismatch);
     const what = `topics: ${wrong ?? `${specs.length}, as this build wants them`}`;
     return [judge(wrong === undefined, what, 'services/operator/README.md')];
   };
@@ -39,10 +32,7 @@ export async function examineLog(
       judge(aheadMs <= CLOCKS_APART_MS_MAX, `clock of the brokers: ${said}`, 'deploy/runbooks/before-production.md'),
     ];
   };
-  const found = [topics, clock, () => examineDisks(kafkaConnection(settings))].map((into) =>
-    look('Kafka', alert('KafkaAway'), into),
-  );
-  return (await Promise.all(found)).flat();
+  return lookAll('Kafka', alert('KafkaAway'), [topics, clock, () => examineDisks(kafkaConnection(settings))]);
 }
 
 async function examineDisks(connection: KafkaConnection): Promise<Finding[]> {

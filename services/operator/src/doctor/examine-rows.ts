@@ -1,8 +1,7 @@
 import { compareRights, type Postgres, readPartitionClocks, SchemaMismatch, verifySchema } from '@makerbook/postgres';
 import { readServer } from '../store/read-server.js';
-import { alert, type Finding, judge, look } from './finding.js';
+import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, lookAll, mismatchOf } from './finding.js';
 
-const CLOCKS_APART_MS_MAX = 1_000;
 /** As in the alert ReadModelBehind. */
 const BEHIND_SECONDS_MAX = 30;
 const VERSION_MIN = 150_000;
@@ -27,13 +26,7 @@ export async function examineRows(
     ];
   };
   const schema = async (): Promise<Finding[]> => {
-    const wrong = await verifySchema(postgres).then(
-      () => undefined,
-      (error: Error) => {
-        if (!(error instanceof SchemaMismatch)) throw error;
-        return error.message;
-      },
-    );
+    const wrong = await mismatchOf(verifySchema(postgres), SchemaMismatch);
     return [
       judge(wrong === undefined, `schema: ${wrong ?? 'that of this build'}`, 'deploy/runbooks/operations.md#upgrade'),
     ];
@@ -44,10 +37,8 @@ export async function examineRows(
     const what = `rights: ${differences.join('; ') || well}`;
     return [judge(differences.length === 0, what, 'shared/postgres/README.md#rights')];
   };
-  const found = [server, schema, rights, () => examinePositions(postgres, nowMs, readEnds)].map((into) =>
-    look('Postgres', alert('PostgresAway'), into),
-  );
-  return (await Promise.all(found)).flat();
+  const positions = () => examinePositions(postgres, nowMs, readEnds);
+  return lookAll('Postgres', alert('PostgresAway'), [server, schema, rights, positions]);
 }
 
 async function examinePositions(

@@ -12,6 +12,9 @@ export function judge(isWell: boolean, what: string, runbook: string): Finding {
   return isWell ? { verdict: 'ok', what } : { verdict: 'wrong', what, runbook };
 }
 
+/** Between two clocks. */
+export const CLOCKS_APART_MS_MAX = 1_000;
+
 /** The section of an alert. */
 export const alert = (name: string): string => `deploy/runbooks/alerts.md#${name.toLowerCase()}`;
 
@@ -25,5 +28,25 @@ export async function look(
     return await into();
   } catch (error) {
     return [judge(false, `${part}: ${(error as Error).message}`, runbook)];
+  }
+}
+
+/** As `look`, into several things of one part at once. */
+export async function lookAll(
+  part: string,
+  runbook: string,
+  looks: readonly (() => Promise<readonly Finding[]>)[],
+): Promise<readonly Finding[]> {
+  return (await Promise.all(looks.map((into) => look(part, runbook, into)))).flat();
+}
+
+/** The message of an error of that kind, if the check ends with one. Other errors are thrown on. */
+export async function mismatchOf(check: Promise<void>, Kind: new () => Error): Promise<string | undefined> {
+  try {
+    await check;
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Kind)) throw error;
+    return error.message;
   }
 }
