@@ -21,14 +21,15 @@ if ('do' in command && command.do === 'log' && command.isFollowing) {
     () => readSettings(followSettings, process.env),
     (settings, telemetry) => followLog(command.folder, settings, telemetry),
   );
-}
-try {
-  const { lines, exitCode } = await answer(command);
-  console.log(lines.join('\n'));
-  process.exitCode = exitCode;
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+} else {
+  try {
+    const { lines, exitCode } = await answer(command);
+    console.log(lines.join('\n'));
+    process.exitCode = exitCode;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
 }
 
 async function answer(command: Command | Outcome): Promise<Outcome> {

@@ -281,14 +281,23 @@ describe('the operator', () => {
   });
 });
 
-test('a command that fails ends, also while it is connected to brokers', async () => {
+/** @returns the exit code, and what the command wrote to standard error */
+function runProcess(words: readonly string[], settings: Record<string, string>): Promise<readonly unknown[]> {
   const main = fileURLToPath(new URL('./main.js', import.meta.url));
-  const env = { ...process.env, KAFKA_BROKERS: brokers, TOPIC_PREFIX: `${prefix}missing.` };
   const { promise, resolve } = Promise.withResolvers<readonly unknown[]>();
-  execFile(process.execPath, [main, 'makers', 'add', maker], { env, timeout: 60_000 }, (error, _, said) => {
-    resolve([error?.code, said]);
-  });
-  expect(await promise).toEqual([
+  const options = { env: { ...process.env, ...settings }, timeout: 60_000 };
+  execFile(process.execPath, [main, ...words], options, (error, _, said) => resolve([error?.code, said]));
+  return promise;
+}
+
+test('an archive that does not start ends, and says once why', async () => {
+  const [code, said] = await runProcess(['log', 'archive', 'folder', '--follow'], { KAFKA_BROKERS: '' });
+  expect({ code, named: String(said).match(/KAFKA_BROKERS/g) }).toEqual({ code: 1, named: ['KAFKA_BROKERS'] });
+}, 120_000);
+
+test('a command that fails ends, also while it is connected to brokers', async () => {
+  const settings = { KAFKA_BROKERS: brokers, TOPIC_PREFIX: `${prefix}missing.` };
+  expect(await runProcess(['makers', 'add', maker], settings)).toEqual([
     1,
     expect.stringMatching(/missing\.\S+ is not known to the cluster|no broker gave the leaders of \S+missing/),
   ]);
