@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import type { BookSnapshotEnd } from '@makerbook/contracts-http';
-import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, type Reply } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import { RecentNews } from './keep-recent.js';
 import type { LivePartition } from './live-book.js';
@@ -47,21 +47,23 @@ function openSnapshots(book = openBook(1_000)) {
   let streams = 0;
   /** A client that takes what it gets only where it is read. */
   async function ask(client: string): Promise<PassThrough | Refusal> {
-    const count = (change: number) => () => {
-      streams += change;
-    };
-    const room = { enter: count(1), leave: count(-1) };
-    const reply = await snapshot(
-      { headers: {} },
-      { name: client, client, headers: {}, charge: () => undefined, takeRoom: () => room },
-    );
+    const reply = await askHead(client);
     if (isRefusal(reply)) return reply;
     const response = new PassThrough({ highWaterMark: 16_384 });
     response.on('error', () => undefined);
     reply.stream?.(response as unknown as ServerResponse);
     return response;
   }
-  return { ask, outcomes, streams: () => streams, book };
+  /** @param refusal why the client may have no snapshot now */
+  async function askHead(client: string, refusal?: Refusal): Promise<Reply | Refusal> {
+    const count = (change: number) => () => {
+      streams += change;
+    };
+    const room = { enter: count(1), leave: count(-1) };
+    const takeRoom = () => refusal ?? room;
+    return snapshot({ headers: {} }, { name: client, client, headers: {}, charge: () => undefined, takeRoom });
+  }
+  return { ask, askHead, outcomes, streams: () => streams, book };
 }
 
 async function readAll(answer: PassThrough | Refusal) {
@@ -94,6 +96,20 @@ test('what changes while a snapshot is sent is in it, or comes by the stream fro
     JSON.parse(data),
   );
   expect(told.map(({ name }) => name)).toEqual(['later 0']);
+});
+
+test('a slow client keeps its place while the next one has no room, or asks for the head alone', async () => {
+  const { ask, askHead, outcomes, streams } = openSnapshots(openBook(4_000));
+  const slow = [];
+  for (const client of ['a', 'a', 'b', 'b']) slow.push(await ask(client));
+  await pause(2 * SLOW_MS);
+  const full: Refusal = { code: 'rate_limited', detail: 'c has 2 streams' };
+  expect(await askHead('c', full)).toBe(full);
+  expect(isRefusal(await askHead('c'))).toBe(false);
+  await pause(SLOW_MS);
+  expect({ outcomes, streams: streams() }).toEqual({ outcomes: [], streams: 4 });
+  for (const one of slow) if (!isRefusal(one)) one.destroy();
+  await until(() => streams() === 0);
 });
 
 test('whoever takes little loses its place to the next one, the slowest first, and to nobody else', async () => {

@@ -39,22 +39,29 @@ const PAGE_LINES = 64;
 export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: SnapshotParts) {
   const underWay = new Set<Sending>();
 
-  function findPlace(reader: string): Refusal | undefined {
+  /** The one that loses its place to the next; undefined where a place is free, or nobody is slow. */
+  function findSlow(): Sending | undefined {
+    if (underWay.size < snapshotsMax) return undefined;
+    const [slowest] = [...underWay].sort((one, other) => one.last - other.last);
+    return slowest !== undefined && slowest.last < BYTES_MIN ? slowest : undefined;
+  }
+
+  function refuse(reader: string): Refusal | undefined {
     const own = [...underWay].filter((one) => one.reader === reader).length;
     if (own >= Math.ceil(snapshotsMax / 2)) {
       const detail = `${own} snapshots are being sent to you here: read one to its end first`;
       return { code: 'rate_limited', detail, headers: { 'Retry-After': String(RETRY_SECONDS) } };
     }
-    if (underWay.size < snapshotsMax) return undefined;
-    const [slowest] = [...underWay].sort((one, other) => one.last - other.last);
-    if (slowest === undefined || slowest.last >= BYTES_MIN)
-      return unavailable(`${underWay.size} snapshots are being sent here; try again`, RETRY_SECONDS);
-    underWay.delete(slowest);
-    slowest.cut();
-    return undefined;
+    if (underWay.size < snapshotsMax || findSlow() !== undefined) return undefined;
+    return unavailable(`${underWay.size} snapshots are being sent here; try again`, RETRY_SECONDS);
   }
 
   async function send(response: ServerResponse, isPacked: boolean, reader: Admitted): Promise<void> {
+    const slow = findSlow();
+    if (slow !== undefined) {
+      underWay.delete(slow);
+      slow.cut();
+    }
     const cutting = new AbortController();
     // The first window ends before anybody is slow.
     const sending: Sending = { reader: reader.client, last: BYTES_MIN, taken: 0, cut: () => cutting.abort() };
@@ -75,7 +82,7 @@ export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: Sn
   }
 
   return async (request: Pick<ApiRequest, 'headers'>, reader: Admitted): Promise<Reply> => {
-    const refusal = findPlace(reader.client);
+    const refusal = refuse(reader.client);
     if (refusal !== undefined) return refusal;
     const room = reader.takeRoom();
     if (isRefusal(room)) return room;
