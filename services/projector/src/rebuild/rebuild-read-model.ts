@@ -84,8 +84,14 @@ export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Reb
   }
 }
 
-/** Reads how far the live rows of each partition are. */
-const positionsOf = async ({ live }: Rebuild): Promise<readonly bigint[]> => (await readPositions(live.query)) ?? [];
+/** How far the live rows of each partition are, once none is within a block. */
+async function positionsOf({ live }: Rebuild): Promise<readonly bigint[]> {
+  for (;;) {
+    const positions = await readPositions(live.query);
+    if (positions !== undefined) return positions;
+    await pause(SNAPSHOT_RETRY_MS);
+  }
+}
 
 /** Folds up to the targets, by partition, and reports how far it is. */
 export async function replay(rebuild: Rebuild, targets: readonly bigint[], hasNoFeeds = false): Promise<void> {
@@ -134,7 +140,7 @@ async function swap(rebuild: Rebuild): Promise<void> {
   const lock = (query: Query) => lockTables(query, LIVE_SCHEMA);
   for (let tries = 1; ; tries += 1) {
     try {
-      await foldLog((await readPositions(rebuild.live.query)) ?? [], rebuild);
+      await foldLog(await positionsOf(rebuild), rebuild);
       return await atLivePositions(rebuild, lock, (query) => swapTables(query, SCHEMA, LIVE_SCHEMA));
     } catch (error) {
       if (!(error instanceof PostgresUnavailable) || tries >= SWAP_TRIES) throw error;
