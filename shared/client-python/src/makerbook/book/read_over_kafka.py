@@ -33,7 +33,9 @@ def read_over_kafka(
         unread = set(found.partitions)
         while True:
             records = []
-            for message in consumer.consume(500, timeout=poll_seconds):
+            # `consume` alone would wait for a whole batch: what is there comes at once.
+            first = consumer.poll(poll_seconds)
+            for message in [] if first is None else [first, *consumer.consume(499, timeout=0)]:
                 error = message.error()
                 if error is None:
                     records.append(_record_of(message))
