@@ -39,7 +39,7 @@ export class MakerbookError extends Error {
   readonly index: number | undefined;
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether the service may have done its work although the call failed, by this try or an earlier POST. */
+  /** Whether the service may have done its work although the call failed, by this try or an earlier one. */
   readonly mayHaveHappened: boolean;
 
   /**
@@ -63,3 +63,7 @@ export class MakerbookError extends Error {
     this.mayHaveHappened = failure.mayHaveHappened ?? isUnknown;
   }
 }
+
+/** The same error of a call that an earlier try may have done. */
+export const thatMayHaveHappened = (error: MakerbookError): MakerbookError =>
+  error.mayHaveHappened ? error : new MakerbookError({ ...error, mayHaveHappened: true, cause: error });

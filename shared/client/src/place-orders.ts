@@ -3,7 +3,7 @@ import { paths } from '@makerbook/contracts-http/paths';
 import { readHex, readWhole, UNIX_MS, type Whole } from '@makerbook/contracts-primitives';
 import { type Answer, callService, readList, readObject } from './call-service.js';
 import { type CancelParts, signCancellations, signSalts } from './cancel-orders.js';
-import { MakerbookError } from './errors.js';
+import { MakerbookError, thatMayHaveHappened } from './errors.js';
 import type { OrderReads } from './read-orders.js';
 import {
   type OrderToReplace,
@@ -27,7 +27,7 @@ export interface PlaceOptions {
 /** POST of orders, alone or in the stead of others. */
 export function createPlace({ signing, calling, again, ...parts }: CancelParts, reads: OrderReads) {
   /** @returns undefined where only `duplicate` tells that it was stored */
-  function store<T>(
+  async function store<T>(
     path: string,
     body: unknown,
     { validUntilMs, duplicateCountsAsStored = false }: PlaceOptions,
@@ -35,19 +35,14 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts, 
   ): Promise<T | undefined> {
     const untilMs = validUntilMs === undefined ? undefined : readWhole('validUntilMs', validUntilMs, UNIX_MS);
     const headers = untilMs === undefined ? {} : { 'Valid-Until-Ms': String(untilMs) };
-    let mayBeStored = false;
-    return again(async () => {
-      try {
-        return read(await callService({ method: 'POST', path, body, headers }, calling));
-      } catch (error) {
-        if (!(error instanceof MakerbookError)) throw error;
-        if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) return undefined;
-        mayBeStored ||= error.mayHaveHappened;
-        if (!mayBeStored || error.mayHaveHappened) throw error;
-        // Other refusals are judged before `duplicate`: they say nothing of an earlier try.
-        throw thatMayHaveHappened(error);
-      }
-    });
+    try {
+      return await again(async () => read(await callService({ method: 'POST', path, body, headers }, calling)));
+    } catch (error) {
+      const isDuplicate = error instanceof MakerbookError && error.code === 'duplicate';
+      // Nothing else of an earlier try is known: other refusals are judged before `duplicate`.
+      if (isDuplicate && error.mayHaveHappened && duplicateCountsAsStored) return undefined;
+      throw error;
+    }
   }
 
   const validating = (orders: readonly SignedOrder[]) =>
@@ -113,6 +108,3 @@ async function readCancelled({ findOrder, readHistory }: OrderReads, [placed]: r
 function requestOf(entry: TimelineEntry | undefined): string | undefined {
   return entry !== undefined && 'cause' in entry && entry.cause.kind === 'request' ? entry.cause.requestId : undefined;
 }
-
-const thatMayHaveHappened = (error: MakerbookError) =>
-  new MakerbookError({ ...error, mayHaveHappened: true, cause: error });

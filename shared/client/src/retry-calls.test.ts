@@ -34,6 +34,14 @@ describe('a call is tried again', () => {
     expect(await run([error])).toEqual({ result: error, pauses: [] });
   });
 
+  test('and may have happened in the end if any try may have done it', async () => {
+    const busy = new MakerbookError({ code: 'rate_limited', status: 429, detail: 'not now', retryable: true });
+    const outcomeOf = async (...failures: Error[]) =>
+      (await run(failures, { attemptsMax: 3 })).result as MakerbookError;
+    expect(await outcomeOf(failure(true), busy, busy)).toMatchObject({ code: 'rate_limited', mayHaveHappened: true });
+    expect(await outcomeOf(busy, busy, busy)).toMatchObject({ code: 'rate_limited', mayHaveHappened: false });
+  });
+
   test('so many times and no more', async () => {
     const last = failure(true);
     const { result, pauses } = await run([failure(true), last, failure(true)], { attemptsMax: 2 });

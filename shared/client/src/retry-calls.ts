@@ -1,5 +1,5 @@
 import { pause } from '@makerbook/contracts-primitives';
-import { MakerbookError } from './errors.js';
+import { MakerbookError, thatMayHaveHappened } from './errors.js';
 
 export interface RetryOptions {
   /** Tries in all. Default 5. */
@@ -17,16 +17,20 @@ export interface RetryOptions {
 
 /**
  * Repeats work while it fails with a retryable MakerbookError, after the pause of `Retry-After` or a growing one,
- * whichever is longer. The error of the last try is thrown.
+ * whichever is longer. The error of the last try is thrown; it says that the work may have happened if any try may have
+ * done it.
  */
 export async function retry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions = {}): Promise<T> {
   const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;
   const { sleep = pause } = options;
+  let mayHaveHappened = false;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work(attempt);
     } catch (error) {
-      if (!(error instanceof MakerbookError) || !error.retryable || attempt >= attemptsMax) throw error;
+      if (!(error instanceof MakerbookError)) throw error;
+      mayHaveHappened ||= error.mayHaveHappened;
+      if (!error.retryable || attempt >= attemptsMax) throw mayHaveHappened ? thatMayHaveHappened(error) : error;
       const growing = pauseMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
       const asked = error.retryAfterSeconds === undefined ? 0 : error.retryAfterSeconds * 1000;
       const waitMs = Math.min(pauseMsMax, Math.max(growing, asked));

@@ -177,12 +177,16 @@ ONCE = Retry(attempts_max=1)
 
 
 def again(work: Callable[[], Flow[T]], retry: Retry, random: Callable[[], float]) -> Flow[T]:
-    """Raises the error of the last try. `random`: from 0 to 1; spreads the tries of many clients."""
-    attempt = 1
+    """Raises the error of the last try, which may have happened if any try may have.
+
+    `random`: from 0 to 1; spreads the tries of many clients.
+    """
+    attempt, may_have_happened = 1, False
     while True:
         try:
             return (yield from work())
         except MakerbookError as error:
+            may_have_happened = error.may_have_happened = may_have_happened or error.may_have_happened
             if not error.retryable or attempt >= retry.attempts_max:
                 raise
             growing = retry.pause_seconds * 2 ** (attempt - 1) * (0.5 + random() / 2)

@@ -53,21 +53,18 @@ class Flows(SigningFlows):
         """None where only `duplicate` tells that it was stored."""
         until = options["valid_until_ms"]
         headers = {} if until is None else {"Valid-Until-Ms": str(read_whole("valid_until_ms", until, UNIX_MS))}
-        sent, may_be_stored = body_of(body), False
+        sent = body_of(body)
 
         def once() -> Flow[Any]:
-            nonlocal may_be_stored
-            try:
-                return read((yield from self.store(path, sent, headers)))
-            except MakerbookError as error:
-                if error.code == "duplicate" and may_be_stored and options["duplicate_counts_as_stored"]:
-                    return None
-                # Other refusals are judged before `duplicate`: they say nothing of an earlier try.
-                may_be_stored = may_be_stored or error.may_have_happened
-                error.may_have_happened = may_be_stored
-                raise
+            return read((yield from self.store(path, sent, headers)))
 
-        return self.again(once)
+        try:
+            return (yield from self.again(once))
+        except MakerbookError as error:
+            # Nothing else of an earlier try is known: other refusals are judged before `duplicate`.
+            if error.code == "duplicate" and error.may_have_happened and options["duplicate_counts_as_stored"]:
+                return None
+            raise
 
     def place_orders(self, orders: Sequence[SignedOrder], **options: Any) -> Flow[list[LimitOrderRecord]]:
         body = read_signed_orders(orders)
