@@ -121,6 +121,25 @@ class Calls(Case):
         self.assertNotIn("listKeys", bodies[2])
         self.assertEqual([bodies[5][name] for name in ("listKeys", "streamKeys", "historyKeys")], [[OTHER], [], []])
 
+    def test_what_an_instance_whose_clock_is_wrong_has_told_is_in_the_way_of_no_later_message(self) -> None:
+        clock = {"ms": NOW_MS + 600_000}
+        taken = Answer({"counts": None})
+        service, caller = self.open(taken, Answer([]), taken, taken, clock_ms=lambda: clock["ms"])
+        caller.call("name_cancel_keys", [])
+        clock["ms"] = NOW_MS
+        caller.call("list_orders")
+        caller.call("cancel_all")
+        caller.call("name_cancel_keys", [])
+        self.assertLessEqual(service.asked[2].json["untilMs"], NOW_MS + 60_000)
+        self.assertLessEqual(service.asked[3].json["issuedAtMs"], NOW_MS + 5_000)
+
+    def test_a_message_that_an_earlier_try_may_have_brought_may_have_happened(self) -> None:
+        busy = refuse("rate_limited", 429, retryable=True)
+        for answers, may_have_happened in (((LOST, busy, busy), True), ((busy, busy, busy), False)):
+            _, caller = self.open(*answers, retry=Retry(attempts_max=3, pause_seconds=0.001))
+            error = self.refused(caller, "cancel_all")
+            self.assertEqual((error.code, error.may_have_happened), ("rate_limited", may_have_happened))
+
     def test_a_replacement_says_what_is_left(self) -> None:
         service, caller = self.open(
             LOST, refuse("duplicate", 400), refuse("remaining_changed", 409, remainingMakingAmount="0x1")

@@ -53,6 +53,8 @@ export interface FillCap {
   readonly windowSeconds: Whole;
 }
 
+/** As far ahead a message may be issued. */
+const AHEAD_MS_MAX = 5_000;
 const WINDOW_SECONDS = { unit: 'seconds', min: 0, max: 604_800 };
 
 const readAddresses = (field: string, given: readonly string[]) =>
@@ -61,10 +63,10 @@ const readAddresses = (field: string, given: readonly string[]) =>
 /** Messages about all orders of a maker. A repeat is harmless, so each is tried again as it is. */
 export function createExits({ signing, again, calling, clock, maker }: CancelParts) {
   let lastMs = 0;
-  /** The newest message counts, so each is newer than the one before. */
+  /** The newest message counts, so each is newer than the one before; but not one of a clock that was wrong. */
   const issuedNow = async () => {
     const nowMs = await clock.nowMs();
-    lastMs = Math.max(nowMs, lastMs + 1);
+    lastMs = lastMs > nowMs + AHEAD_MS_MAX ? nowMs : Math.max(nowMs, lastMs + 1);
     return lastMs;
   };
   const send = <T extends object>(path: string, body: object): Promise<T> =>

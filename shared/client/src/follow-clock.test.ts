@@ -126,6 +126,15 @@ test('an instance whose clock is wrong is believed until the next one answers', 
   expect(await client.serverTimeMs()).toBe(START_MS);
 });
 
+test('what an instance whose clock is wrong has told is in the way of no later message', async () => {
+  const { client, skew } = open(0);
+  skew(3_600_000);
+  await client.nameCancelKeys([]);
+  skew(-3_600_000);
+  await client.listOrders();
+  for (const [name, call] of calls) expect([name, await call(client)]).toEqual([name, expect.anything()]);
+});
+
 test('each message about all orders is newer than the one before', async () => {
   const { client, asked } = open(0);
   for (let n = 0; n < 3; n += 1) await client.nameCancelKeys([]);

@@ -6,7 +6,10 @@ export interface ServiceClock {
   hear(headers: Headers): void;
   /** Milliseconds since 1970; asks the service where no answer has told yet. */
   nowMs(): Promise<number>;
-  /** The same, and never before a time that an answer has told: an order that was accepted by then has it. */
+  /**
+   * The same, and never before a time that an answer has told, if that is less than a minute ahead: an order that was
+   * accepted by then has it.
+   */
   latestMs(): Promise<number>;
   /**
    * Signs and sends a request. Signs and sends it once more where it was too early or too late, for the refusal has
@@ -15,6 +18,8 @@ export interface ServiceClock {
   signed<T>(send: () => Promise<T>): Promise<T>;
 }
 
+/** The service refuses what is a minute ahead. One instance's clock may be wrong by more. */
+const AHEAD_MS_MAX = 50_000;
 const SIGNED_ANEW: readonly string[] = ['request_expired', 'request_replayed'];
 
 /**
@@ -46,7 +51,10 @@ export function followClock(now: () => number, ask: () => Promise<unknown>): Ser
       greatestMs = Math.max(greatestMs, serverMs);
     },
     nowMs,
-    latestMs: async () => Math.max(greatestMs, await nowMs()),
+    async latestMs() {
+      const ms = await nowMs();
+      return Math.max(ms, Math.min(greatestMs, ms + AHEAD_MS_MAX));
+    },
     async signed(send) {
       try {
         return await send();

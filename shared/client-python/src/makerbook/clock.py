@@ -8,6 +8,11 @@ from threading import Lock
 
 from .calls import Flow
 
+# The service refuses what is a minute ahead. One instance's clock may be wrong by more.
+_LATEST_AHEAD_MS_MAX = 50_000
+# As far ahead a message may be issued.
+_ISSUED_AHEAD_MS_MAX = 5_000
+
 
 class ServiceClock:
     def __init__(self, now_ms: Callable[[], float], ask: Callable[[], Flow[None]]) -> None:
@@ -34,13 +39,17 @@ class ServiceClock:
         return round(self._local_ms() + (self._ahead_ms or 0.0))
 
     def latest_ms(self) -> Flow[int]:
-        """The same, and never before a time that an answer has told: an order that was accepted by then has it."""
+        """The same, and never before a time that an answer has told, if that is less than a minute ahead.
+
+        An order that was accepted by then has that time.
+        """
         now_ms = yield from self.now_ms()
-        return max(self._greatest_ms, now_ms)
+        return max(now_ms, min(self._greatest_ms, now_ms + _LATEST_AHEAD_MS_MAX))
 
     def issued_ms(self) -> Flow[int]:
-        """The newest message counts, so each is newer than the one before."""
+        """The newest message counts, so each is newer than the one before; but not one of a clock that was wrong."""
         now_ms = yield from self.now_ms()
         with self._lock:
-            self._issued_ms = max(now_ms, self._issued_ms + 1)
+            is_wrong = self._issued_ms > now_ms + _ISSUED_AHEAD_MS_MAX
+            self._issued_ms = now_ms if is_wrong else max(now_ms, self._issued_ms + 1)
             return self._issued_ms
