@@ -45,6 +45,13 @@ async def beat(client: AsyncClient) -> None:
         await asyncio.sleep(1)
 
 
+async def take_back(client: AsyncClient) -> None:
+    try:
+        await client.cancel_all()
+    except MakerbookError as error:
+        print("not taken back:", error, flush=True)
+
+
 async def main() -> None:
     key = read_private_key("MAKER_KEY", KEY)
     async with await AsyncClient.connect(URL, key, retry=Retry(attempts_max=4)) as client:
@@ -54,9 +61,11 @@ async def main() -> None:
             for moves in range(10**9):
                 try:
                     print("moved", await move(client, sell, want, 400 * 10**12 + moves), flush=True)
-                # `not_found`, `remaining_changed`: one of them is filled. Whatever it is, the next list tells.
                 except MakerbookError as error:
                     print(error, flush=True)
+                    # One of them is filled: the next list tells. Else take back prices that cannot be moved.
+                    if error.may_have_happened or error.code not in ("not_found", "remaining_changed", "behind"):
+                        await take_back(client)
                 await asyncio.sleep(1)
         finally:
             beating.cancel()

@@ -18,6 +18,8 @@ interface Stack {
 
 const QUOTES = 10;
 const MOVE_MS = 1_000;
+/** As many as one request takes. */
+const CANCELS_MAX = 100;
 const SWITCH_SECONDS = 5;
 
 const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
@@ -33,6 +35,8 @@ provider.destroy();
 
 /** The orders that may be open, as far as this bot knows. */
 const open = new Map<string, OrderToReplace>();
+/** Whether they are to be cancelled before new ones come. */
+let mustCancel = false;
 let isStopping = false;
 
 /** Begins with what an earlier run has left in the book, and tells of every fill. */
@@ -40,6 +44,8 @@ async function follow(onSnapshot: () => void): Promise<void> {
   for await (const event of client.streamOrders()) {
     if (event.event === 'snapshot') {
       for (const order of event.orders) open.set(order.orderHash, order);
+      // More than one request replaces.
+      mustCancel ||= open.size > CANCELS_MAX;
       onSnapshot();
     } else if (event.event === 'change' && event.happened === 'FILLED') {
       console.log('filled', event.orderHash, BigInt(event.makingAmount), 'for', BigInt(event.takingAmount));
@@ -61,6 +67,15 @@ function complain(error: unknown): MakerbookError {
   if (!(error instanceof MakerbookError)) throw error;
   console.log('refused', error.code, error.detail);
   return error;
+}
+
+/** Cancels all that may be open, also orders that are on their way. */
+async function cancelOpen(): Promise<void> {
+  const orders = [...open.values()];
+  for (let from = 0; from < orders.length; from += CANCELS_MAX)
+    await client.cancelOrders(orders.slice(from, from + CANCELS_MAX));
+  open.clear();
+  mustCancel = false;
 }
 
 /** Replaces what is open by new quotes around a price: all or nothing. */
@@ -88,17 +103,16 @@ async function move(price: bigint): Promise<void> {
     console.log('moved', gone.length);
   } catch (failure) {
     const { code, index = 0, mayHaveHappened, problem } = complain(failure);
+    // Nobody knows whether the old or the new orders are open.
+    if (mayHaveHappened) keep();
     const one = gone[index];
     // It is filled or has expired, or the switch has cancelled it.
     if (one !== undefined && code === 'not_found') open.delete(one.orderHash);
     // It is filled in part: the next move replaces what is left.
     if (one !== undefined && code === 'remaining_changed')
       open.set(one.orderHash, { ...one, remainingMakingAmount: problem?.remainingMakingAmount });
-    if (!mayHaveHappened) return;
-    // Nobody knows whether the old or the new orders are open: a cancellation ends both, also those that are on their
-    // way.
-    keep();
-    await client.cancelOrders([...open.values()]).then(() => open.clear(), complain);
+    // Prices that cannot be moved are taken back.
+    mustCancel = mayHaveHappened || (code !== 'not_found' && code !== 'remaining_changed');
   }
 }
 
@@ -106,7 +120,8 @@ await new Promise<void>((resolve) => void follow(resolve));
 process.once('SIGTERM', () => (isStopping = true));
 void beat();
 for (let n = 0n; !isStopping; n += 1n) {
-  await move(400n * 10n ** 12n + (n % 10n) * 10n ** 10n);
+  if (!mustCancel) await move(400n * 10n ** 12n + (n % 10n) * 10n ** 10n);
+  if (mustCancel) await cancelOpen().catch(complain);
   if (!isStopping) await pause(MOVE_MS);
 }
 await client.cancelAll();
