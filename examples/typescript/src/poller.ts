@@ -43,8 +43,9 @@ const key = process.env['READER_KEY'];
 // An error of `fetch` would show it.
 if (key !== undefined && !/^[ -~]+$/.test(key)) throw new Error('READER_KEY has a line break');
 // The taker pays WETH and gets USDT, unless told otherwise.
-const tokenIn = process.env['TOKEN_IN'] ?? stack.tokens[1].address;
-const tokenOut = process.env['TOKEN_OUT'] ?? stack.tokens[0].address;
+// Answers have them in lowercase.
+const tokenIn = (process.env['TOKEN_IN'] ?? stack.tokens[1].address).toLowerCase();
+const tokenOut = (process.env['TOKEN_OUT'] ?? stack.tokens[0].address).toLowerCase();
 const amountIn = BigInt(process.env['AMOUNT_IN'] ?? 10n ** 15n);
 
 const { levels, block } = await untilTraded();

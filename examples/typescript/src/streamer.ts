@@ -23,9 +23,10 @@ const SLIPPAGE = 50n;
 const stack = readStack();
 const key = process.env['READER_KEY'];
 // The taker pays WETH and gets USDT, unless told otherwise.
+// The book has them in lowercase.
 const pair = {
-  tokenIn: process.env['TOKEN_IN'] ?? stack.tokens[1].address,
-  tokenOut: process.env['TOKEN_OUT'] ?? stack.tokens[0].address,
+  tokenIn: (process.env['TOKEN_IN'] ?? stack.tokens[1].address).toLowerCase(),
+  tokenOut: (process.env['TOKEN_OUT'] ?? stack.tokens[0].address).toLowerCase(),
 } as Pair;
 const amountIn = BigInt(process.env['AMOUNT_IN'] ?? 10n ** 15n);
 
