@@ -83,7 +83,7 @@ async function open(seed: number) {
 const orNothing = () => undefined;
 
 describe('over a bad network', () => {
-  test.each([1, 2])('one that takes no answer for a refusal fails, seed %i', async (seed) => {
+  test.each([2, 3])('one that takes no answer for a refusal fails, seed %i', async (seed) => {
     const { client, sign, failures } = await open(seed);
     let last: SignedOrder | undefined;
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -115,5 +115,24 @@ describe('over a bad network', () => {
     for (const { client } of [one, two])
       for (let call = 0; call < 40; call += 1) await client.listOrders().catch(orNothing);
     expect(one.network.counts).toEqual(two.network.counts);
+  });
+
+  test('also where they come before the answers to those before them', async () => {
+    const asked = async (atOnce: number) => {
+      const { client, network } = await open(7);
+      for (let call = 0; call < 60; call += atOnce)
+        await Promise.all(Array.from({ length: atOnce }, () => client.listOrders().catch(orNothing)));
+      await pause(SETTLE_MS);
+      return network.counts;
+    };
+    expect(await asked(20)).toEqual(await asked(1));
+  });
+
+  test('a cancellation may be sent twice as it is, with its salt', async () => {
+    const { failures, network } = await open(1);
+    const cancel = () => fetch(`${network.url}${paths.limitOrders}?salt=0x1`, { method: 'DELETE' }).catch(orNothing);
+    await cancel();
+    await cancel();
+    expect(failures()).not.toContain('signs_reads_anew');
   });
 });

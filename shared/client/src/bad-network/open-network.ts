@@ -62,14 +62,16 @@ export async function openNetwork(options: NetworkOptions) {
     const [method = 'GET', url] = [request.method, new URL(`${baseUrl}${request.url}`)];
     if (requests % REQUESTS_PER_SKEW === 0) skewMs = between({ min: -SKEW_MS_MAX, max: SKEW_MS_MAX });
     requests += 1;
+    // All that chance decides about a request is drawn when it comes: others come before its answer.
     const drawn = drawFault(random());
+    const [lateForMs, streamMs] = [between(lateMs), between(STREAM_MS)];
     // A stream is cut when its time has come.
     const fault = url.pathname.endsWith('/stream') && drawn !== 'request_lost' ? undefined : drawn;
     const count = (what: string) => {
       const name = `${method} ${url.pathname.replace(/0x[0-9a-f]{64}$/i, '{orderHash}')}: ${what}`;
       counts[name] = (counts[name] ?? 0) + 1;
     };
-    judge.noteRequest(nowMs(), url.searchParams.get('salt'));
+    judge.noteRequest(nowMs(), method === 'GET' ? url.searchParams.get('salt') : null);
     const body = await readBody(request);
     const send = () =>
       fetch(url, { method, headers: headersFor(request), redirect: 'manual', ...(body !== '' && { body }) });
@@ -84,16 +86,14 @@ export async function openNetwork(options: NetworkOptions) {
     const headers = headersOf(answered, skewMs);
     if (answered.headers.get('content-type')?.startsWith('text/event-stream') && answered.body !== null) {
       response.writeHead(answered.status, headers);
-      await passStream(answered.body, response, between(STREAM_MS), (lesson) =>
-        judge.learn(lesson, askedAtMs, nowMs(), true),
-      );
+      await passStream(answered.body, response, streamMs, (lesson) => judge.learn(lesson, askedAtMs, nowMs(), true));
       count('stream_cut');
       return;
     }
     const answer = await answered.text();
     const isBehind = answered.headers.has('x-read-lag');
     const lesson = readExchange({ method, url, body, status: answered.status, answer, isBehind }, hashOrder);
-    if (fault === 'answer_late') await pause(between(lateMs), undefined, { signal: closing.signal });
+    if (fault === 'answer_late') await pause(lateForMs, undefined, { signal: closing.signal });
     const isHeard = await respond(response, answered.status, headers, answer, fault);
     if (fault === undefined) count(isHeard ? 'passed' : 'not_waited_for');
     judge.learn(lesson, askedAtMs, nowMs(), isHeard);

@@ -55,7 +55,10 @@ export function readExchange({ method, url, body, status, answer, isBehind }: Ex
     const { cancelled, placed } = fieldsOf(said);
     return { ...nothing, isWrite: true, ended: hashesOf(cancelled), open: hashesOf(placed) };
   }
-  if (path === paths.cancelAll) return { ...nothing, isWrite: true, isWhole: true };
+  if (path === paths.cancelAll) {
+    const { making, taking } = fieldsOf(parseJson(body));
+    return { ...nothing, isWrite: true, isWhole: making === undefined && taking === undefined };
+  }
   if (path === paths.cancellations || method === 'DELETE') return { ...nothing, isWrite: true, ended: hashesOf(said) };
   if (path === paths.limitOrders && method === 'POST') return { ...nothing, isWrite: true, open: hashesOf(said) };
   if (path === paths.limitOrders) {

@@ -218,6 +218,7 @@ describe('wrong words', () => {
     ['patch-quote --data 0x123 --min-output 1', '--data must be'],
     ['patch-quote --data 0x12', '--min-output must be'],
     ['list --maker 0x12', '--maker must be'],
+    ['bad-network --for 25d', '--for must be at most 24d'],
   ])('%j is refused, and nothing is sent', expectWrongWords);
 
   test.each(['127.0.0.1:8080', 'localhost:8080', 'ftp://x', 'http://me:secret@x'])('MAKERBOOK_URL=%s too', (url) =>
