@@ -87,7 +87,8 @@ function isKnown({ method, headers }: Request, response: Response): boolean {
   if (asked === undefined || etag === undefined || (method !== 'GET' && method !== 'HEAD')) return false;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
   const own = opaque(etag);
-  return asked.split(',').some((tag) => opaque(tag) === own);
+  // A tag may have commas.
+  return (asked.match(/(?:W\/)?"[^"]*"/g) ?? []).some((tag) => opaque(tag) === own);
 }
 
 function end(response: Response, body: string | Buffer): void {

@@ -37,6 +37,9 @@ export function testReads(whole: () => WholeStack): void {
     const etag = headers.get('etag') ?? '';
     const same = await list('', { 'If-None-Match': etag });
     expect([same.status, same.body, same.headers.get('etag')]).toEqual([304, '', etag]);
+    const open = '&status=VALIDATING,ACTIVE,INACTIVE';
+    const { headers: ofOpen } = await list(open);
+    expect((await list(open, { 'If-None-Match': `"0", ${ofOpen.get('etag')}` })).status).toBe(304);
     const page = await list('&limit=1');
     const rest = await list(`&cursor=${page.headers.get('x-next-cursor')}`);
     expect([hashesOf(page.body), hashesOf(rest.body)]).toEqual([hashes.slice(0, 1), hashes.slice(1)]);
