@@ -31,7 +31,7 @@ interface Connection {
 export interface FollowOptions {
   /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
   readonly connectionsPerAddressMax?: number | undefined;
-  /** The names by which the server may be asked, in lowercase; none: by any. */
+  /** The names by which the server may be asked; none: by any. */
   readonly hostNames?: readonly string[];
   /** Takes what is refused before there is a request. */
   readonly onRefused?: ((refusal: Refusal, requestId: string, status: number) => void) | undefined;
@@ -53,6 +53,7 @@ export function followConnections(
   { connectionsPerAddressMax: perAddressMax, hostNames = [], onRefused, onFailed }: FollowOptions,
 ): () => void {
   const connections = new Map<Socket, Connection>();
+  const names = hostNames.map((name) => name.toLowerCase());
   let isEnding = false;
   const refuse: Refuse = (socket, refusal) => {
     const requestId = randomUUID();
@@ -69,7 +70,7 @@ export function followConnections(
   function handle({ request, response }: Exchange): void {
     if (isEnding) response.setHeader('Connection', 'close');
     request.url = withoutOrigin(request.url);
-    const fault = faultOfHead(request, hostNames);
+    const fault = faultOfHead(request, names);
     if (fault !== undefined) return refuse(request.socket, fault);
     containErrors(
       () => listener(request, response),
@@ -248,7 +249,7 @@ function faultOfHead(
   return { code: 'invalid_request', detail };
 }
 
-/** Without its port. */
+/** Without its port, in lowercase. */
 function nameOf(host = ''): string {
   return host.replace(/:\d*$/, '').toLowerCase();
 }

@@ -401,7 +401,7 @@ describe('the head of a request', () => {
 test('a server with names is asked by these alone', async () => {
   const named = await open(
     { routes: [route('GET', '/things', echo)] },
-    { HOST_NAMES: ['localhost', '[::1]'], DRAIN_MS: 0 },
+    { HOST_NAMES: ['Localhost', '[::1]'], DRAIN_MS: 0 },
   );
   const statusBy = async (host: string) =>
     (await ask(`GET /things HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, named)).slice(9, 12);
