@@ -91,6 +91,28 @@ test('a change of the file counts within a second; one that cannot be used does 
   expect(() => open({ name: 'two' })).toThrow('BOOK_READERS');
 });
 
+test('a file that cannot be read is told of once, and the readers of before stay', () => {
+  const { here, ask } = open(readerOf('one', 'a'));
+  const { text } = here;
+  const isGone = {
+    get: (): string => {
+      throw new Error('BOOK_READERS_FILE=/readers is empty');
+    },
+    configurable: true,
+  };
+  for (let outage = 0; outage < 2; outage += 1) {
+    Object.defineProperty(here, 'text', isGone);
+    for (let second = 0; second < 3; second += 1) {
+      here.ms += 1_000;
+      expect(ask('a')).toBe('one');
+    }
+    Object.defineProperty(here, 'text', { value: text, writable: true, configurable: true });
+    here.ms += 1_000;
+    expect(ask('a')).toBe('one');
+  }
+  expect(here.faults).toEqual(new Array(2).fill('BOOK_READERS_FILE=/readers is empty'));
+});
+
 test('streams are counted by reader, and over all of them', () => {
   const { admitted, take } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   const [first] = [take('a'), take('a')];

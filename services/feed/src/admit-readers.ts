@@ -49,12 +49,12 @@ export interface Admitted {
 }
 
 export interface ReadersOptions {
-  /** The readers as JSON, read anew at each call; empty: anyone may read. */
+  /** The readers as JSON, read anew at each call; empty: anyone may read. Throws where they cannot be read. */
   readonly readFile: () => string;
   /** Streams of this process. */
   readonly streamsMax: number;
   readonly unixMs: () => UnixMs;
-  /** The file has changed, and cannot be used: the readers of before stay. */
+  /** The file cannot be read any more, or has changed and cannot be used: the readers of before stay. */
   readonly onFault: (error: Error) => void;
 }
 
@@ -73,6 +73,8 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
   let text = readFile();
   let readers = parseReaders(text);
   let readAtMs = unixMs();
+  /** Why the file could not be read last. */
+  let fault = '';
   /** What ends each stream and snapshot, and the digest of its reader's key; undefined where anyone might read. */
   const open = new Map<() => void, Buffer | undefined>();
   const spent = new Map<string, Spent>();
@@ -81,13 +83,17 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
   function renew(): void {
     if (unixMs() - readAtMs < FILE_AGE_MS_MAX) return;
     readAtMs = unixMs();
-    const now = readFile();
-    if (now === text) return;
-    text = now;
     try {
+      const now = readFile();
+      fault = '';
+      if (now === text) return;
+      text = now;
       readers = parseReaders(now);
     } catch (error) {
-      onFault(error as Error);
+      const { message } = error as Error;
+      if (message !== fault) onFault(error as Error);
+      fault = message;
+      return;
     }
     for (const [end, digest] of open) if (find(digest) === undefined) end();
   }

@@ -1,7 +1,7 @@
 import {
   apiSettings,
   choice,
-  credential,
+  document,
   entries,
   integer,
   kafkaSettings,
@@ -20,7 +20,7 @@ export const feedSettings = {
   ...marketSettings,
   BODY_BYTES_MAX: limitSettings.BODY_BYTES_MAX,
   CLIENT_REQUESTS_MAX: limitSettings.CLIENT_REQUESTS_MAX,
-  BOOK_READERS: credential('Who may read, as [JSON](#readers); empty: anyone', ''),
+  BOOK_READERS: document('Who may read, as [JSON](#readers); empty: anyone', ''),
   STREAMS_MAX: integer('Streams and snapshots of one process', 2000, { min: 1 }),
   SNAPSHOTS_MAX: integer('Snapshots that one process sends at once; a reader has half of them at most', 4, { min: 1 }),
   RECENT_BYTES_MAX: integer('The newest records, kept for streams that are resumed or slow', 67_108_864, {

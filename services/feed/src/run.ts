@@ -56,7 +56,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
       readFile: settings.BOOK_READERS,
       streamsMax: settings.STREAMS_MAX,
       unixMs,
-      onFault: (error) => logger.error({ reason: error.message }, 'the readers have changed and cannot be used'),
+      onFault: (error) => logger.error({ reason: error.message }, 'the readers cannot be used: those of before stay'),
     });
     const renewing = setInterval(readers.renew, FILE_AGE_MS_MAX).unref();
     onStop(async () => clearInterval(renewing));

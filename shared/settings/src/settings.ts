@@ -11,8 +11,8 @@ export interface Setting<T> {
   readonly description: string;
   /** The value is a secret or may hold one: it is never printed, and `<NAME>_FILE` may name a file that holds it. */
   readonly secret: boolean;
-  /** The file is read again at each use. */
-  readonly isRenewed?: boolean;
+  /** The file is read again at each use. `or throws`: what was read before does not count where it cannot be read. */
+  readonly renewal?: 'or last' | 'or throws';
 }
 
 /** The settings of a service, or of a group, by name. */
@@ -70,7 +70,9 @@ function readSetting(
       `${name}${setting.secret ? '' : `=${hideKeys(value)}`}: ${parsed.error.issues[0]?.message ?? 'wrong'}`,
     );
   }
-  return file !== undefined && setting.isRenewed ? renew(() => readSecret(name, file, readFile)) : parsed.data;
+  if (file === undefined || setting.renewal === undefined) return parsed.data;
+  const read = () => readSecret(name, file, readFile);
+  return setting.renewal === 'or last' ? renew(read) : read;
 }
 
 const fileVariable = (name: string) => `${name}_FILE`;
@@ -151,7 +153,13 @@ export const credential = (description: string, fallback?: string): Setting<() =
     fallback,
     true,
   ),
-  isRenewed: true,
+  renewal: 'or last',
+});
+
+/** The same for a document: whoever asks for it says by a SettingsError that it cannot be read. */
+export const document = (description: string, fallback?: string): Setting<() => string> => ({
+  ...credential(description, fallback),
+  renewal: 'or throws',
 });
 
 /** The same setting for a value that may hold a secret: the URL of a provider's node. */
