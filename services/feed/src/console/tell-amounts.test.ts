@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { alignTo, parseUnits, Tokens, tellPrice, tellSeconds } from './browser/tell-amounts.js';
+import { alignTo, parseUnits, Tokens, tellPrice, tellSeconds, tellTime } from './browser/tell-amounts.js';
 
 test.each([
   [0n, 6, '0'],
@@ -35,4 +35,9 @@ test('numbers of a column have as many digits as the greatest needs', () => {
   expect([1.7, 0.24, 11.2].map(alignTo(11.2))).toEqual(['1.7000', '0.2400', '11.2000']);
   expect(alignTo(25_000)(7)).toBe('7.0');
   expect(alignTo(0)(0)).toBe('0.00000');
+});
+
+test('a time that no calendar has is never', () => {
+  const seconds = [1_700_000_000, Number(2n ** 256n - 1n), Number.MAX_SAFE_INTEGER];
+  expect(seconds.map((time) => tellTime(1000 * time))).toEqual(['2023-11-14 22:13:20', 'never', 'never']);
 });

@@ -73,19 +73,22 @@ function followBook(): void {
 }
 
 async function readState(): Promise<void> {
-  const answer = await page.ask('/console/state').catch(() => undefined);
-  if (!answer?.ok) return;
+  const answer = await page.ask('/console/state');
+  if (!answer.ok) return;
   page.state = (await answer.json()) as ConsoleState;
   page.stateAtMs = performance.now();
   page.tokens.learn(page.state.tokens);
   aheadMs = Number(answer.headers.get('X-Server-Time')) - Date.now();
 }
 
-/** Repeats the work while the page is seen, in a tenth of the time at most: a large book takes long to draw. */
+/**
+ * Repeats the work while the page is seen, in a tenth of the time at most: a large book takes long to draw. What fails
+ * is done again: an answer can be cut.
+ */
 async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
   for (;;) {
     const startedAt = performance.now();
-    const done = work();
+    const done = (async () => work())().catch((error: unknown) => console.warn(error));
     const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
     await done;
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -59,5 +59,9 @@ export function tellSeconds(seconds: number | undefined): string {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : tellAge(seconds);
 }
 
+/** Beyond it a date cannot be told. */
+const DATE_MS_MAX = 8.64e15;
+
 /** In UTC. */
-export const tellTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
+export const tellTime = (ms: number): string =>
+  ms > DATE_MS_MAX ? 'never' : new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
