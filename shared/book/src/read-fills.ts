@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { askerOf, followStream, type HttpFeedOptions, readLines } from './read-over-http.js';
+import { askerOf, followStream, type HttpFeedOptions, readJson, readLines } from './read-over-http.js';
 
 /** A fill of an order, as the contract says it: see "Fills" in the routers' guide. */
 export interface BookFill {
@@ -76,8 +76,8 @@ function pageReaderOf(options: ReadFillsOptions) {
   const { signal = never() } = options;
   return async (query: Readonly<Record<string, string>>): Promise<Page> => {
     for (;;) {
-      const { answer } = await ask(`fills?${new URLSearchParams({ limit: `${PAGE_MAX}`, ...query })}`, signal);
-      const page = (await answer.json().catch(() => undefined)) as Page | undefined;
+      const begun = await ask(`fills?${new URLSearchParams({ limit: `${PAGE_MAX}`, ...query })}`, signal);
+      const page = (await readJson(begun)) as Page | undefined;
       signal.throwIfAborted();
       // One that was cut is asked for again.
       if (page !== undefined) return page;

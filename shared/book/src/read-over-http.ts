@@ -168,6 +168,18 @@ export async function* readLines({ answer, cut }: Begun, heard: () => void = () 
   }
 }
 
+/** The whole body; undefined where it is cut or takes too long. */
+export async function readJson({ answer, cut }: Begun): Promise<unknown> {
+  const silence = setTimeout(cut, SILENCE_MS_MAX);
+  try {
+    return await answer.json();
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
 async function errorOf(answer: Response): Promise<Error> {
   const text = await answer.text();
   const message = `the service answers ${answer.status}: ${text}`;
