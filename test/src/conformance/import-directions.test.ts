@@ -130,6 +130,16 @@ describe('the direction of imports', () => {
     expect(kafka.filter(({ text }) => text.includes('createRequire')).map(({ path }) => path)).toEqual([]);
   });
 
+  test('a program that is started by the name of its file is there', () => {
+    const named = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/new URL\('((?!\S*dist\/)[^']+)\.js', import\.meta\.url\)/g)].map(([, name = '']) => {
+        return join(path, '..', `${name}.ts`);
+      }),
+    );
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
   test('the environment is read in env.ts and main.ts alone', () => {
     const readers = production.filter(
       ({ text, workspace }) => text.includes('process.env') && /^(services|shared|contracts)/.test(workspace),
