@@ -16,7 +16,7 @@ export async function runDefects(seeds: readonly number[], text: string, keep: s
     const found = await findDefect(defect, seeds);
     if (found !== undefined && keep !== undefined) {
       const cut = await cutPlan(found.plan, async (plan) => (await runWithDefect(defect, plan)) !== undefined);
-      writeFileSync(join(keep, keptRunOf(defect.name)), `${JSON.stringify(cut, null, 1)}\n`);
+      writeFileSync(join(keep, keptRunOf(defect.name)), `${JSON.stringify(cut)}\n`);
     }
     const kept = found ?? readKeptRuns().find(({ file }) => file === keptRunOf(defect.name));
     const wrong = found?.wrong ?? (kept && (await runWithDefect(defect, kept.plan)));

@@ -29,7 +29,7 @@ export async function runSeeds(seeds: Iterable<number>, { failuresMax, keep, isT
     console.log(`seed ${seed}:\n  ${wrong.slice(0, 5).join('\n  ').slice(0, 4_000)}`);
     if (keep === undefined) continue;
     const cut = await cutPlan(plan, async (smaller) => (await runPlan(smaller)).wrong.length > 0);
-    writeFileSync(join(keep, `seed-${seed}.json`), `${JSON.stringify(cut, null, 1)}\n`);
+    writeFileSync(join(keep, `seed-${seed}.json`), `${JSON.stringify(cut)}\n`);
   }
   const seconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
   const cpuSeconds = (process.cpuUsage().user / 1e6).toFixed(1);
