@@ -17,7 +17,6 @@ import type { CatchUpProgress, Holder } from './holder.js';
 import { onlyNews } from './only-news.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
-import { takeMakers } from './take-makers.js';
 
 /** The cause of readings after missed blocks. */
 export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
@@ -132,7 +131,9 @@ async function publishMakers(
       retry(async () => {
         const at = await readingBlocks.choose(head);
         const touched = new Touched(watched);
-        const next = takeMakers(makers, from, VALUES_MAX, (maker) => {
+        let [next, values] = [from, 0];
+        for (const maker of makers.slice(from, from + VALUES_MAX)) {
+          if (values >= VALUES_MAX) break;
           const known = changed.makers.get(maker.address);
           const toRead = touched.maker(maker, known?.cause ?? CATCH_UP);
           // At a later block than the one whose logs were matched, other orders may have changed.
@@ -140,8 +141,9 @@ async function publishMakers(
           touched.whole(maker, CATCH_UP, at.number > head.number);
           for (const orderHash of known?.orders ?? []) touched.order(watched.findOrder(orderHash), CATCH_UP);
           for (const fill of known?.fills ?? []) toRead.fills.push(fill);
-          return toRead.tokens.size + toRead.orders.size + 1;
-        });
+          values += toRead.tokens.size + toRead.orders.size + 1;
+          next += 1;
+        }
         const observed = await readMakers(reader, touched.makers.values(), at);
         await publisher.publish(await onlyNews(observed, work));
         return next;

@@ -43,7 +43,19 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
     onRecords: (partition, records) => parts.take(partition, records, stopping.signal),
     onPosition: parts.moveTo,
   });
-  const age = new ArchiveAge(log, topic, parts);
+  // The log's ends that the archive has not reached yet, and when they were asked for.
+  let wanted: { readonly ends: readonly bigint[]; readonly atMs: number } | undefined;
+  let wholeAtMs = Number.NEGATIVE_INFINITY;
+  const compareEnds = async () => {
+    if (wanted !== undefined && parts.hasAll(wanted.ends)) {
+      wholeAtMs = wanted.atMs;
+      wanted = undefined;
+    }
+    const [atMs, to] = [performance.now(), [...parts.to]];
+    const ends = await log.endOffsets(topic);
+    expectBehind(to, ends);
+    wanted ??= { ends, atMs };
+  };
   let merging: Promise<void> | undefined;
   let mergedAt = 0;
   const merge = () => {
@@ -59,7 +71,7 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
     while (!stopping.signal.aborted) {
       await pause(PART_MS, stopping.signal);
       await parts.write().catch(faultOf(faults));
-      await age.look().catch((error: Error) => error instanceof ArchiveBroken && faults.onFatal(error));
+      await compareEnds().catch((error: Error) => error instanceof ArchiveBroken && faults.onFatal(error));
       merge();
     }
   };
@@ -68,7 +80,7 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
     /** Counts the parts and records that were added. */
     added: () => parts.added,
     /** Milliseconds by which the log may be ahead of the archive; Infinity before the archive had all of it once. */
-    ageMs: () => performance.now() - age.wholeAtMs,
+    ageMs: () => performance.now() - wholeAtMs,
     /** Resolves when all has been read that the log had at the start. Never after `onFatal`. */
     caughtUp: following.caughtUp,
     /** Adds what has been read. */
@@ -115,35 +127,6 @@ function expectBehind(to: readonly bigint[], ends: readonly bigint[]): void {
 export function describeRecord({ offset, timestampMs, key, value, headers }: StoredRecord): string {
   const { [RESTORED_HEADER]: _, ...own } = headers;
   return JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, own]);
-}
-
-/** Knows since when the archive had all that the log had. */
-class ArchiveAge {
-  readonly #log: Pick<Log, 'endOffsets'>;
-  readonly #topic: string;
-  readonly #parts: PartWriter;
-  /** Ends that the archive has not reached yet, and when they were asked for. */
-  #wanted: { readonly ends: readonly bigint[]; readonly atMs: number } | undefined;
-  wholeAtMs = Number.NEGATIVE_INFINITY;
-
-  constructor(log: Pick<Log, 'endOffsets'>, topic: string, parts: PartWriter) {
-    this.#log = log;
-    this.#topic = topic;
-    this.#parts = parts;
-  }
-
-  /** @throws ArchiveBroken where the log was made anew; LogUnavailable */
-  async look(): Promise<void> {
-    const wanted = this.#wanted;
-    if (wanted !== undefined && this.#parts.hasAll(wanted.ends)) {
-      this.wholeAtMs = wanted.atMs;
-      this.#wanted = undefined;
-    }
-    const [atMs, to] = [performance.now(), [...this.#parts.to]];
-    const ends = await this.#log.endOffsets(this.#topic);
-    expectBehind(to, ends);
-    this.#wanted ??= { ends, atMs };
-  }
 }
 
 /** Gathers records, and adds them to the archive part by part. */

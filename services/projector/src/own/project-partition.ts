@@ -120,7 +120,7 @@ export class PartitionProjection {
     return transitions >= COMMIT_TRANSITIONS_MAX || facts >= COMMIT_FACTS_MAX;
   }
 
-  /** Publishes what was folded, and has it committed; waits while too much is waiting for that. */
+  /** Publishes what was folded, and begins its commit. Waits for the commit where as much is uncommitted as may be. */
   async #publish(context: BatchContext): Promise<void> {
     const { state, committer, publisher } = this.taken;
     const { unpublished, toPark } = state;

@@ -116,65 +116,35 @@ interface Write {
 }
 
 function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
-  const take = <Row>(rowsOf: (commit: ProjectionCommit) => readonly Row[]): RowsOfPartitions<Row> => ({
-    rows: commits.flatMap(rowsOf),
-    partitions: commits.flatMap((commit) => rowsOf(commit).map(() => commit.partition)),
-  });
+  const take = <Kind extends keyof ChangedRows>(kind: Kind) => {
+    const rowsOf = (commit: ProjectionCommit): readonly ChangedRows[Kind][number][] => commit[kind];
+    const partitions = commits.flatMap((commit) => rowsOf(commit).map(() => commit.partition));
+    return { rows: commits.flatMap(rowsOf), partitions };
+  };
   const { order, orderState, orderHash, funding, fundingKey, history, hashKey } = shapes;
-  const makers = take(({ makers }) => makers);
-  const hashRows = take(({ hashes }) => hashes);
+  const makers = take('makers');
+  const hashRows = take('hashes');
   const hashes = writeHashes(hashRows);
   // The others have no row among those of the commits.
   const hasUnfolded = hashRows.rows.some(({ state }) => state === 'UNFOLDED');
-  const removed = take(({ removed }) => removed.map((hash) => ({ orderHash: hash })));
+  const removed = take('removed');
   const forgetsEnded = commits.some((commit) => commit.forgetsEnded);
   return [
-    remove('orders', orderHash, removed, ['order_hash']),
-    insert(
-      'orders',
-      order,
-      take(({ opened }) => opened),
-    ),
-    update(
-      'orders',
-      orderState,
-      take(({ changed }) => changed),
-      ['order_hash'],
-    ),
-    remove(
-      'funding',
-      fundingKey,
-      take(({ fundingDropped }) => fundingDropped),
-      ['maker', 'token'],
-    ),
-    insert(
-      'funding',
-      funding,
-      take(({ funding }) => funding),
-      ['maker', 'token'],
-    ),
+    remove('orders', orderHash, { ...removed, rows: removed.rows.map((hash) => ({ orderHash: hash })) }, [
+      'order_hash',
+    ]),
+    insert('orders', order, take('opened')),
+    update('orders', orderState, take('changed'), ['order_hash']),
+    remove('funding', fundingKey, take('fundingDropped'), ['maker', 'token']),
+    insert('funding', funding, take('funding'), ['maker', 'token']),
     hashes,
     hashes && { as: 'remembered', arrays: [], sql: () => countHashesSql },
     writeMakers(makers, hashes !== undefined),
     hasUnfolded ? countForOthers(makers) : undefined,
-    insert(
-      'order_history',
-      history,
-      take(({ history }) => history),
-    ),
-    writeFills(take(({ fills }) => fills)),
-    remove(
-      'in_flight',
-      hashKey,
-      take(({ submitted }) => submitted),
-      ['order_hash', 'maker'],
-    ),
-    remove(
-      'cancelling',
-      hashKey,
-      take(({ settled }) => settled),
-      ['order_hash', 'maker'],
-    ),
+    insert('order_history', history, take('history')),
+    writeFills(take('fills')),
+    remove('in_flight', hashKey, take('submitted'), ['order_hash', 'maker']),
+    remove('cancelling', hashKey, take('settled'), ['order_hash', 'maker']),
     ...['in_flight', 'cancelling'].map((table) => (forgetsEnded ? forgetEnded(table) : undefined)),
   ];
 }

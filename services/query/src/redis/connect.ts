@@ -18,8 +18,6 @@ export interface ConnectRedisOptions extends RedisServers {
 /** The connection to Redis. It reconnects by itself; while Redis is away, or without one, calls end at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** The client itself; go through `attempt`, which separates a lost Redis from a bug. */
-  readonly client: Redis;
   /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
   isThere(): Promise<boolean>;
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
@@ -58,7 +56,6 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
 
   return {
     keys: redisKeys(options.keyPrefix),
-    client,
     isThere: async () => (await client.ping().catch(() => undefined)) !== undefined,
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
@@ -198,7 +195,6 @@ type RedisKeys = ReturnType<typeof redisKeys>;
  */
 export function redisKeys(prefix: string) {
   return {
-    prefix,
     /** HASH: what is left of the signer's budget of lists. */
     listBudget: (signer: Hex) => `${prefix}q:{${signer}}`,
     /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */

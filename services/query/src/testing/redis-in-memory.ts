@@ -28,6 +28,7 @@ export class RedisInMemory {
 
   connect(keyPrefix: string, send: Send = sendAtOnce): RedisConnection {
     const ask = <T>(what: string, serve: () => T) => send(what, serve, (fate) => new RedisIsAway(fate));
+    // Only the commands that this package uses are there.
     const client = {
       del: (key: string) => ask('DEL', () => Number(this.#salts.delete(key))),
       eval: (_script: string, _keys: number, name: string, budget: string, ...figures: number[]) =>
@@ -35,8 +36,6 @@ export class RedisInMemory {
     };
     return {
       keys: redisKeys(keyPrefix),
-      // Only the commands that this package uses are there.
-      client: client as never,
       attempt: (commands) =>
         commands(client as never).catch((error: unknown) => {
           if (error instanceof RedisIsAway) return undefined;
