@@ -32,7 +32,7 @@ export const settings = {
   TOPIC_REPLICATION_FACTOR: integer('Replicas of the topics that it creates', 3, { min: 1, max: 16 }),
   VISIBLE_WITHIN_MS: integer('How long a whitelist command waits until the services see its decision', 10_000),
   HOLD_SECONDS: integer(
-    'How long makers have to repeat cancellations after `salvage`, before `makers cancel-only off` takes orders again',
+    'How long makers have to repeat cancellations after `salvage`, once the projector has folded it, before `makers cancel-only off` takes orders again',
     900,
   ),
   RPC_URL: hidden(

@@ -35,7 +35,7 @@ interface Topics {
 
 /** All makers that `salvage` has suspended, and of whom nobody has decided since. */
 export interface Suspended {
-  /** Milliseconds since 1970. */
+  /** When the projector had folded that, in milliseconds since 1970: makers cannot cancel before. */
   readonly atMs: number;
   readonly makers: readonly Hex[];
 }
@@ -55,26 +55,29 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
 
 /**
  * Reads the log of the day before the service was limited to cancellations, and since.
- * @returns undefined where it was not `salvage` that limited it
+ * @returns undefined where `salvage` has not limited it, or the limit was lifted since
  */
 export async function readSuspended(log: Log, topics: Topics): Promise<Suspended | undefined> {
-  const { service } = await readMakers(log, topics.prefix);
+  const { service, serviceAtMs } = await readMakers(log, topics.prefix);
   if (service?.mode !== 'CANCEL_ONLY') return undefined;
   const [topic, offset] = [topicNames(topics.prefix).makerEvents, BigInt(service.position.offset)];
   const record = (await log.readRecords({ topic, partition: servicePartition }, [offset])).get(offset);
-  const mode = record && decodeMakerEvent(record);
-  if (record === undefined || mode === undefined || !('cause' in mode) || !isHold(mode.cause)) return undefined;
+  if (record === undefined) return undefined;
+  let isHeld = false;
   const newest = new Map<Hex, PastDecision>();
   for (const [partition, from] of (await log.offsetsAt(topic, record.timestampMs - DAY_MS)).entries()) {
     if (from === undefined) continue;
     for await (const decision of readDecisions(log, partition, topics, from)) {
       const { fact } = decision;
+      // A person may have limited it too: that ends no hold.
+      if (fact.type === 'ServiceModeSet') isHeld = fact.mode === 'CANCEL_ONLY' && (isHeld || isHold(fact.cause));
       const isAccess = fact.type === 'MakerAdmitted' || fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved';
       if (isAccess) newest.set(fact.maker, decision);
     }
   }
+  if (!isHeld) return undefined;
   const makers = [...newest].flatMap(([maker, { fact }]) => (isHold(fact.cause) ? [maker] : []));
-  return { atMs: Date.parse(record.headers['ce_time'] ?? ''), makers };
+  return { atMs: serviceAtMs, makers };
 }
 
 async function* readDecisions(

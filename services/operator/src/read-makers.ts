@@ -9,17 +9,20 @@ export interface ShownMakers {
   readonly makers: ReadonlyMap<Hex, MakerView>;
   /** Undefined before the first decision about the service. */
   readonly service: ServiceView | undefined;
+  /** When the projector has published that, by the broker's clock, in milliseconds since 1970. */
+  readonly serviceAtMs: number;
 }
 
 /** The makers as ingress and query know them now. @throws LogUnavailable */
 export async function readMakers(log: Log, prefix: string): Promise<ShownMakers> {
   const makers = new Map<Hex, MakerView>();
   let service: ServiceView | undefined;
+  let serviceAtMs = 0;
   for (const stored of await readTopic(log, topicNames(prefix).makers)) {
     const record = decodeMakersRecord(stored);
     if ('unreadable' in record) continue;
-    if (record.type === 'ServiceView') service = record;
+    if (record.type === 'ServiceView') [service, serviceAtMs] = [record, stored.timestampMs];
     else makers.set(record.maker, record);
   }
-  return { makers, service };
+  return { makers, service, serviceAtMs };
 }

@@ -40,13 +40,14 @@ afterAll(() => log.close());
 
 const cause = { kind: 'operator', commandId: 'command-1', by: 'alice' };
 const context = { commandId: 'command-1', nowMs: 1_700_000_000_000, user: 'alice' };
+let { nowMs } = context;
 const run = (...words: string[]) => runWith(settings, ...words);
 async function runWith(settings: OperatorSettings, ...words: string[]) {
   const command = readCommand(words);
   if ('lines' in command) return command;
   if (command.do === 'migrate' || command.do === 'contracts' || command.do === 'doctor')
     throw new Error('it needs no log');
-  return runCommand(log, command, settings, context);
+  return runCommand(log, command, settings, { ...context, nowMs });
 }
 
 /** All facts of the log, with partition and key; those of one key in their order. */
@@ -171,20 +172,24 @@ describe('the operator', () => {
       }),
       [partitionOf(bad, 4), { type: 'MakerSuspended', maker: bad, cause: { kind: 'operator', commandId: 'bob' } }],
       [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: hold }],
+      // It changes nothing of that.
+      [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: { kind: 'operator', commandId: 'bob' } }],
     ];
     const appender = log.createAppender({ timeoutMs: 60_000 });
     let at: readonly AppendedAt[] = [];
     for (const [index, [partition, fact]] of facts.entries()) {
-      const context = { id: `restore:${index}`, source: '/test', timeMs: 1_700_000_000_000 - 899_000 };
+      const context = { id: `restore:${index}`, source: '/test', timeMs: 1_700_000_000_000 };
       const { key, ...message } = encodeMakerEvent(fact, context);
       at = await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
     }
     await appender.close();
     const position = { partition: 0, offset: String(at[0]?.offset) };
     await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
-    const refused = await run('makers', 'cancel-only', 'off');
-    expect(refused).toEqual({ lines: [expect.stringMatching(/until 2023-11-14T22:13:21.000Z; nothing/)], exitCode: 1 });
-    const taking = runWith({ ...settings, HOLD_SECONDS: 890 }, 'makers', 'cancel-only', 'off');
+    // The facts were written long ago: the time counts from when they were folded.
+    nowMs = Date.now() + 600_000;
+    const refusal = /^the log was restored: makers repeat cancellations until \S+Z; nothing was written$/;
+    expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: [expect.stringMatching(refusal)], exitCode: 1 });
+    const taking = runWith({ ...settings, HOLD_SECONDS: 600 }, 'makers', 'cancel-only', 'off');
     await until('the maker is admitted', async () => (await readLog(held)).length === 2);
     await show(shownAs(held));
     await show({ type: 'ServiceView', mode: 'NORMAL', position });
@@ -194,6 +199,7 @@ describe('the operator', () => {
     });
     expect((await readLog(held)).at(-1)).toMatchObject([{}, {}, { type: 'MakerAdmitted', maker: held, cause }]);
     expect(await readLog(bad)).toHaveLength(2);
+    nowMs = context.nowMs;
   });
 
   test('shows who decided what about a maker, or about the service, when and why', async () => {
@@ -210,6 +216,7 @@ describe('the operator', () => {
       { partition: 0, type: 'ServiceModeSet', mode: 'CANCEL_ONLY', by: 'alice', reason: 'the node is suspect' },
       { type: 'ServiceModeSet', mode: 'NORMAL', commandId: 'command-1' },
       { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', commandId: 'hold:restore', by: 'salvage' },
+      { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', commandId: 'bob' },
       { type: 'ServiceModeSet', mode: 'NORMAL', commandId: 'command-1' },
     ]);
     expect((await run('makers', 'history', `0x${'0'.repeat(40)}`)).lines).toEqual(['no decision yet']);
