@@ -128,6 +128,19 @@ describe('an archive of the log', () => {
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
+  test('is restored with records that fill most of a batch, behind small and large ones', async () => {
+    const appender = log.createAppender();
+    const [record] = recordsOf([2], 1);
+    if (record === undefined) throw new Error('there is none');
+    const sized = (bytes: number) => ({ ...record, value: Buffer.alloc(bytes, 'x') });
+    await appender.append(Array.from({ length: 420 }, () => sized(900)));
+    for (const bytes of [520_000, 460_000, 460_000]) await appender.append([sized(bytes)]);
+    await appender.close();
+    await run(from, 'archive');
+    expect(await run(to, 'restore')).toMatchObject({ lines: ['423 records in 3 partitions, at their offsets'] });
+    expect(await contentOf(to)).toEqual(await contentOf(from));
+  });
+
   test('is restored in the rest where the restore broke off', async () => {
     await log.createAppender().append(recordsOf([0, 2], 4));
     await run(from, 'archive');

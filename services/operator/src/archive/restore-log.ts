@@ -14,7 +14,7 @@ import { type Archive, readParts, requireNewest } from './open-archive.js';
 import { Comparison } from './verify-archive.js';
 
 const TIMEOUT_MS = 60_000;
-/** Of one append, below what a record batch holds. */
+/** Of one append, unless one record has more: below what a record batch holds. */
 const APPEND_BYTES = 500_000;
 /** Records that are appended together lie closer in time. */
 const APPEND_SPAN_MS = 86_400_000;
@@ -137,11 +137,12 @@ class PartitionRestore {
     const [first] = this.#waiting;
     const isFar = Math.abs(record.timestampMs - (first?.timestampMs ?? record.timestampMs)) > APPEND_SPAN_MS;
     const isGap = record.offset > this.#end + BigInt(this.#waiting.length);
-    if (isGap || isFar || this.#bytes > APPEND_BYTES) await this.#flush();
-    if (isGap) await this.#fill(record.offset);
     const { topic, partition, key, value, headers, timestampMs } = record;
+    const bytes = RECORD_BYTES + key.length + (value?.length ?? 0) + JSON.stringify(headers).length;
+    if (isGap || isFar || this.#bytes + bytes > APPEND_BYTES) await this.#flush();
+    if (isGap) await this.#fill(record.offset);
     this.#waiting.push({ topic, partition, key, value, headers, timestampMs });
-    this.#bytes += RECORD_BYTES + key.length + (value?.length ?? 0) + JSON.stringify(headers).length;
+    this.#bytes += bytes;
   }
 
   async #flush(): Promise<void> {
