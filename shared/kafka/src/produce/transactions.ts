@@ -87,7 +87,9 @@ export class Transactor implements FencedPublisher {
       const producer = await this.#ensureId(deadline);
       this.#isClean = false;
       await this.#addPartitions(producer, [place], deadline);
-      const blanks = Array.from({ length: offsets - 1 }, () => ({ ...place, key: '', value: null, headers: {} }));
+      // One record that stands for all: there may be millions.
+      const blank: LogRecord = { ...place, key: '', value: null, headers: {} };
+      const blanks = new Array<LogRecord>(offsets - 1).fill(blank);
       await this.#write(this.#transactional, producer, blanks, deadline);
       // The marker takes the last one.
       await this.#abort(producer, deadline);
