@@ -24,6 +24,8 @@ export class Cluster {
   readonly #seeds: readonly (readonly [number, Broker])[];
   readonly #brokers = new Map<number, Broker>();
   readonly #layouts = new Map<string, TopicLayout>();
+  /** Topics whose layout may be another one by now. */
+  readonly #outdated = new Set<string>();
   readonly #asked = new Map<string, Promise<TopicLayout>>();
   readonly #coordinators = new Map<string, number>();
   #isLooking = false;
@@ -93,14 +95,14 @@ export class Cluster {
     this.#isLooking = false;
   }
 
-  /** The layout as far as it is known; does not ask. */
+  /** The layout that was read last; does not ask. */
   knownLayout(topic: string): TopicLayout | undefined {
     return this.#layouts.get(topic);
   }
 
   layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
     const known = this.#layouts.get(topic);
-    if (known !== undefined) return Promise.resolve(known);
+    if (known !== undefined && !this.#outdated.has(topic)) return Promise.resolve(known);
     const late = () => unavailable(`no broker gave the leaders of ${topic}`);
     const find = () => {
       // Concurrent callers share the answer.
@@ -120,12 +122,13 @@ export class Cluster {
     const leaders = new Array<number>(found.partitions.length).fill(NO_NODE);
     for (const { partitionIndex, leaderId } of found.partitions) leaders[partitionIndex] = leaderId;
     this.#layouts.set(topic, leaders);
+    this.#outdated.delete(topic);
     return leaders;
   }
 
   /** The next `layoutOf` asks the cluster. */
   forgetLayout(topic: string): void {
-    this.#layouts.delete(topic);
+    this.#outdated.add(topic);
   }
 
   async leaderOf(topic: string, partition: number, deadline: Deadline): Promise<Broker> {

@@ -143,9 +143,11 @@ export class Fetcher {
       if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.fail(error as Error);
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
-      // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster.
+      // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster. Those of other
+      // brokers are read meanwhile.
       cluster.forgetLayout(topic);
       await pause(RETRY_PAUSE_MS, this.#closing.signal);
+      await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX)).catch(() => undefined);
     }
   }
 
