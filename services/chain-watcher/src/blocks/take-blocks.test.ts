@@ -250,3 +250,39 @@ test('a preferred node that stays some blocks behind holds up no block, whenever
   const behind = delays.map((delay, index) => delay - lateMs(FIRST + 1 + index));
   expect(Math.max(...behind.slice(5))).toBeLessThanOrEqual(POLL_MS + 14);
 });
+
+test('while nobody asks for blocks the head is that of the node that answers, beside one that hangs', async () => {
+  const time = new VirtualTime(0);
+  const stopping = new AbortController();
+  const asked: string[] = [];
+  const endpointOf = (name: string, answerMs: number) => ({
+    name,
+    isResting: () => false,
+    callAll: async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], from: string) => T) => {
+      asked.push(name);
+      await time.wait(answerMs);
+      return read(
+        requests.map(() => rpcBlock(FIRST + Math.floor(time.nowMs / BLOCK_MS))),
+        name,
+      );
+    },
+  });
+  const endpoints = [endpointOf('hangs', 1_000_000), endpointOf('answers', 2)];
+  const source = new TakenBlocks({
+    node: { endpoints: () => endpoints } as unknown as Node,
+    withLogs: false,
+    monotonicMs: () => time.nowMs,
+    wait: (ms) => time.wait(ms),
+    signal: stopping.signal,
+    onFatal: () => undefined,
+    pollIntervalMs: POLL_MS,
+    nodeSilenceMsMax: 3000,
+    onLag: () => undefined,
+    subscribe: undefined,
+    topic: undefined,
+  });
+  await time.runUntil(time.wait(10_100));
+  expect(source.headNumber()).toBe(FIRST + 10);
+  expect(asked.filter((name) => name === 'hangs')).toHaveLength(1);
+  stopping.abort();
+});

@@ -73,6 +73,9 @@ export class TakenBlocks implements BlockSource {
   #due: Due = { number: 0, sinceMs: 0 };
   #announced = -1;
   #head: number | undefined;
+  /** By endpoint: the newest head that it told while nobody asked for blocks, and who is being asked for it. */
+  readonly #heads = new Map<string, number>();
+  readonly #askedHeads = new Set<string>();
   /** True while the topic gives each block before the node does. */
   #isTopicFirst = true;
   #isTopicVerified = false;
@@ -221,15 +224,34 @@ export class TakenBlocks implements BlockSource {
 
   /** Asks all endpoints for their heads while nobody asks for blocks: a standby, or a block loop that is stuck. */
   async #watchHead(): Promise<void> {
-    const { node, monotonicMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
+    const { monotonicMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
     while (!signal.aborted) {
       await wait(pollIntervalMs);
       // The block loop turns in each interval.
       if (signal.aborted || monotonicMs() - this.#turnedAtMs < 2 * pollIntervalMs) continue;
-      const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
-      const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
+      this.#askHeads();
       await this.#verifyTopic().catch((error) => isRetryable(error) || onFatal(error));
-      if (numbers.length > 0) this.#head = Math.max(...numbers);
+    }
+  }
+
+  /** Takes each head as soon as it is told: an endpoint may hang. Those that rest are asked where all rest. */
+  #askHeads(): void {
+    const all = this.#options.node.endpoints();
+    const awake = all.filter((each) => !each.isResting());
+    for (const each of awake.length > 0 ? awake : all) {
+      const { name } = each;
+      if (this.#askedHeads.has(name)) continue;
+      this.#askedHeads.add(name);
+      void readBlock(each, 'latest')
+        .then(
+          (block) => {
+            if (block === undefined) return;
+            this.#heads.set(name, block.number);
+            this.#head = Math.max(...this.#heads.values());
+          },
+          () => undefined,
+        )
+        .finally(() => this.#askedHeads.delete(name));
     }
   }
 
