@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StoredRecord } from '@makerbook/kafka';
-import { gatherParked } from './handle-parked.js';
+import { ParkedMessages } from './handle-parked.js';
 
 const maker = `0x${'1'.repeat(40)}`;
 
@@ -17,8 +17,11 @@ function parked(offset: number, more: Record<string, string> = {}): StoredRecord
   };
 }
 
-const gather = (...records: StoredRecord[]) =>
-  [...gatherParked(records).values()].map(({ record: _, ...message }) => message);
+function gather(...records: StoredRecord[]) {
+  const parked = new ParkedMessages(() => true);
+  for (const record of records) parked.take(record);
+  return [...new Set(['3:7', `3:7:${maker}`])].flatMap((id) => parked.find(id)?.message ?? []);
+}
 
 describe('what is parked', () => {
   test('has its own headers, without those of its parking', () => {
@@ -60,5 +63,16 @@ describe('what is parked', () => {
     [{ 'parked-value-omitted': 'true' }, /too large/],
   ])('with %j is not replayed', (more, obstacle) => {
     expect(gather(parked(1, more))).toMatchObject([{ obstacle: expect.stringMatching(obstacle) }]);
+  });
+
+  test('is listed while it is open, the oldest first, without values that nobody asks for', () => {
+    const messages = new ParkedMessages((id) => id === '3:9');
+    const at = (offset: string) => ({ 'parked-offset': offset });
+    const records = [parked(3, at('9')), parked(1, at('8')), parked(2), parked(4, { resolution: 'replayed' })];
+    for (const record of records) messages.take(record);
+    expect(messages.open().map(({ id, value }) => [id, value])).toEqual([
+      ['3:8', null],
+      ['3:9', '{}'],
+    ]);
   });
 });

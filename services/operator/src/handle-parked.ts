@@ -1,6 +1,5 @@
 import { topicNames } from '@makerbook/contracts-events';
 import { type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
-import { readTopic } from './read-topic.js';
 
 /** An operator's decision about a parked message. */
 export type Resolution = 'replayed' | 'discarded';
@@ -16,7 +15,7 @@ export interface ParkedMessage {
   /** The maker who is in quarantine since this message. */
   readonly maker: string | undefined;
   readonly key: string;
-  /** UTF-8; null where the message had no value, or one that was too large to be kept. */
+  /** UTF-8; null where the message had no value, one that was too large to be kept, or one that was not asked for. */
   readonly value: string | null;
   /** The headers of the message itself. */
   readonly headers: Readonly<Record<string, string>>;
@@ -24,10 +23,6 @@ export interface ParkedMessage {
   /** Why it cannot be replayed. */
   readonly obstacle: string | undefined;
   readonly resolution: Resolution | undefined;
-}
-
-interface Stored extends ParkedMessage {
-  readonly record: StoredRecord;
 }
 
 export interface ResolveOptions {
@@ -46,11 +41,6 @@ export interface Resolved {
 
 const RESOLUTION = 'resolution';
 
-/** Every parked message that is still kept, the oldest first, also those that are resolved. */
-export async function listParked(log: Log, prefix: string): Promise<ParkedMessage[]> {
-  return [...(await readParked(log, prefix)).values()].map(({ record: _, ...message }) => message);
-}
-
 /**
  * Appends parked messages to the log again, each to the partition of its key, or only notes that they are dealt with.
  * The note is written behind the message: where the command ends between the two, the message is appended again by the
@@ -63,21 +53,22 @@ export async function resolveParked(
   ids: readonly string[],
   { prefix, partitions, commandId }: ResolveOptions,
 ): Promise<Resolved[]> {
-  const parked = await readParked(log, prefix);
+  const parked = await readParked(log, prefix, (id) => ids.includes(id));
   const appender = log.createAppender();
   const resolve = async (id: string): Promise<Resolved> => {
-    const message = parked.get(id);
-    if (message === undefined) return { id, refusal: 'no such message is parked' };
+    const found = parked.find(id);
+    if (found === undefined) return { id, refusal: 'no such message is parked' };
+    const { message, record } = found;
     if (message.resolution !== undefined) return { id, refusal: `it was ${message.resolution} already` };
     if (resolution === 'replayed' && message.obstacle !== undefined) return { id, refusal: message.obstacle };
-    const { key, value } = message.record;
+    const { key, value } = record;
     if (resolution === 'replayed') {
       const partition = key === '' ? message.partition : partitionOf(key, partitions);
       const headers = { ...message.headers, 'replayed-from': id };
       await appender.append([{ topic: message.topic, partition, key, value, headers }]);
     }
-    const headers = { ...originOf(message.record), [RESOLUTION]: resolution, 'resolution-command': commandId };
-    const note = { topic: topicNames(prefix).parked, partition: message.record.partition, key, value: null, headers };
+    const headers = { ...originOf(record), [RESOLUTION]: resolution, 'resolution-command': commandId };
+    const note = { topic: topicNames(prefix).parked, partition: record.partition, key, value: null, headers };
     await appender.append([note]);
     return { id, refusal: undefined };
   };
@@ -87,28 +78,61 @@ export async function resolveParked(
   return outcomes;
 }
 
-async function readParked(log: Log, prefix: string): Promise<ReadonlyMap<string, Stored>> {
-  return gatherParked(await readTopic(log, topicNames(prefix).parked));
-}
-
-/** A message that is parked again, as after a crash, is one; its resolution counts wherever it is. */
-export function gatherParked(records: readonly StoredRecord[]): ReadonlyMap<string, Stored> {
-  const resolutions = new Map<string, Resolution>();
-  for (const { headers } of records) {
-    const resolution = headers[RESOLUTION];
-    if (resolution === 'replayed' || resolution === 'discarded') resolutions.set(idOf(headers), resolution);
-  }
-  const parked = new Map<string, Stored>();
-  const byAge = records.toSorted((a, b) => a.timestampMs - b.timestampMs);
-  for (const record of byAge) {
-    const id = idOf(record.headers);
-    if (record.headers[RESOLUTION] !== undefined || parked.has(id)) continue;
-    parked.set(id, { ...describe(id, record), resolution: resolutions.get(id) });
+/** All that the topic keeps. @param needsValue of which messages the value is wanted @throws LogUnavailable */
+export async function readParked(
+  log: Log,
+  prefix: string,
+  needsValue: (id: string) => boolean,
+): Promise<ParkedMessages> {
+  const parked = new ParkedMessages(needsValue);
+  const topic = topicNames(prefix).parked;
+  const partitions = await log.partitionsOf(topic);
+  for (let partition = 0; partition < partitions; partition += 1) {
+    for await (const { records } of log.readRange({ topic, partition }))
+      for (const record of records) parked.take(record);
   }
   return parked;
 }
 
-function describe(id: string, record: StoredRecord): Omit<Stored, 'resolution'> {
+/** What the topic of parked messages has. A fault of the log can park many: values are kept where they are wanted. */
+export class ParkedMessages {
+  readonly #needsValue: (id: string) => boolean;
+  readonly #records = new Map<string, StoredRecord>();
+  readonly #resolutions = new Map<string, Resolution>();
+
+  constructor(needsValue: (id: string) => boolean) {
+    this.#needsValue = needsValue;
+  }
+
+  /** A message that is parked again, as after a crash, is one; its resolution counts wherever it is. */
+  take(record: StoredRecord): void {
+    const id = idOf(record.headers);
+    const resolution = record.headers[RESOLUTION];
+    if (resolution === 'replayed' || resolution === 'discarded') this.#resolutions.set(id, resolution);
+    if (resolution !== undefined || this.#takenAtMs(id) <= record.timestampMs) return;
+    this.#records.set(id, this.#needsValue(id) ? record : { ...record, value: null });
+  }
+
+  /** The message as it was parked. */
+  find(id: string): { readonly message: ParkedMessage; readonly record: StoredRecord } | undefined {
+    const record = this.#records.get(id);
+    return record && { record, message: describe(id, record, this.#resolutions.get(id)) };
+  }
+
+  /** Those that are open, the oldest first. */
+  open(): ParkedMessage[] {
+    const open = [...this.#records.keys()].filter((id) => !this.#resolutions.has(id));
+    return open
+      .sort((one, other) => this.#takenAtMs(one) - this.#takenAtMs(other))
+      .flatMap((id) => this.find(id)?.message ?? []);
+  }
+
+  #takenAtMs(id: string): number {
+    return this.#records.get(id)?.timestampMs ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+function describe(id: string, record: StoredRecord, resolution: Resolution | undefined): ParkedMessage {
   const { headers } = record;
   const origin = new Set(Object.keys(headers).filter((name) => name.startsWith('parked-')));
   return {
@@ -123,7 +147,7 @@ function describe(id: string, record: StoredRecord): Omit<Stored, 'resolution'> 
     headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !origin.has(name))),
     parkedAtMs: record.timestampMs,
     obstacle: obstacleOf(headers),
-    record,
+    resolution,
   };
 }
 

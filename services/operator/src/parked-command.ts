@@ -1,5 +1,5 @@
 import type { Log } from '@makerbook/kafka';
-import { listParked, type ParkedMessage, type ResolveOptions, resolveParked } from './handle-parked.js';
+import { type ParkedMessage, type ResolveOptions, readParked, resolveParked } from './handle-parked.js';
 import type { Outcome } from './outcome.js';
 import type { ParkedCommand } from './parse-command.js';
 
@@ -18,14 +18,15 @@ export async function runParked(
   options: ResolveOptions,
 ): Promise<Outcome> {
   if (verb === 'list') {
-    const open = (await listParked(log, options.prefix)).filter(({ resolution }) => resolution === undefined);
+    const open = (await readParked(log, options.prefix, () => isJson)).open();
     if (isJson) return { lines: [JSON.stringify(open, null, 2)], exitCode: 0 };
     return { lines: open.length === 0 ? ['nothing is parked'] : open.map(summarise), exitCode: 0 };
   }
   if (verb === 'show') {
-    const parked = new Map((await listParked(log, options.prefix)).map((message) => [message.id, message]));
-    const lines = ids.flatMap((id) => tell(id, parked.get(id)));
-    return { lines, exitCode: ids.every((id) => parked.has(id)) ? 0 : 1 };
+    const parked = await readParked(log, options.prefix, (id) => ids.includes(id));
+    const messages = ids.map((id) => parked.find(id)?.message);
+    const lines = ids.flatMap((id, n) => tell(id, messages[n]));
+    return { lines, exitCode: messages.includes(undefined) ? 1 : 0 };
   }
   const resolved = await resolveParked(log, resolutions[verb], ids, options);
   return {
