@@ -26,6 +26,13 @@ describeOverlays((manifests, overlay) => {
     },
   );
 
+  test.each(pods.filter(isOurs))('$owner tells Node how much to keep, where that is more than a little', ({ spec }) => {
+    const large = spec.containers.filter(({ image = '', resources }) => {
+      return image.startsWith('makerbook/') && resources?.limits?.['memory'] !== '192Mi';
+    });
+    for (const { env } of large) expect(env).toContainEqual(expect.objectContaining({ name: 'NODE_OPTIONS' }));
+  });
+
   test('whoever applies a pod that the namespace would refuse is told', () => {
     const [namespace] = manifests.filter(({ kind }) => kind === 'Namespace');
     for (const mode of ['enforce', 'warn'])

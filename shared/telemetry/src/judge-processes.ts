@@ -67,6 +67,7 @@ function checkFigures(told: readonly Told[], staleSecondsMax: number): Check[] {
 /** Of a process that is away it has the name of the service: `ChainWatcherDown` for `chain-watcher-2`. */
 function alertOf(name: string, check: string): string {
   if (check !== 'process') return alertOfCheck[check] ?? 'NotReady';
+  if (name === 'log-archive') return 'LogArchiveOld';
   return `${name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase()).replace(/-\d+$/, '')}Down`;
 }
 
