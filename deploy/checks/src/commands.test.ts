@@ -72,6 +72,14 @@ test("the operator's commands in the documents are ones that it has", async () =
   expect(wrong.filter(([, command]) => 'wrong' in command)).toEqual([]);
 });
 
+test('an annotation that may be there is overwritten', () => {
+  const set = documents.flatMap(
+    (document) => readText(document).match(/kubectl [^`\n]*annotate [^`\n]*=[^`\n]*/g) ?? [],
+  );
+  expect(set.length).toBeGreaterThan(1);
+  expect(set.filter((command) => !command.includes('--overwrite'))).toEqual([]);
+});
+
 const testIfRenderer = findRenderer() === undefined ? test.skip : test;
 
 testIfRenderer('what kubectl is asked about by its name is in the overlay', () => {
