@@ -23,6 +23,9 @@ const openOrder = {
 } as const;
 export type OpenOrderRow = RowOf<typeof openOrder>;
 
+/** Before the taking token of a record. A regular expression takes ten times as long to find it. */
+const TAKING = '"taking":{"token":"0x';
+
 const shape = new RowShape<OpenOrderRow>(openOrder);
 
 /** How far the projection of one partition has come. */
@@ -51,7 +54,7 @@ export function readOpenOrders(
     await query(
       `declare open_orders no scroll cursor for select ${shape.list} from (
          select *, status <> 'VALIDATING' as is_read,
-           decode(substring(record_start from '"taking":{"token":"0x([0-9a-f]{40})'), 'hex') as taking_token
+           decode(substr(record_start, strpos(record_start, '${TAKING}') + ${TAKING.length}, 40), 'hex') as taking_token
          from orders) orders`,
     );
     for (;;) {
