@@ -63,23 +63,8 @@ const reaches = (orderHash: Hex, status: string) =>
     return `${state?.status}${state !== undefined && 'reason' in state ? ` ${state.reason}` : ''}` === status;
   });
 const isRead = (orderHash: Hex) => until('it is read', () => stage.state(orderHash)?.status === 'INACTIVE');
-const mineOne = async () => {
-  await stage.mine();
-  await stage.settled();
-};
-const fundsIn = (from = 0, blockHash?: Hex) =>
-  stage.facts
-    .slice(from)
-    .flatMap(({ fact }) =>
-      fact.type === 'MakerObserved' && (blockHash === undefined || fact.block.hash === blockHash) ? fact.funds : [],
-    );
-/** The funds in the token that the sweep published. */
-const sweptFacts = (token: Address) =>
-  stage.facts.flatMap(({ fact }) =>
-    fact.type === 'MakerObserved' && JSON.stringify(fact.cause).includes('SWEEP')
-      ? fact.funds.filter((funds) => funds.token === token)
-      : [],
-  );
+const fundsSince = (from: number) =>
+  stage.facts.slice(from).flatMap(({ fact }) => (fact.type === 'MakerObserved' ? fact.funds : []));
 /** Whether a call asks for something of all these tokens. */
 const asksOf = (call: AskedCall, ...tokens: readonly Address[]) =>
   tokens.every((token) => JSON.stringify(call.params).includes(token.slice(2)));
@@ -122,7 +107,7 @@ test('a token that reverts or has no code counts as zero, is told of once, and h
   await approveBoth(996n);
   await stage.settled();
   expect(stage.state(neighbour)).toEqual({ status: 'ACTIVE' });
-  const honestFunds = fundsIn(facts).filter(({ token }) => token === honest);
+  const honestFunds = fundsSince(facts).filter(({ token }) => token === honest);
   expect(honestFunds.map(({ allowance, balance }) => [BigInt(allowance), BigInt(balance)])).toEqual([
     [999n, 1000n],
     [996n, 1000n],
@@ -132,45 +117,6 @@ test('a token that reverts or has no code counts as zero, is told of once, and h
   await answerWith(bad, 'setAllowanceAnswer', HONEST);
   await approve(bad, 997n);
   await reaches(order, 'ACTIVE');
-});
-
-test('a token that answers well again, with no log, is read again some blocks later, though there is no sweep', async () => {
-  await watch({ RPC_URL: url });
-  const bad = await deployToken();
-  const order = await post(bad);
-  await reaches(order, 'ACTIVE');
-  await answerWith(bad, 'setBalanceAnswer', REVERTS);
-  await approve(bad, 999n);
-  await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
-  await stage.settled();
-  requests = [];
-  await until('it is read again', async () => {
-    await mineOne();
-    return requests.flat().some((call) => asksOf(call, bad));
-  });
-  expect(sweptFacts(bad)).toEqual([]);
-  await answerWith(bad, 'setBalanceAnswer', HONEST);
-  await until('it is ACTIVE again', async () => {
-    await mineOne();
-    return stage.state(order)?.status === 'ACTIVE';
-  });
-  expect(sweptFacts(bad)).toEqual([expect.objectContaining({ balance: '0x3e8' })]);
-});
-
-test('the sweep finds an allowance that changes with no log, and publishes nothing where nothing changed', async () => {
-  await watch({ SWEEP_PAIRS_PER_SECOND: '100' });
-  const silent = await deployToken();
-  await stage.settled();
-  const order = await post(silent);
-  await reaches(order, 'ACTIVE');
-  // It is not read again for being new: what changes from now on is found for another reason.
-  await stage.mine(2);
-  await stage.settled();
-  await answerWith(silent, 'setAllowanceAnswer', REVERTS);
-  await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
-  await answerWith(silent, 'setAllowanceAnswer', HONEST);
-  await reaches(order, 'ACTIVE');
-  expect(sweptFacts(silent)).toEqual(['0x0', '0x3e8'].map((allowance) => expect.objectContaining({ allowance })));
 });
 
 test('a block that touches nobody costs two requests, and no call per order or maker', async () => {
@@ -237,25 +183,4 @@ test('a maker with many tokens of its own that burn gas costs a bound in a block
   await tell('setBalanceAnswer', [HONEST]);
   await tell('approve', [stage.protocolAddress, 1000n]);
   for (const order of orders) await reaches(order, 'ACTIVE');
-});
-
-test('an order whose taking token has no code is VALIDATING until it has, also after a restart', async () => {
-  const first = await watch({ RPC_URL: url });
-  const taking: Address = '0x000000000000000000000000000000000000c0de';
-  const signed = await stage.sign(maker, {
-    making: { token: honest, amount: 100n },
-    taking: { token: taking, amount: 1n },
-  });
-  const order = await stage.submit(signed);
-  const waits = () =>
-    JSON.stringify(stage.state(order)) === JSON.stringify({ status: 'VALIDATING', waitsFor: 'TAKING_TOKEN' });
-  await until('it waits for code', waits);
-  await first.stop();
-  await watch({ RPC_URL: url });
-  await stage.mine(2);
-  await stage.settled();
-  expect(waits()).toBe(true);
-  await stage.provider.send('anvil_setCode', [taking, '0x00']);
-  await stage.mine();
-  await reaches(order, 'ACTIVE');
 });

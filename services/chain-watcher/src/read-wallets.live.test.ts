@@ -4,7 +4,6 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type AskedCall, until } from '@makerbook/parts';
 import { Interface, MaxUint256, type NonceManager } from 'ethers';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
-
 import { addressOf, type Stage } from './testing/stage-chain.js';
 
 const { TestToken, TestWallet } = deployArtifacts;
@@ -120,32 +119,4 @@ test('a wallet is asked about all of its orders anew where the node refuses its 
   await stage.settled();
   await tell(wallet, 'setOwner', addressOf(owner));
   await reaches(order, 'ACTIVE');
-});
-
-test('wallets that burn all they may, with a log in each block, are asked in turn, some orders at once', async () => {
-  let [asking, askingMax, callsMax] = [0, 0, 0];
-  const { url } = await openGate(async (calls, forward) => {
-    if (!asksWallet(calls)) return forward(calls);
-    asking += 1;
-    [askingMax, callsMax] = [Math.max(asking, askingMax), Math.max(calls.length, callsMax)];
-    return forward(calls).finally(() => {
-      asking -= 1;
-    });
-  });
-  await watch({ RPC_URL: url });
-  const burners = [await deployWallet(), await deployWallet(), await deployWallet()];
-  for (const burner of burners) await tell(burner, 'setAnswer', HONEST, 150_000n);
-  const orders: Hex[] = [];
-  for (const burner of burners) for (let n = 0; n < 60; n += 1) orders.push(await post(burner));
-  const wallet = await deployWallet();
-  const honest = await post(wallet);
-  await reaches(honest, 'ACTIVE');
-  for (let n = 0; n < 5; n += 1) {
-    for (const burner of burners) await tell(burner, 'setOwner', addressOf(owner));
-    await tell(wallet, 'setOwner', addressOf(owner));
-    await reaches(honest, 'ACTIVE');
-  }
-  for (const order of orders) await reaches(order, 'ACTIVE');
-  // The empty call is beside them.
-  expect([askingMax, callsMax]).toEqual([1, 41]);
 });
