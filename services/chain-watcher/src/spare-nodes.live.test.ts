@@ -5,8 +5,6 @@ import { type AskedCall, until } from '@makerbook/parts';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import type { SignedOrder, Stage } from './testing/stage-chain.js';
 
-/** A call of `balanceOf(address)` among those of one request: one for each pair that is read. */
-const BALANCE_OF = /70a082310{24}([0-9a-f]{40})/g;
 /** Requests that come by the clock, and not for missed blocks. */
 const SLACK = 10;
 
@@ -49,7 +47,6 @@ const openPairs = async (count: number) => {
   // An order is taken for unread until a block stands behind its reading.
   await stage.mine(2);
   await stage.settled();
-  return signed.map(({ order }) => order.maker);
 };
 
 const FEW = 4;
@@ -88,22 +85,4 @@ test('a long catch-up costs a node the same for 300 missed blocks and for 3,000,
   expect(few.reads).toBeGreaterThan(0);
   expect(many.reads / few.reads).toBeGreaterThan(MANY / FEW / 2);
   expect(many.reads / few.reads).toBeLessThan((MANY / FEW) * 1.5);
-});
-
-test('the sweep reads as many pairs in a second as configured, one after another', async () => {
-  const perSecond = 10;
-  await watch({ SWEEP_PAIRS_PER_SECOND: String(perSecond) });
-  const makers = await openPairs(2 * perSecond);
-  asked.length = 0;
-  const startedAtMs = Date.now();
-  await new Promise((resolve) => setTimeout(resolve, 4000));
-  const swept = callsOf('eth_call').flatMap(({ params }) => {
-    const { data } = params[0] as { data: string };
-    return [...data.matchAll(BALANCE_OF)].map(([, holder]) => holder);
-  });
-  const seconds = (Date.now() - startedAtMs) / 1000;
-  expect(swept.length / seconds).toBeGreaterThan(perSecond * 0.3);
-  expect(swept.length / seconds).toBeLessThan(perSecond * 1.5);
-  const times = makers.map((maker) => swept.filter((holder) => `0x${holder}` === maker).length);
-  expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
 });

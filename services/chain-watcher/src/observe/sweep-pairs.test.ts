@@ -18,7 +18,7 @@ interface Turn {
   readonly suspects?: readonly StateCall[];
 }
 
-/** Sweeps one pair in a turn. @returns the makers that each turn has read */
+/** @returns the makers that each turn has read, and how long was waited each time */
 async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
   const { header } = nodeOfBlocks(100);
   const over = new AbortController();
@@ -31,6 +31,7 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     );
   }
   const read: Address[][] = [];
+  const waited: number[] = [];
   let suspects: readonly StateCall[] = [];
   const position = { phase: 'FOLLOWING', matched: header(1), processed: header(1) };
   const reader = {
@@ -58,7 +59,8 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     readingBlocks: { choose: async (at: BlockHeader) => at },
     mutex: new Mutex(),
     monotonicMs: () => read.length,
-    wait: async () => {
+    wait: async (ms: number) => {
+      waited.push(ms);
       const turn = turns[read.length];
       if (turn === undefined) return over.abort();
       const { block = 1, isMatched = true } = turn;
@@ -69,13 +71,19 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     retryFor: () => (once: () => unknown) => once(),
   };
   await sweepPairs(work as unknown as Holder, reader as unknown as MakerReader);
-  return { read: read.map((some) => some.map((maker) => makers.indexOf(maker) + 1)), sweep: work.sweep };
+  return { read: read.map((some) => some.map((maker) => makers.indexOf(maker) + 1)), waited, sweep: work.sweep };
 }
 
 test('all makers are read in turn, over and over, and each sweep is counted', async () => {
   const { read, sweep: counted } = await sweep([{}, {}, {}, {}]);
   expect(read).toEqual([[1], [2], [3], [1]]);
   expect(counted).toMatchObject({ pairs: 4, endedAtMs: 3 });
+});
+
+test('as many pairs are read in a second as configured, and the rest of a sweep in the next one', async () => {
+  const { read, waited } = await sweep([{}, {}, {}, {}], 2);
+  expect(read).toEqual([[1, 2], [3], [1, 2], [3]]);
+  expect(waited).toEqual([1000, 1000, 1000, 1000, 1000]);
 });
 
 test('a step that could not be read is done again before the sweep goes on', async () => {
