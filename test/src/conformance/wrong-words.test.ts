@@ -1,54 +1,98 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { findRoot } from './find-root.js';
 
 const root = findRoot();
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
-/** The entry of each command that this repository has itself, and its words. */
-const commands = Object.entries(scripts).flatMap(([name, script]) => {
-  const [, entry] = /bootstrap\.mjs(?: --needs=\S+)? (.*)$/.exec(script) ?? [];
-  return entry === undefined ? [] : [[name, entry.split(' ')] as const];
-});
-const filesOf = new Map(commands);
-/** One for each program: some have several commands. */
-const programs = [...new Map(commands.map((command) => [command[1][0], command])).values()];
+/** The scripts of this repository by their names, each with what `bootstrap.mjs` hands over to. */
+const commands = new Map(
+  Object.entries(scripts).flatMap(([name, script]) => {
+    const [, entry, words = ''] = /bootstrap\.mjs (?:--needs=\S+ )?(\S+)(.*)$/.exec(script) ?? [];
+    return entry === undefined ? [] : [[name, [join(root, entry), ...words.split(' ').filter(Boolean)]] as const];
+  }),
+);
+/** One of each program: the others are words of it. */
+const programs = [...commands.keys()].filter((name) => !/^(log|parked|topics|rebuild|example:(?!maker$))/.test(name));
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-scripts-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-function run(words: readonly string[], environment: Record<string, string> = {}) {
-  const env = { ...process.env, MAKERBOOK_DATA: '/nowhere', ...environment };
-  return new Promise<{ readonly code: unknown; readonly output: string }>((resolve) => {
-    execFile(process.execPath, words, { cwd: root, env }, (error, stdout, stderr) => {
-      resolve({ code: error?.code ?? 0, output: stdout + stderr });
+interface End {
+  readonly code: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a script where no stack runs. */
+function run(script: string, words: readonly string[], environment: Record<string, string> = {}): Promise<End> {
+  const { PATH } = process.env;
+  const command = [...(commands.get(script) ?? []), ...words];
+  const options = { cwd: folder, env: { PATH, ...environment } };
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, options, (error, stdout, stderr) => {
+      resolve({ code: error?.code ?? 0, stdout, stderr });
     });
   });
 }
 
-test.each(programs)('%s refuses an unknown option in one line', async (_name, words) => {
-  const { code, output } = await run([...words, '--nope']);
-  expect(output).toMatch(/^unknown option `--nope`[^\n]*\n$/);
-  expect(code).not.toBe(0);
+test('the scripts are found', () => expect(programs.length).toBeGreaterThan(15));
+
+test.concurrent.each(programs)('%s refuses an unknown option in one line', async (name) => {
+  const { code, stdout, stderr } = await run(name, ['--nope']);
+  expect(stdout + stderr).toMatch(/^unknown option `--nope`[^\n]*\n$/);
+  expect([1, 2]).toContain(code);
 });
 
-test.each([
+/** What names unknown options reads this one too. */
+test.concurrent.each(['start', 'simulate'])('%s: --help prints the usage, and does nothing else', async (name) => {
+  const { code, stdout, stderr } = await run(name, ['--help']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain(name);
+});
+
+test.concurrent.each([
+  ['demo'],
+  ['book'],
+  ['topics'],
+  ['makers', 'list'],
+  ['parked', 'list'],
+  ['verify'],
+  ['rebuild'],
+  ['example:maker'],
+  ['example:maker-viem'],
+  ['example:router'],
+] as [string, ...string[]][])(
+  '%s %s without a stack ends with one line that says how to start it',
+  async (name, ...words) => {
+    const { code, stdout, stderr } = await run(name, words);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trim()).toMatch(/^[^\n]*npm start[^\n]*$/);
+  },
+);
+
+test.concurrent.each([
   ['fuzz', '--requests'],
   ['bench', '--minutes'],
   ['abuse', '--seconds'],
   ['chaos', '--minutes'],
   ['simulate', '--failures'],
 ])('%s refuses %s x before it starts anything', async (name, option) => {
-  const { code, output } = await run([...(filesOf.get(name) ?? []), option, 'x']);
-  expect({ code, output }).toEqual({
+  const { code, stdout, stderr } = await run(name, [option, 'x']);
+  expect({ code, output: stdout + stderr }).toEqual({
     code: 2,
     output: expect.stringMatching(new RegExp(`^${option} x: a whole number is needed[^\n]*\n$`)),
   });
 });
 
-(existsSync('/proc/self') ? test.each(['start', 'packages', 'chart']) : test.skip.each(['start']))(
+(existsSync('/proc/self') ? test.concurrent.each(['start', 'packages', 'chart']) : test.skip.each(['start']))(
   '%s refuses a folder that cannot be made, and does not try for ever',
   async (name) => {
-    const { code, output } = await run(filesOf.get(name) ?? [], { MAKERBOOK_DATA: '/proc/x' });
-    expect(output).toMatch(/^the (data )?folder \/proc\/x\S* cannot be (made|used)[^\n]*ENOENT[^\n]*\n$/);
-    expect(code).not.toBe(0);
+    const { code, stdout, stderr } = await run(name, [], { MAKERBOOK_DATA: '/proc/x' });
+    expect(stdout + stderr).toMatch(/^the (data )?folder \/proc\/x\S* cannot be (made|used)[^\n]*ENOENT[^\n]*\n$/);
+    expect([1, 2]).toContain(code);
   },
 );
+
+test('none of them has left anything', () => expect(readdirSync(folder)).toEqual([]));
