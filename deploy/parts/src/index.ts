@@ -15,14 +15,7 @@ export {
   stopLivingParts,
 } from './spawn-part.js';
 export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
-export {
-  type KafkaCluster,
-  type KafkaOptions,
-  type KafkaPart,
-  planKafkaCluster,
-  startKafka,
-  startKafkaCluster,
-} from './start-kafka.js';
+export { type KafkaOptions, type KafkaPart, planKafkaCluster, startKafka } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { REDIS_BINARY_VARIABLE, type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
 export type { AskedCall, RpcAnswer } from './strict-node/serve-rpc.js';

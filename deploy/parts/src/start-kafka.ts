@@ -42,20 +42,14 @@ export type ClusterNode = {
   readonly controllerPorts: readonly number[];
 };
 
-export type KafkaCluster = {
-  /** By their node ids, from 1 on. */
-  readonly nodes: readonly KafkaPart[];
-  readonly brokers: string;
-  stop(): Promise<void>;
-};
-
 /** A majority of three controllers is left when one of them is killed. */
 const CONTROLLERS_MAX = 3;
 const IN_SYNC = 2;
 
 /**
  * How to start each broker of a cluster in which any one may be lost: all of the first three are controllers, and with
- * three brokers each write is on two. The same plan starts a broker again.
+ * three brokers each write is on two. The same plan starts a broker again. A broker that hangs is out of the in-sync
+ * replicas when its session ends, after 9 s.
  */
 export async function planKafkaCluster(
   dataDir: (nodeId: number) => string,
@@ -79,28 +73,6 @@ export async function planKafkaCluster(
     const nodeId = index + 1;
     return { dataDir: dataDir(nodeId), port, cluster: { nodeId, brokers, clusterId, controllerPorts }, properties };
   });
-}
-
-/**
- * Starts all brokers of `planKafkaCluster`. A broker that hangs is out of the in-sync replicas when its session ends,
- * after 9 s.
- * @throws PartError as `startKafka` does
- */
-export async function startKafkaCluster(dataDir: string, brokers: number): Promise<KafkaCluster> {
-  const plan = await planKafkaCluster((nodeId) => join(dataDir, String(nodeId)), brokers);
-  const started = await Promise.allSettled(plan.map(startKafka));
-  const nodes = started.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
-  const stop = async () => {
-    // A frozen one would not get the signal.
-    for (const node of nodes) node.kill('SIGCONT');
-    await Promise.all(nodes.map((node) => node.stop()));
-  };
-  const failed = started.find((node) => node.status === 'rejected');
-  if (failed !== undefined) {
-    await stop();
-    throw failed.reason;
-  }
-  return { nodes, brokers: nodes.map((node) => node.brokers).join(','), stop };
 }
 
 /**

@@ -21,8 +21,6 @@ export function placingMaker(client: MakerbookClient, tokens: readonly { readonl
   return { client, sign };
 }
 
-export type OrderLoad = ReturnType<typeof placeAndCancel>;
-
 type Call = 'place' | 'list' | 'cancel';
 
 /**

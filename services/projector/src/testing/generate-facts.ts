@@ -220,52 +220,20 @@ export function observedAt(
   maker: Hex,
   numbers: readonly number[],
   block: { readonly number: number; readonly timestamp: number },
-  { nonce, balance }: { readonly nonce: Hex; readonly balance: Hex } = { nonce: '0x0', balance: '0xffff' },
 ): MakerEvent {
   return {
     type: 'MakerObserved',
     maker,
     block: blockRef(block.number, block.timestamp),
     cause: { kind: 'read', occasion: 'ORDER' },
-    nonce,
+    nonce: '0x0',
     funds: [...new Set(numbers.map((number) => orderOf(maker, number).order.making.token))].map((token) => {
-      return { token, balance, allowance: '0xffff' };
+      return { token, balance: '0xffff', allowance: '0xffff' };
     }),
     orders: numbers.map((number) => {
       return { orderHash: orderOf(maker, number).orderHash, filled: '0x0', cancelled: false };
     }),
   };
-}
-
-/**
- * A block, behind what some of the makers do at it, each at every eighth: they submit an order, which leaves the book
- * before it expires, are read with other funds, cancel now and then, and have another nonce after ten times.
- */
-export function busyBlock(makers: readonly Hex[], number: number): MakerEvent[] {
-  const block = { number, timestamp: startSeconds + number };
-  const facts = makers.flatMap((maker, index): MakerEvent[] => {
-    const at = number + index;
-    if (at % 8 !== 0) return [];
-    const nonce = quantity(BigInt(Math.floor(at / 80)));
-    const cause = { kind: 'request' as const, requestId: 'request' };
-    const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'command' } };
-    const submitted = submittedOf(maker, number, block.timestamp + 65 + (at % 5) * 20);
-    const { orderHash } = orderOf(maker, number - 8);
-    const cancelled = { type: 'OrderCancelled' as const, maker, orderHash, expiresAtSeconds: block.timestamp, cause };
-    const balance = quantity(BigInt((at * 7) % 40));
-    return [
-      ...(number < 9 ? [admitted] : []),
-      { ...submitted, order: { ...submitted.order, nonce } },
-      observedAt(
-        maker,
-        [number, number - 8].filter((one) => one > 0),
-        block,
-        { nonce, balance },
-      ),
-      ...(at % 3 === 0 ? [cancelled] : []),
-    ];
-  });
-  return [...facts, blockAt(number, block.timestamp)];
 }
 
 function blockRef(number: number, timestamp: number) {
