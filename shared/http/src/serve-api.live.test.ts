@@ -401,14 +401,23 @@ describe('the head of a request', () => {
 test('a server with names is asked by these alone', async () => {
   const named = await open(
     { routes: [route('GET', '/things', echo)] },
-    { HOST_NAMES: ['Localhost', '[::1]'], DRAIN_MS: 0 },
+    { HOST_NAMES: ['Localhost', '127.0.0.1', '[::1]'], DRAIN_MS: 0 },
   );
   const statusBy = async (host: string) =>
     (await ask(`GET /things HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, named)).slice(9, 12);
-  expect(await Promise.all(['localhost:1', 'LocalHost', '[::1]:80'].map(statusBy))).toEqual(['200', '200', '200']);
-  expect(await Promise.all(['evil.example', 'localhost.evil', '127.0.0.1', ''].map(statusBy))).toEqual(
-    Array(4).fill('400'),
+  expect(await Promise.all(['localhost:1', 'LocalHost', '127.0.0.1:80', '[::1]:80'].map(statusBy))).toEqual(
+    Array(4).fill('200'),
   );
+  for (const host of [
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.2',
+    '127.0.0.1.evil.example',
+    'evil.example:127.0.0.1',
+    '[::1',
+    '',
+  ])
+    expect([host, await statusBy(host)]).toEqual([host, '400']);
   await named.stop();
 });
 
