@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type LogRecord, PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { readRecords } from '@makerbook/kafka/testing';
 import { testParts } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -88,14 +89,7 @@ describe('parked messages', () => {
     );
     expect(await run('replay', id, id)).toEqual({ lines: [`${id}: replayed`], exitCode: 0 });
     expect(await run('replay', id)).toEqual({ lines: [`${id}: it was replayed already`], exitCode: 1 });
-    const replayed: StoredRecord[] = [];
-    const following = log.followTopic({
-      topic: names.makerEvents,
-      from: 'beginning',
-      onRecords: (partition, records) => void (partition === home && replayed.push(...records)),
-    });
-    await following.caughtUp;
-    await following.stop();
+    const replayed = (await readRecords(log, names.makerEvents)).filter(({ partition }) => partition === home);
     expect(replayed).toMatchObject([{ key: maker, headers: { ...headers, 'replayed-from': id } }]);
     expect(replayed.map(({ value }) => String(value))).toEqual(['{"a":1}']);
     expect((await run('show', id)).lines[0]).toBe(`${id}: replayed`);

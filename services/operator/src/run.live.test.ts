@@ -14,6 +14,7 @@ import {
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type AppendedAt, connectLog, type Log, partitionOf } from '@makerbook/kafka';
+import { readRecords } from '@makerbook/kafka/testing';
 import { testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -52,19 +53,9 @@ async function runWith(settings: OperatorSettings, ...words: string[]) {
 
 /** All facts of the log, with partition and key; those of one key in their order. */
 async function readLog(wanted?: string): Promise<unknown[]> {
-  const facts: unknown[] = [];
-  const following = log.followTopic({
-    topic: names.makerEvents,
-    from: 'beginning',
-    onRecords: (partition, records) => {
-      for (const record of records.filter(({ key }) => wanted === undefined || key === wanted)) {
-        facts.push([partition, record.key, decodeMakerEvent(record)]);
-      }
-    },
-  });
-  await following.caughtUp;
-  await following.stop();
-  return facts;
+  return (await readRecords(log, names.makerEvents))
+    .filter(({ key }) => wanted === undefined || key === wanted)
+    .map((record) => [record.partition, record.key, decodeMakerEvent(record)]);
 }
 
 async function show(record: MakersRecord): Promise<void> {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Appender, LogRecord } from '@makerbook/kafka';
+import { readRecords } from '@makerbook/kafka/testing';
 import { testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
@@ -94,7 +95,7 @@ describe('a running projector', () => {
     expect(
       (await readMakers(here.postgres, partition, [maker])).orders.map(({ acceptedOffset }) => acceptedOffset),
     ).toEqual([0n, 5n]);
-    const parked = await here.readFeed(here.topics.parked);
+    const parked = await readRecords(here.log, here.topics.parked);
     const reasons = new Map(parked.map(({ headers }) => [headers['parked-offset'], headers['parked-reason']]));
     expect(parked).toHaveLength(4);
     expect(reasons.get('1')).toMatch(/^OrderSubmitted: [\s\S]*at orderHash/);

@@ -13,6 +13,7 @@ import {
 } from '@makerbook/contracts-events';
 import { type Ingress, ingressSettings, runIngress } from '@makerbook/ingress';
 import { connectLog, partitionOf } from '@makerbook/kafka';
+import { readRecords } from '@makerbook/kafka/testing';
 import type { StackFile } from '@makerbook/local-stack';
 import { createChance, findFreePort, startPostgres, testParts, until } from '@makerbook/parts';
 import { connectPostgres, migrate } from '@makerbook/postgres';
@@ -108,14 +109,7 @@ async function open(): Promise<[Ingress, Ingress]> {
 
 /** The facts of the log. */
 async function readLog() {
-  const facts: ReturnType<typeof decodeMakerEvent>[] = [];
-  const following = log.followTopic({
-    topic: topics.makerEvents,
-    from: 'beginning',
-    onRecords: (_, records) => void facts.push(...records.map(decodeMakerEvent)),
-  });
-  await following.caughtUp;
-  await following.stop();
+  const facts = (await readRecords(log, topics.makerEvents)).map(decodeMakerEvent);
   return facts.flatMap((fact) => ('unreadable' in fact ? [] : [fact]));
 }
 

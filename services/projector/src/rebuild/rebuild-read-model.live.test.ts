@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
+import { readRecords } from '@makerbook/kafka/testing';
 import { until } from '@makerbook/parts';
 import { connectPostgres } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
@@ -58,7 +59,7 @@ describe('verify', () => {
     expect(lines.at(-1)).toMatch(new RegExp(`^${stream.length} of ${stream.length} messages, .* 0 s left$`));
     expect(await leftovers()).toBe(0);
 
-    const [wrong] = (await here.readFeed(here.topics.book)).filter(
+    const [wrong] = (await readRecords(here.log, here.topics.book)).filter(
       ({ key, value }) => value !== null && !key.startsWith('clock:'),
     );
     if (wrong === undefined) throw new Error('the book is empty');
@@ -174,11 +175,11 @@ describe('rebuild', () => {
     const half = stream.length >> 1;
     await appendAll(here, stream.slice(0, half));
     await until(async () => (await here.position()) === BigInt(half));
-    const feed = await here.readFeed(here.topics.book);
+    const feed = await readRecords(here.log, here.topics.book);
     await here.postgres.query('update funding set open_orders = open_orders + 1');
     expect(await rebuildReadModel(options())).toEqual([expect.stringMatching(/^funding: /)]);
     expect(await leftovers()).toBe(0);
-    expect(await here.readFeed(here.topics.book)).toEqual(feed);
+    expect(await readRecords(here.log, here.topics.book)).toEqual(feed);
     await appendAll(here, stream);
     await until(async () => (await here.position()) === BigInt(stream.length));
     expect(await verifyReadModel(options())).toEqual([]);

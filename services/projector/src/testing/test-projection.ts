@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
+import { connectLog, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -61,8 +61,6 @@ export async function deploy() {
       }),
     /** The next fact whose rows are not committed. */
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
-    /** Everything that stands on a feed now. */
-    readFeed: (topic: string) => readFeed(log, topic),
     stop: async () => {
       await log.close();
       await postgres.close();
@@ -140,16 +138,4 @@ async function flush(projector: Projector): Promise<void> {
   const committer = projector.owned.get(testPartition)?.taken.committer;
   while (committer?.underWay !== undefined) await committer.underWay;
   committer?.assertGood();
-}
-
-async function readFeed(log: Log, topic: string): Promise<StoredRecord[]> {
-  const messages: StoredRecord[] = [];
-  const following = log.followTopic({
-    topic,
-    from: 'beginning',
-    onRecords: (_partition, records) => void messages.push(...records),
-  });
-  await following.caughtUp;
-  await following.stop();
-  return messages;
 }
