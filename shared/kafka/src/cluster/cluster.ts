@@ -64,6 +64,8 @@ export class Cluster {
 
   /** Closes the connections of brokers that have left, or come back at another address. */
   #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
+    // Nobody would close those of an answer that comes later.
+    if (this.#isClosed) return;
     for (const [id, known] of this.#brokers) {
       const { host, port } = known.address;
       if (brokers.some((one) => one.nodeId === id && one.host === host && one.port === port)) continue;
@@ -90,7 +92,7 @@ export class Cluster {
     const deadline = deadlineIn(LOOK_TIMEOUT_MS);
     const answers = asked.map((broker) => broker.call(metadataV9.api, deadline, [], false));
     const answer = await Promise.any(answers).catch(() => undefined);
-    if (answer !== undefined && !this.#isClosed) this.#remember(answer.brokers);
+    if (answer !== undefined) this.#remember(answer.brokers);
     for (const broker of asked) broker.close();
     this.#isLooking = false;
   }
