@@ -31,15 +31,20 @@ export async function runArchive(
   const topic = topicNames(prefix).makerEvents;
   // Before a restore there may be no topic.
   const archive = openArchive(folder, verb === 'restore' ? partitions : await log.partitionsOf(topic), settings);
-  if (verb === 'verify') return verifyArchive(log, topic, archive);
-  if (verb === 'restore') {
-    const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
-    if (spec === undefined) throw new Error(`${topic} is no topic`);
-    return restoreLog(log, { ...spec, replicationFactor }, archive, { clientId: 'makerbook-operator', nowMs });
+  try {
+    if (verb === 'verify') return await verifyArchive(log, topic, archive);
+    if (verb === 'restore') {
+      const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
+      if (spec === undefined) throw new Error(`${topic} is no topic`);
+      const options = { clientId: 'makerbook-operator', nowMs };
+      return await restoreLog(log, { ...spec, replicationFactor }, archive, options);
+    }
+    const { parts, records, newestMs } = await archiveOnce(log, topic, archive);
+    const newest = records === 0 ? '' : `, the newest of ${new Date(newestMs).toISOString()}`;
+    return { lines: [`${records} records in ${parts} parts${newest}`], exitCode: 0 };
+  } finally {
+    archive.store.close();
   }
-  const { parts, records, newestMs } = await archiveOnce(log, topic, archive);
-  const newest = records === 0 ? '' : `, the newest of ${new Date(newestMs).toISOString()}`;
-  return { lines: [`${records} records in ${parts} parts${newest}`], exitCode: 0 };
 }
 
 /** The archive in a folder, or in a bucket: `s3://bucket/prefix`. @throws Error where the key or the bucket is none */

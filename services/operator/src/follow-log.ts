@@ -24,6 +24,7 @@ export function followLog(
     onStop(log.close);
     const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
     const archive = openArchive(folder, await log.partitionsOf(topic), settings);
+    onStop(archive.store.close);
     const archiving = await archiveLog(log, topic, archive, {
       onFatal: fail,
       onFault: (error) => logger.warn({ reason: error.message }, 'the log is not archived'),

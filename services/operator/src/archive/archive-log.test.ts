@@ -21,6 +21,7 @@ async function open() {
       return true;
     },
     remove: async (name) => void files.delete(name),
+    close: () => undefined,
   };
   let following: FollowOptions | undefined;
   const given = { end: 0n, isAway: false };

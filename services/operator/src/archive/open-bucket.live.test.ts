@@ -19,7 +19,9 @@ beforeAll(async () => {
     AWS_SECRET_ACCESS_KEY: 'secret',
   });
 }, 600_000);
+const opened: ArchiveStore[] = [];
 afterAll(async () => {
+  for (const store of opened) store.close();
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -29,7 +31,13 @@ const stores: readonly (readonly [string, (name: string) => ArchiveStore])[] = [
   ['a folder', (name) => openFolder(join(folder, name))],
 ];
 
-describe.each(stores)('%s as the store of an archive', (_, open) => {
+describe.each(stores)('%s as the store of an archive', (_, openStore) => {
+  const open = (name: string) => {
+    const store = openStore(name);
+    opened.push(store);
+    return store;
+  };
+
   test('lists its files in order, and never changes one', async () => {
     const store = open('files');
     expect(await store.list('')).toEqual([]);

@@ -72,5 +72,6 @@ export function openBucket(address: string): ArchiveStore {
     async remove(name) {
       await client.send(new DeleteObjectCommand(objectOf(name)));
     },
+    close: () => client.destroy(),
   };
 }

@@ -14,6 +14,8 @@ export interface ArchiveStore {
   /** Stores a file, whole. @returns false, and changes nothing, where there is another one of that name */
   create(name: string, bytes: Buffer): Promise<boolean>;
   remove(name: string): Promise<void>;
+  /** Closes its connections. */
+  close(): void;
 }
 
 const UNFINISHED = '.unfinished';
@@ -52,6 +54,7 @@ export function openFolder(folder: string): ArchiveStore {
       }
     },
     remove: (name) => rm(join(folder, name), { force: true }),
+    close: () => undefined,
   };
 }
 
