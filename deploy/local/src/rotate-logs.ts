@@ -16,7 +16,7 @@ export function rotateLogs(folder: string, bytesMax: number, checkIntervalMs = C
       // Writers append, so they go on at the new end.
       if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > bytesMax) truncateSync(log);
     }
-  }, checkIntervalMs);
+  }, checkIntervalMs).unref();
   return () => clearInterval(timer);
 }
 

@@ -75,17 +75,24 @@ export function runStack(
   const stop = () => {
     stopping ??= (async () => {
       stopped.abort();
-      for (const close of closing.reverse()) await close();
+      const failures: unknown[] = [];
+      const end = (step: () => unknown) =>
+        Promise.resolve()
+          .then(step)
+          .catch((error: unknown) => failures.push(error));
+      // Whatever fails, the rest is closed too.
+      for (const close of closing.reverse()) await end(close);
       // Parts that were still starting at the stop.
-      await stopLivingParts();
+      await end(stopLivingParts);
       closing.length = 0;
+      if (failures.length > 0) throw failures[0];
     })();
     return stopping;
   };
   const ready = start(settings, { environment, own, folder, report, signal: stopped.signal, closing });
   return {
     ready: ready.catch(async (error: unknown) => {
-      await stop();
+      await stop().catch(() => undefined);
       throw error;
     }),
     stop,
