@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, Server as HttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,10 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  for (const server of servers) server.close();
+  for (const server of servers) {
+    server.close();
+    if (server instanceof HttpServer) server.closeAllConnections();
+  }
   await Promise.all([log.close(), postgres?.close(), chain?.stop()]);
   await part?.stop();
   rmSync(folder, { recursive: true, force: true });

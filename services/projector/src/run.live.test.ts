@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Appender, LogRecord } from '@makerbook/kafka';
@@ -15,6 +15,7 @@ import { deploy, testPartition as partition, type TestDeployment, testPartitions
 const makers = makersOf(partition, testPartitions, 3);
 const [maker] = makers as [Hex];
 const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
+afterAll(telemetry.stop);
 
 let here: TestDeployment;
 let appender: Appender;

@@ -59,7 +59,7 @@ describe('a subscription to heads', () => {
       'nothing came for 2000 ms',
     ]);
     subscription.close();
-    server.close();
     for (const client of server.clients) client.terminate();
+    await new Promise((resolve) => server.close(resolve));
   });
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { findFreePort, testParts, until } from '@makerbook/parts';
 import { connectPostgres, InvariantBroken, PostgresRefused, PostgresUnavailable } from './index.js';
@@ -20,7 +20,8 @@ describe('a connection to Postgres', () => {
   });
 
   test('a server that takes the connection and never answers costs the connect timeout, no more', async () => {
-    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     const mute = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing`, connectTimeoutMs: 200 });
@@ -28,7 +29,8 @@ describe('a connection to Postgres', () => {
     await expect(mute.check()).rejects.toThrow(PostgresUnavailable);
     expect(performance.now() - startedAt).toBeLessThan(20_000);
     await mute.close();
-    silent.close();
+    for (const socket of sockets) socket.destroy();
+    await once(silent.close(), 'close');
   });
 
   test('a statement that takes too long is given up, and may be tried again', async () => {

@@ -79,6 +79,7 @@ const closing: (() => Promise<void>)[] = [log.close];
 afterAll(async () => {
   for (const close of closing.reverse()) await close();
   await postgres.stop();
+  await telemetry.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

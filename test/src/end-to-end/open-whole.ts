@@ -43,11 +43,13 @@ export async function openWhole() {
     feed,
     spans,
     async stop(): Promise<void> {
-      chain.stop();
-      await feed.close();
-      await postgres.close();
-      await stack.stop();
-      await spans.stop();
+      try {
+        chain.stop();
+        await feed.close();
+        await postgres.close();
+      } finally {
+        await stack.stop().finally(spans.stop);
+      }
     },
   };
 }

@@ -54,19 +54,22 @@ export function openRaw(host: string, port: number): Promise<RawConnection> {
           isLate = true;
           wake();
         }, timeoutMs);
-        for (;;) {
-          const parsed = answers.length < wanted ? parseAnswer(received, isHead) : undefined;
-          if (parsed !== undefined) {
-            answers.push(parsed.answer);
-            received = parsed.rest;
-            continue;
+        try {
+          for (;;) {
+            const parsed = answers.length < wanted ? parseAnswer(received, isHead) : undefined;
+            if (parsed !== undefined) {
+              answers.push(parsed.answer);
+              received = parsed.rest;
+              continue;
+            }
+            if (answers.length >= wanted || isClosed || isLate || isStream(answers.at(-1))) break;
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
           }
-          if (answers.length >= wanted || isClosed || isLate || isStream(answers.at(-1))) break;
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
+        } finally {
+          clearTimeout(timer);
         }
-        clearTimeout(timer);
         const isAnswered = answers.length >= wanted || isStream(answers.at(-1));
         const end = isAnswered ? 'answered' : isClosed ? 'closed' : 'timeout';
         return { answers, rest: withoutInterim(received), end };

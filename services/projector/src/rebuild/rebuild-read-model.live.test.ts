@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { readRecords } from '@makerbook/kafka/testing';
@@ -25,6 +25,7 @@ import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 const makers = makersOf(partition, testPartitions, 3);
 const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
 const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
+afterAll(telemetry.stop);
 
 let here: TestDeployment;
 let running: RunningProjector | undefined;
