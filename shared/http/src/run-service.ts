@@ -28,12 +28,19 @@ export async function startService<R extends object>(start: (starting: Starting)
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => unknown)[] = [];
   const stop = async () => {
-    for (const close of closing.splice(0).reverse()) await close();
+    const failures: unknown[] = [];
+    // Whatever fails, the rest is closed too.
+    for (const close of closing.splice(0).reverse()) {
+      await Promise.resolve()
+        .then(close)
+        .catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   };
   try {
     return { ...(await start({ onStop: (close) => closing.push(close), fail })), failed, stop };
   } catch (error) {
-    await stop();
+    await stop().catch(() => undefined);
     throw error;
   }
 }
