@@ -49,8 +49,6 @@ export interface Command {
 
 const HOUR = '1h';
 const SEED = { unit: 'a seed', min: 0, max: 2 ** 31 };
-/** A timer takes no more. */
-const FOR_SECONDS_MAX = 24 * 86_400;
 const PORT = { unit: 'a port', min: 1, max: 65_535 };
 const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce', 'salt'];
 const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0] [--salt SALT]';
@@ -256,8 +254,7 @@ export const commands: Readonly<Record<string, Command>> = {
     read({ values }) {
       const seed = readWhole('--seed', values.seed ?? '1', SEED);
       const port = readWhole('--port', values.port ?? '8090', PORT);
-      const seconds = readSeconds('--for', values.for ?? '10m');
-      if (seconds > FOR_SECONDS_MAX) throw new WrongWords('--for must be at most 24d');
+      const seconds = readSeconds('--for', values.for ?? '10m', 24);
       return (service) => runNetwork({ ...service, seed, port, seconds });
     },
   },

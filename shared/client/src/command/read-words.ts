@@ -70,12 +70,14 @@ export function readAmount(name: OptionName, { values }: Words) {
   return { token: readToken(`the token of --${name}`, token), amount: readUint256(`the amount of --${name}`, amount) };
 }
 
-/** A length of time in seconds. @throws WrongWords where it has no unit */
-export function readSeconds(name: string, text: string): number {
+/** A length of time in seconds, of so many days at most: a timer takes 24. @throws WrongWords where it is none */
+export function readSeconds(name: string, text: string, daysMax = Number.POSITIVE_INFINITY): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(text) ?? [];
   if (count === undefined)
     throw new WrongWords(`${name} must be a length of time with its unit, such as 30s, 15m, 12h or 7d`);
-  return Number(count) * (UNIT_SECONDS[unit] ?? 0);
+  const seconds = Number(count) * (UNIT_SECONDS[unit] ?? 0);
+  if (seconds > daysMax * 86_400) throw new WrongWords(`${name} must be at most ${daysMax}d`);
+  return seconds;
 }
 
 /**
