@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { closeAll } from '@makerbook/contracts-primitives';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import { makeFolder } from '@makerbook/settings';
 import { accountOf, type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
@@ -72,20 +73,17 @@ export function runStack(
   const closing: (() => void | Promise<void>)[] = [];
   const stopped = new AbortController();
   let stopping: Promise<void> | undefined;
+  /** What was opened last comes first; at last parts that were still starting at the stop. */
+  function* steps() {
+    yield* closing.reverse();
+    yield stopLivingParts;
+  }
   const stop = () => {
     stopping ??= (async () => {
       stopped.abort();
-      const failures: unknown[] = [];
-      const end = (step: () => unknown) =>
-        Promise.resolve()
-          .then(step)
-          .catch((error: unknown) => failures.push(error));
-      // Whatever fails, the rest is closed too.
-      for (const close of closing.reverse()) await end(close);
-      // Parts that were still starting at the stop.
-      await end(stopLivingParts);
-      closing.length = 0;
-      if (failures.length > 0) throw failures[0];
+      await closeAll(steps()).finally(() => {
+        closing.length = 0;
+      });
     })();
     return stopping;
   };

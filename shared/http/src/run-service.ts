@@ -1,3 +1,4 @@
+import { closeAll } from '@makerbook/contracts-primitives';
 import { startTelemetry, type Telemetry, type TelemetrySettings } from '@makerbook/telemetry';
 import { onStrayErrors } from './contain-errors.js';
 
@@ -27,16 +28,7 @@ export interface Starting {
 export async function startService<R extends object>(start: (starting: Starting) => Promise<R>): Promise<R & Running> {
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => unknown)[] = [];
-  const stop = async () => {
-    const failures: unknown[] = [];
-    // Whatever fails, the rest is closed too.
-    for (const close of closing.splice(0).reverse()) {
-      await Promise.resolve()
-        .then(close)
-        .catch((error: unknown) => failures.push(error));
-    }
-    if (failures.length > 0) throw failures[0];
-  };
+  const stop = () => closeAll(closing.splice(0).reverse());
   try {
     return { ...(await start({ onStop: (close) => closing.push(close), fail })), failed, stop };
   } catch (error) {

@@ -1,3 +1,5 @@
+import { closeAll } from '@makerbook/contracts-primitives';
+
 /**
  * Steps that close what a command has opened, the newest first, at its end or at a signal, which then ends it with 1.
  * Whatever fails, the rest is closed too.
@@ -5,12 +7,9 @@
 export function closeAtEnd() {
   const steps: (() => unknown)[] = [];
   let closed: Promise<void> | undefined;
-  const closeAll = async () => {
-    for (const step of steps.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
-  };
   /** Once: an end of the work and a signal wait for the same. */
   const close = () => {
-    closed ??= closeAll();
+    closed ??= closeAll(steps.splice(0).reverse(), console.error).catch(() => undefined);
     return closed;
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
