@@ -83,12 +83,19 @@ async function fill(): Promise<void> {
   await appender.append(recordsOf([1], 1));
   await appender.append(recordsOf([0, 1], 3));
   // Its markers come behind the answer, and before it can be read.
-  await readTopic(log, topicOf(from));
+  await readWhole(from);
+}
+
+/** Reads all records, one partition after the other. */
+async function readWhole(prefix: string): Promise<StoredRecord[]> {
+  const all: StoredRecord[] = [];
+  for await (const record of readTopic(log, topicOf(prefix))) all.push(record);
+  return all;
 }
 
 /** Reads all records, and leaves out the topic's name and the header that a restore adds. */
 const contentOf = async (prefix: string) =>
-  (await readTopic(log, topicOf(prefix))).map(({ topic: _, ...record }: StoredRecord) => {
+  (await readWhole(prefix)).map(({ topic: _, ...record }: StoredRecord) => {
     const { [RESTORED_HEADER]: __, ...headers } = record.headers;
     return { ...record, headers };
   });
@@ -276,7 +283,7 @@ describe('an archive of the log', () => {
     const archive = openArchive(folder, PARTITIONS, settingsOf(from));
     let newest: Newest | undefined;
     await log.createAppender().append(recordsOf([0], 12));
-    const [...records] = await readTopic(log, topicOf(from));
+    const records = await readWhole(from);
     for (const record of records)
       newest = await addPart(archive, newest, { to: [record.offset + 1n, 0n, 0n], records: [record] });
     expect(readdirSync(folder)).toHaveLength(12);

@@ -1,5 +1,6 @@
 import { topicNames } from '@makerbook/contracts-events';
 import { type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { readTopic } from './read-topic.js';
 
 /** An operator's decision about a parked message. */
 export type Resolution = 'replayed' | 'discarded';
@@ -85,16 +86,11 @@ export async function readParked(
   needsValue: (id: string) => boolean,
 ): Promise<ParkedMessages> {
   const parked = new ParkedMessages(needsValue);
-  const topic = topicNames(prefix).parked;
-  const partitions = await log.partitionsOf(topic);
-  for (let partition = 0; partition < partitions; partition += 1) {
-    for await (const { records } of log.readRange({ topic, partition }))
-      for (const record of records) parked.take(record);
-  }
+  for await (const record of readTopic(log, topicNames(prefix).parked)) parked.take(record);
   return parked;
 }
 
-/** What the topic of parked messages has. A fault of the log can park many: values are kept where they are wanted. */
+/** The messages of the parked topic. There may be many, so it keeps only the values that are wanted. */
 export class ParkedMessages {
   readonly #needsValue: (id: string) => boolean;
   readonly #records = new Map<string, StoredRecord>();

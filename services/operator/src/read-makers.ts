@@ -18,7 +18,7 @@ export async function readMakers(log: Log, prefix: string): Promise<ShownMakers>
   const makers = new Map<Hex, MakerView>();
   let service: ServiceView | undefined;
   let serviceAtMs = 0;
-  for (const stored of await readTopic(log, topicNames(prefix).makers)) {
+  for await (const stored of readTopic(log, topicNames(prefix).makers)) {
     const record = decodeMakersRecord(stored);
     if ('unreadable' in record) continue;
     if (record.type === 'ServiceView') [service, serviceAtMs] = [record, stored.timestampMs];
