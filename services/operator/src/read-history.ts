@@ -63,19 +63,22 @@ export async function readSuspended(log: Log, topics: Topics): Promise<Suspended
   const [topic, offset] = [topicNames(topics.prefix).makerEvents, BigInt(service.position.offset)];
   const record = (await log.readRecords({ topic, partition: servicePartition }, [offset])).get(offset);
   if (record === undefined) return undefined;
+  const starts = await log.offsetsAt(topic, record.timestampMs - DAY_MS);
   let isHeld = false;
+  for await (const { fact } of readDecisions(log, servicePartition, topics, starts[servicePartition])) {
+    // A person may have limited it too: that ends no hold.
+    if (fact.type === 'ServiceModeSet') isHeld = fact.mode === 'CANCEL_ONLY' && (isHeld || isHold(fact.cause));
+  }
+  if (!isHeld) return undefined;
   const newest = new Map<Hex, PastDecision>();
-  for (const [partition, from] of (await log.offsetsAt(topic, record.timestampMs - DAY_MS)).entries()) {
+  for (const [partition, from] of starts.entries()) {
     if (from === undefined) continue;
     for await (const decision of readDecisions(log, partition, topics, from)) {
       const { fact } = decision;
-      // A person may have limited it too: that ends no hold.
-      if (fact.type === 'ServiceModeSet') isHeld = fact.mode === 'CANCEL_ONLY' && (isHeld || isHold(fact.cause));
       const isAccess = fact.type === 'MakerAdmitted' || fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved';
       if (isAccess) newest.set(fact.maker, decision);
     }
   }
-  if (!isHeld) return undefined;
   const makers = [...newest].flatMap(([maker, { fact }]) => (isHold(fact.cause) ? [maker] : []));
   return { atMs: serviceAtMs, makers };
 }
