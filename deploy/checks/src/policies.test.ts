@@ -51,6 +51,14 @@ describeOverlays((manifests, overlay) => {
     expect([...new Set(reached.map((port) => settingOf[port]))].sort()).toEqual(await givenTo(pod, manifests));
   });
 
+  test('the doctor asks each process that has an ops port', () => {
+    const ofOps = manifests.filter(({ kind, spec }) => kind === 'Service' && JSON.stringify(spec).includes('"ops"'));
+    const doctor = readPods(manifests).find(({ labels }) => labels['app.kubernetes.io/component'] === 'doctor');
+    const [{ value = '' } = {}] = doctor?.spec.containers[0]?.env?.filter(({ name }) => name === 'PROCESSES') ?? [];
+    const wanted = ofOps.map(({ metadata: { name } }) => `${name}=http://${name}:9090`);
+    expect(value.split(',').sort()).toEqual(wanted.sort());
+  });
+
   test('names are asked where the cluster answers them, at a cache on the node too', () => {
     const names = policies.find(({ metadata }) => metadata.name === 'names');
     const [{ to } = {}] = fieldOf<Rule[]>(names, 'egress');
