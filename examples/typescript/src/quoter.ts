@@ -18,7 +18,7 @@ interface Stack {
 
 const QUOTES = 10;
 const MOVE_MS = 1_000;
-/** As many as one request takes. */
+/** One request cancels so many orders at most. */
 const CANCELS_MAX = 100;
 const SWITCH_SECONDS = 5;
 
@@ -35,7 +35,7 @@ provider.destroy();
 
 /** The orders that may be open, as far as this bot knows. */
 const open = new Map<string, OrderToReplace>();
-/** Whether they are to be cancelled before new ones come. */
+/** Cancel what may be open before placing new orders. */
 let mustCancel = false;
 let isStopping = false;
 
@@ -44,7 +44,7 @@ async function follow(onSnapshot: () => void): Promise<void> {
   for await (const event of client.streamOrders()) {
     if (event.event === 'snapshot') {
       for (const order of event.orders) open.set(order.orderHash, order);
-      // More than one request replaces.
+      // One request does not replace so many.
       mustCancel ||= open.size > CANCELS_MAX;
       onSnapshot();
     } else if (event.event === 'change' && event.happened === 'FILLED') {

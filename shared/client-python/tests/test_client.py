@@ -121,7 +121,7 @@ class Calls(Case):
         self.assertNotIn("listKeys", bodies[2])
         self.assertEqual([bodies[5][name] for name in ("listKeys", "streamKeys", "historyKeys")], [[OTHER], [], []])
 
-    def test_what_an_instance_whose_clock_is_wrong_has_told_is_in_the_way_of_no_later_message(self) -> None:
+    def test_the_wrong_clock_of_one_instance_does_not_spoil_later_messages(self) -> None:
         clock = {"ms": NOW_MS + 600_000}
         taken = Answer({"counts": None})
         service, caller = self.open(taken, Answer([]), taken, taken, clock_ms=lambda: clock["ms"])
@@ -133,7 +133,7 @@ class Calls(Case):
         self.assertLessEqual(service.asked[2].json["untilMs"], NOW_MS + 60_000)
         self.assertLessEqual(service.asked[3].json["issuedAtMs"], NOW_MS + 5_000)
 
-    def test_a_message_that_an_earlier_try_may_have_brought_may_have_happened(self) -> None:
+    def test_a_message_may_have_happened_if_any_try_may_have_sent_it(self) -> None:
         busy = refuse("rate_limited", 429, retryable=True)
         for answers, may_have_happened in (((LOST, busy, busy), True), ((busy, busy, busy), False)):
             _, caller = self.open(*answers, retry=Retry(attempts_max=3, pause_seconds=0.001))

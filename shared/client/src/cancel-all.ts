@@ -53,7 +53,7 @@ export interface FillCap {
   readonly windowSeconds: Whole;
 }
 
-/** As far ahead a message may be issued. */
+/** The service refuses a message that was issued further ahead. */
 const AHEAD_MS_MAX = 5_000;
 const WINDOW_SECONDS = { unit: 'seconds', min: 0, max: 604_800 };
 

@@ -126,7 +126,7 @@ test('an instance whose clock is wrong is believed until the next one answers', 
   expect(await client.serverTimeMs()).toBe(START_MS);
 });
 
-test('what an instance whose clock is wrong has told is in the way of no later message', async () => {
+test('the wrong clock of one instance does not spoil later messages', async () => {
   const { client, skew } = open(0);
   skew(3_600_000);
   await client.nameCancelKeys([]);

@@ -7,8 +7,8 @@ export interface ServiceClock {
   /** Milliseconds since 1970; asks the service where no answer has told yet. */
   nowMs(): Promise<number>;
   /**
-   * The same, and never before a time that an answer has told, if that is less than a minute ahead: an order that was
-   * accepted by then has it.
+   * The same, or the greatest time that an answer has told, at most some 50 seconds ahead: so it is never before the
+   * acceptance of an order that was answered.
    */
   latestMs(): Promise<number>;
   /**
@@ -18,7 +18,7 @@ export interface ServiceClock {
   signed<T>(send: () => Promise<T>): Promise<T>;
 }
 
-/** The service refuses what is a minute ahead. One instance's clock may be wrong by more. */
+/** The service refuses a time that is a minute ahead, and one instance's clock may be wrong by more. */
 const AHEAD_MS_MAX = 50_000;
 const SIGNED_ANEW: readonly string[] = ['request_expired', 'request_replayed'];
 

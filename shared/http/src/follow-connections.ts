@@ -249,7 +249,7 @@ function faultOfHead(
   return { code: 'invalid_request', detail };
 }
 
-/** Without its port, in lowercase. */
+/** Drops the port, and makes it lowercase. */
 function nameOf(host = ''): string {
   return host.replace(/:\d*$/, '').toLowerCase();
 }

@@ -11,8 +11,8 @@ export interface Setting<T> {
   readonly description: string;
   /** The value is a secret or may hold one: it is never printed, and `<NAME>_FILE` may name a file that holds it. */
   readonly secret: boolean;
-  /** The file is read again at each use. `or throws`: what was read before does not count where it cannot be read. */
-  readonly renewal?: 'or last' | 'or throws';
+  /** Reads the file again at each use. Where it cannot be read, gives what was read last, or throws. */
+  readonly renewal?: 'keep last' | 'throw';
 }
 
 /** The settings of a service, or of a group, by name. */
@@ -72,7 +72,7 @@ function readSetting(
   }
   if (file === undefined || setting.renewal === undefined) return parsed.data;
   const read = () => readSecret(name, file, readFile);
-  return setting.renewal === 'or last' ? renew(read) : read;
+  return setting.renewal === 'keep last' ? renew(read) : read;
 }
 
 const fileVariable = (name: string) => `${name}_FILE`;
@@ -153,13 +153,13 @@ export const credential = (description: string, fallback?: string): Setting<() =
     fallback,
     true,
   ),
-  renewal: 'or last',
+  renewal: 'keep last',
 });
 
-/** The same for a document: whoever asks for it says by a SettingsError that it cannot be read. */
+/** The same for a document. Throws a SettingsError at each use at which the file cannot be read. */
 export const document = (description: string, fallback?: string): Setting<() => string> => ({
   ...credential(description, fallback),
-  renewal: 'or throws',
+  renewal: 'throw',
 });
 
 /** The same setting for a value that may hold a secret: the URL of a provider's node. */

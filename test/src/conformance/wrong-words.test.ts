@@ -45,7 +45,7 @@ test.concurrent.each(programs)('%s refuses an unknown option in one line', async
   expect([1, 2]).toContain(code);
 });
 
-/** What names unknown options reads this one too. */
+/** The parser that names unknown options reads `--help` too: two scripts stand for all. */
 test.concurrent.each(['start', 'simulate'])('%s: --help prints the usage, and does nothing else', async (name) => {
   const { code, stdout, stderr } = await run(name, ['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

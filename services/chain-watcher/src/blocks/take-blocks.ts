@@ -73,8 +73,9 @@ export class TakenBlocks implements BlockSource {
   #due: Due = { number: 0, sinceMs: 0 };
   #announced = -1;
   #head: number | undefined;
-  /** By endpoint: the newest head that it told while nobody asked for blocks, and who is being asked for it. */
+  /** The last head of each endpoint that `#watchHead` has asked, by the endpoint's name. */
   readonly #heads = new Map<string, number>();
+  /** Endpoints that have not answered it yet. */
   readonly #askedHeads = new Set<string>();
   /** True while the topic gives each block before the node does. */
   #isTopicFirst = true;
@@ -234,7 +235,7 @@ export class TakenBlocks implements BlockSource {
     }
   }
 
-  /** Takes each head as soon as it is told: an endpoint may hang. Those that rest are asked where all rest. */
+  /** Takes each head as it comes, for an endpoint may hang. Asks resting endpoints only if all rest. */
   #askHeads(): void {
     const all = this.#options.node.endpoints();
     const awake = all.filter((each) => !each.isResting());

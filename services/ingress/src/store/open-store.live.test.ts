@@ -197,7 +197,7 @@ describe('a write', () => {
     const alone = [chargeOf(other, 'orders', reading)];
     const [isPlaced, isCharged] = await write(reading, decisions(2), alone);
     expect(isPlaced).toBe(false);
-    // What has failed may hold its locks for a moment longer: then the other is decided again.
+    // Postgres may release the locks of the failed write a moment later. The product then decides again.
     if (isCharged === false) await until('the other is charged', async () => (await write(reading, alone))[0] === true);
     expect(await write(reading, decisions(1))).toEqual([true]);
     const { standing } = await store.read(wantedOf([1, 2]));

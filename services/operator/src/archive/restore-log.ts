@@ -14,7 +14,7 @@ import { type Archive, readParts, requireNewest } from './open-archive.js';
 import { Comparison } from './verify-archive.js';
 
 const TIMEOUT_MS = 60_000;
-/** Of one append, unless one record has more: below what a record batch holds. */
+/** Append at most so many bytes at once, or one larger record. A record batch holds more. */
 const APPEND_BYTES = 500_000;
 /** Records that are appended together lie closer in time. */
 const APPEND_SPAN_MS = 86_400_000;

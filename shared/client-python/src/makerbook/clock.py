@@ -8,9 +8,9 @@ from threading import Lock
 
 from .calls import Flow
 
-# The service refuses what is a minute ahead. One instance's clock may be wrong by more.
+# The service refuses a time that is a minute ahead, and one instance's clock may be wrong by more.
 _LATEST_AHEAD_MS_MAX = 50_000
-# As far ahead a message may be issued.
+# The service refuses a message that was issued further ahead.
 _ISSUED_AHEAD_MS_MAX = 5_000
 
 
@@ -39,9 +39,9 @@ class ServiceClock:
         return round(self._local_ms() + (self._ahead_ms or 0.0))
 
     def latest_ms(self) -> Flow[int]:
-        """The same, and never before a time that an answer has told, if that is less than a minute ahead.
+        """The same, or the greatest time that an answer has told, at most some 50 seconds ahead.
 
-        An order that was accepted by then has that time.
+        So it is never before the acceptance of an order that was answered.
         """
         now_ms = yield from self.now_ms()
         return max(now_ms, min(self._greatest_ms, now_ms + _LATEST_AHEAD_MS_MAX))
