@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { exampleDomain, examples } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, pause } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
@@ -66,7 +66,12 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
       isUnsure: false,
     };
   };
-  const rows = { readPartitionClocks: async () => [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }] };
+  let looks = 0;
+  const readPartitionClocks = async () => {
+    looks += 1;
+    return [{ partition, nextOffset, block: { number: 7, timestamp: 9 } }];
+  };
+  const rows = { readPartitionClocks };
   const readNews: NewsReader = async ({ from, to }) => {
     const news = history.filter(({ entry }) => entry.logOffset >= from && entry.logOffset < to);
     return new Map([[maker, news]]);
@@ -84,6 +89,8 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
   return {
     streams,
     readEntries,
+    /** How often the rows were looked at. */
+    looks: () => looks,
     happen(...offsets: number[]) {
       for (const offset of offsets) history.push(entryAt(offset));
       nextOffset = BigInt((offsets.at(-1) ?? 0) + 1);
@@ -122,6 +129,19 @@ describe('a stream', () => {
     await until(() => client.events.some((text) => text.includes('"slow"')));
     const { events } = openStreams({ keptFrom: 9n }).open(3n);
     await until(() => events.some((text) => text.includes('"gone"')));
+  });
+
+  test('leaves nothing behind whose client leaves while its rows are read', async () => {
+    const { open, looks } = openStreams();
+    const other = open();
+    await until(() => other.events.some((text) => text.includes('"position"')));
+    open().leave();
+    await pause(20);
+    other.leave();
+    await pause(20);
+    const before = looks();
+    await pause(50);
+    expect(looks()).toBe(before);
   });
 
   test('ends when the key that signed for it may not stream any more', async () => {

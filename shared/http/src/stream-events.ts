@@ -45,6 +45,8 @@ export class EventStream<Reason extends string> {
 
   /** Waits for so long at most, and no longer than the client stays. */
   async wait(ms: number | undefined, until?: Promise<void>): Promise<void> {
+    // It has been told already that it is closed.
+    if (!this.isOpen()) return;
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const callOff = ms === undefined ? undefined : this.#after(ms, resolve);
     this.response.once('close', resolve);
