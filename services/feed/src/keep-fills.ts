@@ -74,11 +74,19 @@ export class KeptFills {
     return kept;
   }
 
-  /** What is kept without a gap, in the order of each partition. */
+  /** What is kept without a gap: the newest of all partitions last, and each partition in its order. */
   *inOrder(): Generator<KeptFill, void> {
     const all = [...this.#fills.values()];
     all.sort((a, b) => a.partition - b.partition || (isBehind(a.id, b.id) ? 1 : -1));
-    for (const one of all) if (isBehind(one.id, this.#forgotten[one.partition])) yield one;
+    const newest = new Map<number, number>();
+    const placed = all.map((one) => {
+      // A fill that was told late stays behind those that its partition told before.
+      const place = Math.max(placeOf(one.fill), newest.get(one.partition) ?? 0);
+      newest.set(one.partition, place);
+      return { one, place };
+    });
+    placed.sort((a, b) => a.place - b.place);
+    for (const { one } of placed) if (isBehind(one.id, this.#forgotten[one.partition])) yield one;
   }
 
   page({ limit = FILLS_PAGE, cursor, making, taking, maker }: Asked): FillsPage {

@@ -148,11 +148,22 @@ test('a stream goes on at a process that began later, unless it lacks what is no
   expect(stream).toBe('gone');
   const behind = await later.stream(`2:0,-:${LOG}`);
   if (typeof behind === 'string') throw new Error(behind);
-  expect(behind.blocks()).toEqual(['5', '3', '4']);
+  expect(behind.blocks()).toEqual(['3', '4', '5']);
   const whole = await (await open()).stream(streamCursor);
   if (typeof whole === 'string') throw new Error(whole);
-  expect(whole.blocks()).toEqual(['2', '5', '3', '4']);
+  expect(whole.blocks()).toEqual(['2', '3', '4', '5']);
   await first.stop();
+});
+
+test('a stream goes on behind the newest fills of each partition, however many a process finds at its start', async () => {
+  const { publish, open } = given();
+  // More than streams are sent from.
+  for (let block = 1; block < 20_000; block += 1) publish(block % 10 === 0 ? alice : bob, block);
+  const here = await open({ fillsMax: 20_000 });
+  const stream = await here.stream(`19980:0,19980:0:${LOG}`);
+  if (typeof stream === 'string') throw new Error(stream);
+  await until(async () => stream.blocks().length === 19);
+  await here.stop();
 });
 
 test('a cursor holds where all fills of a partition are deleted since', async () => {
