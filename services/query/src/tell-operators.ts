@@ -2,13 +2,12 @@ import { topicNames } from '@makerbook/contracts-events';
 import { type Hex, quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
-import { partitionOf } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
 import type { QuerySettings } from './env.js';
 import { describeOrder } from './find-order.js';
 import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
-import { findMaker } from './store/find-maker.js';
+import { findMaker, findSalted } from './store/find-maker.js';
 import { SALTED_MAX } from './store/read-histories.js';
 import type { ListState } from './store/read-lists.js';
 import type { ReadModel } from './store/read-model.js';
@@ -71,10 +70,9 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
   }
 
   async function tellSalted(maker: Hex, salt: Hex): Promise<Reply> {
-    const asked = { after: { offset: 0n }, before: undefined, happened: ['OPENED'], entriesMax: SALTED_MAX } as const;
-    const partition = partitionOf(maker, settings.PARTITIONS);
-    const page = await unlessAway(rows.readMakerHistory({ maker, partition, salt: quantity(BigInt(salt)), ...asked }));
-    return page === undefined ? rowsAreAway : okJson(JSON.stringify(page.entries.map(({ orderHash }) => orderHash)));
+    const asked = { maker, salt: quantity(BigInt(salt)), ordersMax: SALTED_MAX };
+    const hashes = await unlessAway(findSalted(postgres, asked));
+    return hashes === undefined ? rowsAreAway : okJson(JSON.stringify(hashes));
   }
 
   return (path) => {
