@@ -215,7 +215,7 @@ describeIfBrowser('the console', () => {
   testWithReaders('asks for the key of a reader, and again where it is wrong', async () => {
     const page = await (await browser.newContext()).newPage();
     await page.goto(consoleUrl());
-    for (const key of ['a wrong one', KEY]) {
+    for (const key of ['a wrong one', 'ключ', ` ${KEY} `]) {
       await page.fill('[name=key]', key);
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
     }

@@ -51,8 +51,19 @@ followBook();
 void repeat(draw, DRAW_MS);
 void repeat(readState, STATE_MS);
 
+/** A reader who is refused, or whose key can be none, is asked for the key. */
+function openReader(): ReturnType<typeof readOverHttp> | undefined {
+  try {
+    return readOverHttp({ baseUrl: location.origin, ...(key !== '' && { key }) });
+  } catch (error) {
+    [problem, isRefused] = [String(error), true];
+    return undefined;
+  }
+}
+
 function followBook(): void {
-  const reader = readOverHttp({ baseUrl: location.origin, ...(key !== '' && { key }) });
+  const reader = openReader();
+  if (reader === undefined) return;
   const { caughtUp } = reader.followTopic({
     topic: '',
     from: 'beginning',
@@ -61,7 +72,7 @@ function followBook(): void {
     },
     onFatal: (error) => {
       problem = error.message;
-      // It cannot be read on from here: the page begins anew. A reader who is refused is asked for the key.
+      // It cannot be read on from here: the page begins anew.
       isRefused = /answers 401/.test(problem);
       if (!isRefused) setTimeout(() => location.reload(), AGAIN_MS);
     },
@@ -151,7 +162,7 @@ function submit(event: SubmitEvent): void {
     ? `order/${words}`
     : maker && `maker/${maker}${salt ? `:0x${BigInt(salt).toString(16)}` : ''}`;
   if (given.has('key')) {
-    sessionStorage.setItem(KEY, String(given.get('key')));
+    sessionStorage.setItem(KEY, String(given.get('key')).trim());
     location.reload();
   }
   problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40; the salt is a number behind it.' : '';
