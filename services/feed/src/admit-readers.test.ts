@@ -17,7 +17,7 @@ function open(...readers: readonly object[]) {
   const admitted = admitReaders({
     readFile: () => here.text,
     streamsMax: 3,
-    unixMs: () => here.ms,
+    monotonicMs: () => here.ms,
     onFault: ({ message }) => here.faults.push(message),
   });
   const admit = (key?: string) =>

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { UnixMs } from '@makerbook/contracts-primitives';
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { heldOf, isSpent, retryAfterMsOf, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, type Refusal, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import { z } from 'zod';
@@ -53,7 +53,7 @@ export interface ReadersOptions {
   readonly readFile: () => string;
   /** Streams of this process. */
   readonly streamsMax: number;
-  readonly unixMs: () => UnixMs;
+  readonly monotonicMs: () => MonotonicMs;
   /** The file cannot be read any more, or has changed and cannot be used: the readers of before stay. */
   readonly onFault: (error: Error) => void;
 }
@@ -69,10 +69,10 @@ export type Readers = ReturnType<typeof admitReaders>;
  * open streams with the next `renew`.
  * @throws where the file cannot be used at the start
  */
-export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersOptions) {
+export function admitReaders({ readFile, streamsMax, monotonicMs, onFault }: ReadersOptions) {
   let text = readFile();
   let readers = parseReaders(text);
-  let readAtMs = unixMs();
+  let readAtMs = monotonicMs();
   /** Why the file could not be read last. */
   let fault = '';
   /** What ends each stream and snapshot, and the digest of its reader's key; undefined where anyone might read. */
@@ -81,8 +81,8 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
   const find = (digest: Buffer | undefined) => (readers === undefined ? anyone : findReader(readers, digest));
 
   function renew(): void {
-    if (unixMs() - readAtMs < FILE_AGE_MS_MAX) return;
-    readAtMs = unixMs();
+    if (monotonicMs() - readAtMs < FILE_AGE_MS_MAX) return;
+    readAtMs = monotonicMs();
     try {
       const now = readFile();
       fault = '';
@@ -133,7 +133,7 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
       const takeOne = () => takeRoom(known, own, digest);
       if (known === anyone) return { name, client, headers: {}, charge: () => undefined, takeRoom: takeOne };
       const budget = { ratePerSecond, burst };
-      const tokens = spend(own.tokens, budget, 1, unixMs());
+      const tokens = spend(own.tokens, budget, 1, monotonicMs());
       const headersOf = (retryMs?: number) =>
         rateHeaders('book', [{ maker: name, budget }], [heldOf(0, Math.max(0, tokens.left))], retryMs);
       if (isSpent(tokens.left)) {
@@ -142,7 +142,7 @@ export function admitReaders({ readFile, streamsMax, unixMs, onFault }: ReadersO
       }
       own.tokens = tokens;
       const charge = (requests: number) => {
-        own.tokens = spend(own.tokens, budget, requests, unixMs());
+        own.tokens = spend(own.tokens, budget, requests, monotonicMs());
       };
       return { name, client: name, headers: headersOf(), charge, takeRoom: takeOne };
     },

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type BookChange, FeedLost, followBook, quote, RankedOrders, readOverHttp } from '@makerbook/book';
 import { hashOf } from '@makerbook/book/testing';
 import type { BookSnapshotEnd } from '@makerbook/contracts-http';
+import { pause } from '@makerbook/contracts-primitives';
 import { until } from '@makerbook/parts';
 import { openTestFeed, pair, type TestFeed } from './testing/open-test-feed.js';
 
@@ -190,6 +191,20 @@ test('a named reader alone may read, where the operator names some', async () =>
     await running.projector.publish(running.projector.clocks());
     return (await ask(`${url}/v0alpha/book/snapshot`, { headers })).status === 200;
   });
+});
+
+test('the budget of a reader fills whatever is done to the clock', async () => {
+  const keys = [createHash('sha256').update('secret').digest('hex')];
+  const readers = [{ name: 'one', keys, requestsPerSecond: 1_000, burst: 1, streamsMax: 1 }];
+  const { url } = await running.start({ BOOK_READERS: JSON.stringify(readers) });
+  const read = () => ask(`${url}/v0alpha/book/pairs`, { headers: { Authorization: 'Bearer secret' } });
+  const before = await read();
+  const anHourAgo = Date.now() - 3_600_000;
+  const clock = jest.spyOn(Date, 'now').mockImplementation(() => anHourAgo);
+  await pause(20);
+  const after = await read();
+  clock.mockRestore();
+  expect([before.status, after.status]).toEqual([200, 200]);
 });
 
 async function snapshotOf(url: string, key: string): Promise<BookSnapshotEnd> {

@@ -1,6 +1,6 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import { type UnixMs, unixMs } from '@makerbook/contracts-primitives';
+import { monotonicMs, type UnixMs, unixMs } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
   isRefusal,
@@ -55,7 +55,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const readers = admitReaders({
       readFile: settings.BOOK_READERS,
       streamsMax: settings.STREAMS_MAX,
-      unixMs,
+      monotonicMs,
       onFault: (error) => logger.error({ reason: error.message }, 'the readers cannot be used: those of before stay'),
     });
     const renewing = setInterval(readers.renew, FILE_AGE_MS_MAX).unref();
@@ -93,7 +93,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
     const routes = createRoutes(settings, { book, fills, streams, fillStreams, readers, metrics, logger, unixMs });
     const api = await serveApi(settings, { routes, methodsAt, logger });
     onStop(api.stop);
-    const ofConsole = () => [...routes, ...createConsoleRoutes(settings, { readers, unixMs })];
+    const ofConsole = () => [...routes, ...createConsoleRoutes(settings, readers)];
     const own = { ...settings, PORT: settings.CONSOLE_PORT };
     const isOn = settings.CONSOLE === 'on';
     const forOperators = isOn ? await serveApi(own, { routes: ofConsole(), methodsAt: {}, logger }) : undefined;
@@ -146,12 +146,12 @@ export function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
   ];
 }
 
-function createConsoleRoutes(settings: FeedSettings, { readers, unixMs }: Pick<Parts, 'readers' | 'unixMs'>): Route[] {
+function createConsoleRoutes(settings: FeedSettings, readers: Readers): Route[] {
   const refuse = (request: ApiRequest) => {
     const reader = readers.admit(request);
     return isRefusal(reader) ? reader : undefined;
   };
-  return createConsole(settings, refuse, unixMs);
+  return createConsole(settings, refuse, monotonicMs);
 }
 
 function refuseParameters({ query }: ApiRequest): Refusal | undefined {

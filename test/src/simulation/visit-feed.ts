@@ -114,7 +114,7 @@ export class FeedVisits {
     };
     life.signal.addEventListener('abort', endStreams);
     const { STREAMS_MAX: streamsMax } = settings;
-    const readers = admitReaders({ readFile: () => '', streamsMax, unixMs, onFault: onFatal });
+    const readers = admitReaders({ readFile: () => '', streamsMax, monotonicMs: () => life.nowMs(), onFault: onFatal });
     const metrics = { read: () => undefined, sent: () => undefined };
     const parts = { book, fills, streams, fillStreams, readers, metrics, logger: silentLogger, unixMs };
     this.#processes.push({

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
   document,
@@ -60,7 +61,7 @@ const noStore = { 'Cache-Control': 'no-store' };
 export function createConsole(
   settings: Settings,
   refuse: (request: ApiRequest) => Refusal | undefined,
-  unixMs: () => number,
+  monotonicMs: () => MonotonicMs,
 ): Route[] {
   const { imports, documents: loaded } = serveModules(PATH, modules, noCache);
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
@@ -82,7 +83,7 @@ export function createConsole(
   const [, query] = settings.CONSOLE_METRICS.find(([name]) => name === 'query') ?? [];
   return [
     ...documents.map(serveDocument),
-    answer('state', shareResult(readState(settings, unixMs), STATE_AGE_MS_MAX)),
+    answer('state', shareResult(readState(settings, monotonicMs), STATE_AGE_MS_MAX)),
     ...Object.entries(told).map(([kind, pattern]) =>
       answer(`${kind}/{id}`, async ({ params: { id = '' } }) => {
         if (pattern.test(id)) return askQuery(`${query}/${kind}/${id}`);
@@ -103,13 +104,13 @@ async function askQuery(url: string): Promise<Reply> {
   return isRefusal(told) ? { code: told.code, detail: told.detail } : okJson(JSON.stringify(told), noStore);
 }
 
-function readState(settings: Settings, unixMs: () => number) {
+function readState(settings: Settings, monotonicMs: () => MonotonicMs) {
   let [first, next]: Reading[] = [];
   const { STALE_SECONDS_MAX: staleSecondsMax, TOKENS: tokens } = settings;
   const links = Object.fromEntries(settings.CONSOLE_LINKS);
   return async () => {
     const told = await Promise.all(settings.CONSOLE_METRICS.map(([name = '', url]) => readMetrics(name, `${url}`)));
-    const reading = { atMs: unixMs(), told };
+    const reading = { atMs: monotonicMs(), told };
     if (next === undefined || reading.atMs - next.atMs >= HALF_MS) [first, next] = [next ?? reading, reading];
     const described = describeState(first ?? reading, reading, staleSecondsMax);
     const state: ConsoleState = { tokens, links, staleSecondsMax, ...described };

@@ -1,4 +1,4 @@
-import type { Address } from '@makerbook/contracts-primitives';
+import type { Address, MonotonicMs } from '@makerbook/contracts-primitives';
 import {
   type Budget,
   isSpent,
@@ -20,13 +20,13 @@ export type UnplacedBound = ReturnType<typeof boundUnplaced>;
  * Bounds the cancellations of hashes that nobody can look up while Postgres is away: each may be remembered for ever.
  * It stands in for the makers' budgets of orders and for what is remembered of them, in this process alone.
  */
-export function boundUnplaced({ now }: { readonly now: () => number }) {
+export function boundUnplaced({ monotonicMs }: { readonly monotonicMs: () => MonotonicMs }) {
   const makers = new Map<Address, Taken>();
   return {
     /** @returns why no more hashes are taken of the maker; undefined where they are taken */
     take(maker: Address, count: number, budget: Budget, rememberedMax: number): Refusal | undefined {
       const taken = makers.get(maker) ?? { tokens: { left: undefined, atMs: 0 }, count: 0 };
-      const tokens = spend(taken.tokens, budget, count, now());
+      const tokens = spend(taken.tokens, budget, count, monotonicMs());
       if (count > budget.burst) return refuseUnplaced(budget, tokens.left, count);
       if (taken.count + count > rememberedMax) return refuseAsRemembered(`at most ${rememberedMax} of the maker are`);
       if (isSpent(tokens.left)) return refuseUnplaced(budget, tokens.left, count);

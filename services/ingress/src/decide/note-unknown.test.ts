@@ -7,7 +7,7 @@ test('notes of unknown hashes are bounded for each client and in total, until th
   const notes = countUnknownNotes({
     settings: { UNKNOWN_HASHES_PER_CLIENT_MAX: 3, UNKNOWN_HASHES_MAX: 5 },
     store: { forgetNotes: async (olderThanMs) => void older.push(olderThanMs) },
-    now: () => nowMs,
+    monotonicMs: () => nowMs,
   });
   expect(notes.mayNote('a', 3)).toBe(true);
   notes.note('a', 2);

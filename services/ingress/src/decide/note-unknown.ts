@@ -1,9 +1,10 @@
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { NOTE_MS } from '@makerbook/domain';
 import type { IngressSettings } from '../env.js';
 import type { Store } from '../store/store.js';
 
 interface NoteParts {
-  readonly now: () => number;
+  readonly monotonicMs: () => MonotonicMs;
   readonly settings: Pick<IngressSettings, 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
   readonly store: Pick<Store, 'forgetNotes'>;
 }
@@ -11,13 +12,13 @@ interface NoteParts {
 export type UnknownNotes = ReturnType<typeof countUnknownNotes>;
 
 /** Bounds the notes of unknown hashes that this process makes: each is a row in Postgres, and anybody may ask. */
-export function countUnknownNotes({ settings, store, now }: NoteParts) {
+export function countUnknownNotes({ settings, store, monotonicMs }: NoteParts) {
   const clients = new Map<string, number>();
   let total = 0;
   let endsAtMs = 0;
 
   function turn(): void {
-    const nowMs = now();
+    const nowMs = monotonicMs();
     if (nowMs < endsAtMs) return;
     // Older notes are of no use.
     if (total > 0) void store.forgetNotes(NOTE_MS).catch(() => undefined);
