@@ -44,10 +44,10 @@ function tokens() {
   return { quote, base };
 }
 
-const sell = (weth: string, usdt: string) => place(weth, usdt, false);
+const sell = (weth: string, usdt: string, salt?: bigint) => place(weth, usdt, false, salt);
 const buy = (weth: string, usdt: string) => place(weth, usdt, true);
 
-async function place(weth: string, usdt: string, isBuy: boolean): Promise<SignedOrder> {
+async function place(weth: string, usdt: string, isBuy: boolean, salt?: bigint): Promise<SignedOrder> {
   const { quote, base } = tokens();
   const inBase = { token: base.address, amount: parseUnits(weth, base.decimals) };
   const inQuote = { token: quote.address, amount: parseUnits(usdt, quote.decimals) };
@@ -56,6 +56,7 @@ async function place(weth: string, usdt: string, isBuy: boolean): Promise<Signed
     taking: isBuy ? inBase : inQuote,
     nonce: 0n,
     expiresAt: (await chain.nowSeconds()) + 3_600,
+    ...(salt !== undefined && { salt }),
   });
   await maker.client.placeOrders([order]);
   return order;
@@ -169,7 +170,8 @@ describeIfBrowser('the console', () => {
   });
 
   test('tells what happened before it was opened: to an order, and to a maker', async () => {
-    const cancelled = await sell('1', '3050');
+    // The longest salt, in digits.
+    const cancelled = await sell('1', '3050', 2n ** 256n - 1n);
     const { orderHash, order } = cancelled;
     await maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
     await maker.fill(cancelled, 300_000_000_000n);

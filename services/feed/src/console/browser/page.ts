@@ -157,7 +157,7 @@ function submit(event: SubmitEvent): void {
   event.preventDefault();
   const given = new FormData(event.target as HTMLFormElement);
   const words = String(given.get('words')).trim().toLowerCase();
-  const [, maker, salt] = /^(0x[0-9a-f]{40})(?:[\s,:/]+(0x[0-9a-f]{1,64}|\d{1,77}))?$/.exec(words) ?? [];
+  const [, maker, salt] = /^(0x[0-9a-f]{40})(?:[\s,:/]+(0x[0-9a-f]{1,64}|\d{1,78}))?$/.exec(words) ?? [];
   const view = /^0x[0-9a-f]{64}$/.test(words)
     ? `order/${words}`
     : maker && `maker/${maker}${salt ? `:0x${BigInt(salt).toString(16)}` : ''}`;
