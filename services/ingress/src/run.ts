@@ -3,6 +3,7 @@ import { openCode, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { bytesToHex, createOrderHasher } from '@makerbook/contracts-evm';
 import { cancelHeaders, methodsAt, paths } from '@makerbook/contracts-http';
+import { monotonicMs } from '@makerbook/contracts-primitives';
 import {
   type ApiRequest,
   isRefusal,
@@ -84,10 +85,9 @@ export function runIngress(
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
-    const projection = followProjection(() => readPartitionClocks(postgres), { now: Date.now, pause: wait });
+    const projection = followProjection(() => readPartitionClocks(postgres), { monotonicMs, pause: wait });
     onStop(projection.stop);
     const store = openStore(postgres);
-    const monotonicMs = () => performance.now();
     const node = { ...walletConnection(settings), monotonicMs };
     const wallets = openWallets({
       ...node,

@@ -132,7 +132,10 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS, clock.now),
     // A run is too short for a lag that counts.
     projection: {
-      ...followProjection(postgres.openReadModel(requests.sender).readPartitionClocks, clock),
+      ...followProjection(postgres.openReadModel(requests.sender).readPartitionClocks, {
+        ...clock,
+        monotonicMs: () => life.nowMs(),
+      }),
       appended: () => undefined,
     },
     ...clock,

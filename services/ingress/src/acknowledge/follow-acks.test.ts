@@ -28,7 +28,7 @@ function open() {
       onFatal: (error) => {
         throw error;
       },
-      now: () => clock.nowMs,
+      monotonicMs: () => clock.nowMs,
       pause: async (ms) => {
         clock.nowMs += ms;
         plans.shift()?.();

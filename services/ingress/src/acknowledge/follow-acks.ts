@@ -1,11 +1,12 @@
 import { decodeAcknowledged } from '@makerbook/contracts-events';
+import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import type { AppendedAt, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
 const POLL_MS = 10;
 
 export interface FollowAcksOptions {
-  readonly now: () => number;
+  readonly monotonicMs: () => MonotonicMs;
   readonly pause: (ms: number) => Promise<void>;
   readonly topic: string;
   /** How many the log has. */
@@ -30,9 +31,9 @@ interface Acknowledged {
  */
 export function followAcks(
   log: Pick<Log, 'followTopic'>,
-  { topic, partitions, routers, logger, onFatal, now, pause }: FollowAcksOptions,
+  { topic, partitions, routers, logger, onFatal, monotonicMs, pause }: FollowAcksOptions,
 ) {
-  const startedAtMs = now();
+  const startedAtMs = monotonicMs();
   const acknowledged = new Map(routers.map((router) => [router, new Map<number, Acknowledged>()]));
 
   function take({ headers, value, partition, offset }: StoredRecord): void {
@@ -42,7 +43,7 @@ export function followAcks(
       return;
     }
     const { position } = ack;
-    acknowledged.get(ack.router)?.set(position.partition, { offset: BigInt(position.offset), atMs: now() });
+    acknowledged.get(ack.router)?.set(position.partition, { offset: BigInt(position.offset), atMs: monotonicMs() });
   }
 
   const following = log.followTopic({
@@ -63,16 +64,16 @@ export function followAcks(
     ageSeconds(): ReadonlyMap<string, number> {
       const ages = [...acknowledged].map(([router, own]) => {
         const times = Array.from({ length: partitions }, (_, partition) => own.get(partition)?.atMs ?? startedAtMs);
-        return [router, Math.max(0, (now() - Math.min(...times)) / 1000)] as const;
+        return [router, Math.max(0, (monotonicMs() - Math.min(...times)) / 1000)] as const;
       });
       return new Map(ages);
     },
     /** Waits until all routers have applied the facts, at most so long. @returns those that have not */
     async awaitSeen(facts: readonly AppendedAt[], timeoutMs: number): Promise<readonly string[]> {
-      const deadlineMs = now() + timeoutMs;
+      const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {
         const unseen = unseenBy(facts);
-        if (unseen.length === 0 || now() >= deadlineMs) return unseen;
+        if (unseen.length === 0 || monotonicMs() >= deadlineMs) return unseen;
         await pause(POLL_MS);
       }
     },

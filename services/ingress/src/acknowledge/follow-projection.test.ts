@@ -15,7 +15,7 @@ beforeEach(() => {
     return positions.map((nextOffset, partition) => ({ partition, nextOffset, block: undefined }));
   };
   projection = followProjection(readClocks, {
-    now: Date.now,
+    monotonicMs: () => performance.now(),
     pause: (ms) => new Promise((done) => setTimeout(done, ms)),
   });
 });
@@ -25,6 +25,15 @@ afterEach(() => {
 });
 
 const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000);
+
+test('what is measured goes on whatever is done to the clock', async () => {
+  projection.appended([{ partition: 0, offset: 5n }]);
+  const passed = projection.havePassed([{ partition: 0, offset: 5n }], 2_000);
+  jest.setSystemTime(Date.now() - 3_600_000);
+  await pass(3);
+  expect(projection.lagSeconds()).toBe(3);
+  expect(await Promise.race([passed, 'waits'])).toBe(false);
+});
 
 describe('how long the read model has been behind', () => {
   test('is nothing while it keeps up, however much is appended', async () => {

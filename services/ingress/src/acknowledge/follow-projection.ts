@@ -11,7 +11,7 @@ export type Projection = ReturnType<typeof followProjection>;
 /** How far the rows have come in the log. All who ask at the same time share one reading of the clocks. */
 export function followProjection(
   readClocks: () => Promise<readonly PartitionClockRow[]>,
-  { now, pause }: Pick<FollowAcksOptions, 'now' | 'pause'>,
+  { monotonicMs, pause }: Pick<FollowAcksOptions, 'monotonicMs' | 'pause'>,
 ) {
   /** The first appended fact of each partition that is not known to be in the rows. */
   const awaited = new Map<number, AppendedAt & { readonly sinceMs: number }>();
@@ -42,21 +42,21 @@ export function followProjection(
     /** The log has acknowledged these facts. */
     appended(facts: readonly AppendedAt[]): void {
       for (const fact of facts) {
-        if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: now() });
+        if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: monotonicMs() });
       }
     },
     /** The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0. */
     lagSeconds(): number {
       const oldestMs = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
-      return Math.max(0, (now() - oldestMs) / 1000);
+      return Math.max(0, (monotonicMs() - oldestMs) / 1000);
     },
     /** Waits until the rows have passed these facts, at most so long. @returns whether. Throws what Postgres throws. */
     async havePassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean> {
-      const deadlineMs = now() + timeoutMs;
+      const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {
         const positions = await readPositions();
         if (facts.every((fact) => isPassed(positions, fact))) return true;
-        if (now() >= deadlineMs) return false;
+        if (monotonicMs() >= deadlineMs) return false;
         await pause(POLL_MS);
       }
     },
