@@ -17,12 +17,15 @@ async def move(client: AsyncClient, sell: str, want: str, price: int) -> int:
     open_orders, read_lag = await client.list_orders()  # also what an earlier run has left
     if read_lag:
         raise MakerbookError("behind", "the list lacks something, which would stay beside the new orders")
+    # An order with another nonce than its maker's on the chain counts as cancelled.
+    nonce = (await client.read_account())["nonce"] or 0
     now_ms = await client.server_time_ms()  # by the service's clock: this one may be wrong
     new_orders = [
         client.sign_order(
             making={"token": sell, "amount": 1_000_000},
             taking={"token": want, "amount": price + level * 10**12},
             expires_at=now_ms // 1000 + 300,
+            nonce=nonce,
         )
         for level in range(QUOTES)
     ]

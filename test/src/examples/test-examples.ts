@@ -6,10 +6,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createClient } from '@makerbook/client';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type StackFile, writeStackFile } from '@makerbook/local-stack';
-import { Wallet } from 'ethers';
 import type { WholeStack } from '../end-to-end/open-whole.js';
-import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
+import { openMakers, type TestMaker } from '../kit/open-maker.js';
 import { hasConfluentKafka, hasPython, pythonEnvironment } from './find-python.js';
 import { installPackages } from './install-packages.js';
 import { openBadGateway } from './lose-answers.js';
@@ -171,9 +170,10 @@ export function testExamples(whole: () => WholeStack): void {
   test.each(quoters.filter((command) => lackOf(command) === undefined))(
     '%s moves its orders, takes over what it left when it was killed, and is cancelled when it hangs',
     async (quoter) => {
-      const { stack } = whole();
-      const wallet = Wallet.createRandom();
-      await admitMaker(wallet.address, stack.operatorEnvironment);
+      const { stack, chain } = whole();
+      const [{ wallet, cancelAllOnChain }] = (await openMakers(stack, chain, 1)) as [TestMaker];
+      // Its orders have another nonce than those of most makers.
+      await cancelAllOnChain();
       const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
       const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
       const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
