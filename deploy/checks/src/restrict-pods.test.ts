@@ -50,6 +50,10 @@ describeOverlays((manifests, overlay) => {
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(28);
   });
 
+  test.each(services)('$owner waits for each of its Secrets, and does not end without one', ({ spec }) => {
+    expect(JSON.stringify(spec.volumes ?? [])).not.toContain('"optional":true');
+  });
+
   test('every reference is to something that is there', () => {
     const has = (kind: string, name: string) =>
       manifests.some((manifest) => manifest.kind === kind && manifest.metadata.name === name);
