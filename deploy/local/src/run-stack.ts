@@ -73,7 +73,7 @@ export function runStack(
   const closing: (() => void | Promise<void>)[] = [];
   const stopped = new AbortController();
   let stopping: Promise<void> | undefined;
-  /** What was opened last comes first; at last parts that were still starting at the stop. */
+  /** Close what was opened last first, and then stop the parts that are still starting. */
   function* steps() {
     yield* closing.reverse();
     yield stopLivingParts;

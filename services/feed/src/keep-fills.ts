@@ -74,13 +74,13 @@ export class KeptFills {
     return kept;
   }
 
-  /** What is kept without a gap: the newest of all partitions last, and each partition in its order. */
+  /** Yields the fills that are kept without a gap: the newest come last, and each partition keeps its order. */
   *inOrder(): Generator<KeptFill, void> {
     const all = [...this.#fills.values()];
     all.sort((a, b) => a.partition - b.partition || (isBehind(a.id, b.id) ? 1 : -1));
     const newest = new Map<number, number>();
     const placed = all.map((one) => {
-      // A fill that was told late stays behind those that its partition told before.
+      // Keep a fill that was told late behind those that its partition told before.
       const place = Math.max(placeOf(one.fill), newest.get(one.partition) ?? 0);
       newest.set(one.partition, place);
       return { one, place };

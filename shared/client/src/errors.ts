@@ -39,7 +39,7 @@ export class MakerbookError extends Error {
   readonly index: number | undefined;
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether the service may have done the work in this try or an earlier one, although the call failed. */
+  /** Whether this try or an earlier one may have reached the service and done its work, although the call failed. */
   readonly mayHaveHappened: boolean;
 
   /**

@@ -7,8 +7,8 @@ export interface ServiceClock {
   /** Milliseconds since 1970; asks the service where no answer has told yet. */
   nowMs(): Promise<number>;
   /**
-   * The same, or the greatest time that an answer has told, at most some 50 seconds ahead: so it is never before the
-   * acceptance of an order that was answered.
+   * Gives `nowMs`, or the greatest time that an answer has told if that is later, up to 50 seconds ahead. So an order
+   * that was answered was accepted by then.
    */
   latestMs(): Promise<number>;
   /**

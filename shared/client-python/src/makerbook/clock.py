@@ -39,9 +39,9 @@ class ServiceClock:
         return round(self._local_ms() + (self._ahead_ms or 0.0))
 
     def latest_ms(self) -> Flow[int]:
-        """The same, or the greatest time that an answer has told, at most some 50 seconds ahead.
+        """Gives `now_ms`, or the greatest time that an answer has told if that is later, up to 50 seconds ahead.
 
-        So it is never before the acceptance of an order that was answered.
+        So an order that was answered was accepted by then.
         """
         now_ms = yield from self.now_ms()
         return max(now_ms, min(self._greatest_ms, now_ms + _LATEST_AHEAD_MS_MAX))
