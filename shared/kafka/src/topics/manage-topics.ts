@@ -14,6 +14,8 @@ import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
 
 const TIMEOUT_MS = 15_000;
+/** Brokers that are busy, or have just started, take long for a hundred partitions. */
+const CREATE_TIMEOUT_MS = 60_000;
 const REPLICAS_FOR_TWO_IN_SYNC = 3;
 
 /** Settings that promises of the design rest on: a service refuses to start where one differs. */
@@ -30,8 +32,8 @@ type ActualTopic = metadataV9.MetadataResponseTopic;
 
 /** Creates the topics that are missing. One that exists is left as it is; what differs from its spec is reported. */
 export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]> {
-  const deadline = deadlineIn(TIMEOUT_MS);
-  const before = await findTopics(cluster, specs, deadline);
+  const before = await findTopics(cluster, specs, deadlineIn(TIMEOUT_MS));
+  const deadline = deadlineIn(CREATE_TIMEOUT_MS);
   const missing = specs.filter(({ name }) => !before.has(name));
   if (missing.length > 0) await create(cluster, missing, deadline);
   const found = await retryUntil(deadline, async () => {
