@@ -32,7 +32,7 @@ export function testAcks(whole: () => WholeStack): void {
 
   test('a cancellation is answered when routers have it, and one that hangs is named and delays nobody else', async () => {
     const [first, second] = makers;
-    await eventually(async () => (await cancel(first, 1, 'router')).unseenBy, []);
+    await eventually(async () => (await cancel(first, 5, 'router')).unseenBy, []);
     const seen = await cancel(first, 20, 'router');
     expect(seen).toMatchObject({ isOutOfFeed: true, isSeenByRouters: true, unseenBy: [] });
 
@@ -52,6 +52,6 @@ export function testAcks(whole: () => WholeStack): void {
     } finally {
       running[1]?.signal('SIGCONT');
     }
-    await eventually(async () => (await cancel(first, 1, 'router')).isSeenByRouters, true);
+    await eventually(async () => (await cancel(first, 5, 'router')).isSeenByRouters, true);
   });
 }

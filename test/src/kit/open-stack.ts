@@ -12,7 +12,7 @@ import {
   readStackFile,
   runStack,
 } from '@makerbook/local-stack';
-import { testParts, untilFrozen } from '@makerbook/parts';
+import { PartError, testParts, untilFrozen } from '@makerbook/parts';
 
 /** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
 export type OpenStack = ReturnType<typeof describeStack>;
@@ -85,6 +85,8 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
   const run = runStack(readStackEnvironment(environment), environment, note, ofServices);
   await run.ready.catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
+    // The folder with the logs is gone.
+    if (error instanceof PartError) lines.push(error.message, error.logTail);
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
   });
 
