@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { spawnPart } from '@makerbook/parts';
 import { type Supervised, supervise } from './supervise.js';
 
@@ -31,6 +31,29 @@ describe('supervision', () => {
     expect(lines[1]).toBe('worker was started again');
     await worker.stop();
     expect(readFileSync(worker.current().logFile, 'utf8')).toMatch(/^(tried\n){3,}$/);
+  });
+
+  test('waits longer each time for one that has run for long, and does not start any more', async () => {
+    const lines: string[] = [];
+    const pauses = () => lines.flatMap((line) => /starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
+    const running = spawnPart({
+      name: 'worker',
+      command: '/bin/sleep',
+      args: ['60'],
+      logFile: join(folder, 'old.log'),
+    });
+    const starts = [async () => running];
+    const begin = () => (starts.shift() ?? (() => Promise.reject(new Error('its data is broken'))))();
+    const report = (line: string) => lines.push(line);
+    const worker = await supervise('worker', begin, { report, onStart: () => undefined });
+    supervised.push(worker);
+    const now = performance.now.bind(performance);
+    const anHourLater = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+    running.kill('SIGKILL');
+    while (pauses().length < 3) await delay(50);
+    anHourLater.mockRestore();
+    expect(pauses().slice(0, 3)).toEqual(['0.5', '1', '2']);
+    expect(lines[1]).toContain('worker does not start (Error: its data is broken): starting it again');
   });
 
   test('stops for good, also while it waits to start again', async () => {

@@ -38,11 +38,15 @@ export async function supervise<P extends Part>(
   onStart();
   const watching = (async () => {
     let pauseMs = FIRST_PAUSE_MS;
-    let startedAtMs = performance.now();
-    let reason = describe(await current.exited);
+    const untilEnded = async () => {
+      const startedAtMs = performance.now();
+      const exit = await current.exited;
+      if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
+      return describe(exit);
+    };
+    let reason = await untilEnded();
     while (!stopping.signal.aborted) {
       endings += 1;
-      if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
       report(`${name} ${reason}: starting it again in ${pauseMs / 1000} s (${current.logFile})`);
       await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX);
@@ -53,11 +57,10 @@ export async function supervise<P extends Part>(
         reason = `does not start (${error instanceof PartError ? error.message : String(error)})`;
         continue;
       }
-      startedAtMs = performance.now();
       onStart();
       report(`${name} was started again`);
       if (stopping.signal.aborted) await current.stop();
-      reason = describe(await current.exited);
+      reason = await untilEnded();
     }
   })();
   return {
