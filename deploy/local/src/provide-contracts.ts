@@ -19,8 +19,7 @@ export async function provideContracts(
 ): Promise<DeployedContracts> {
   const isByKey = settings.DEPLOYER_KEY !== '' && given(settings.RPC_URL) !== undefined;
   // The key of the test account is public.
-  const quoteSigners =
-    given(settings.QUOTE_SIGNERS)?.split(',') ?? (isByKey ? [ownSigner] : [ownSigner, TEST_QUOTE_SIGNER]);
+  const quoteSigners = given(settings.QUOTE_SIGNERS) ?? (isByKey ? [ownSigner] : [ownSigner, TEST_QUOTE_SIGNER]);
   const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
   const multicall = unlessZero(settings.MULTICALL_ADDRESS);
   const navigator = unlessZero(settings.NAVIGATOR_ADDRESS);

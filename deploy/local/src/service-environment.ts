@@ -42,7 +42,7 @@ export function serviceEnvironment(
     }),
     QUOTE_SIGNERS: contracts.quoteSigners.join(','),
     ...quoteSigner.environment,
-    RECEIPT_SIGNERS: `${receiptSigner.address},${settings.RECEIPT_SIGNERS}`,
+    RECEIPT_SIGNERS: [receiptSigner.address, ...settings.RECEIPT_SIGNERS].join(','),
     ...receiptSigner.environment,
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { keepSigner } from './keep-signer.js';
+import { provideContracts } from './provide-contracts.js';
 import { inheritedOf, readStackEnvironment } from './stack-env.js';
 
 const key = `0x${'11'.repeat(32)}`;
@@ -23,6 +24,25 @@ test('the services inherit the environment, but for secrets, which they get from
   };
   expect(inheritedOf(given)).toEqual({ KAFKA_SASL_PASSWORD_FILE: '/kafka', CHAIN_ID: '1001' });
 });
+
+test('addresses are taken as the services take them: of any case, and with spaces between them', async () => {
+  const elsewhere = { RPC_URL: 'http://node', LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'Ab'.repeat(20)}` };
+  const signers = `0x${'Cd'.repeat(20)}, 0x${'ef'.repeat(20)},`;
+  const settings = readStackEnvironment({ ...elsewhere, QUOTE_SIGNERS: signers });
+  const { limitOrderProtocol, quoteSigners } = await provideContracts(settings, 'http://node', address);
+  expect(limitOrderProtocol).toBe(`0x${'ab'.repeat(20)}`);
+  expect(quoteSigners).toEqual([`0x${'cd'.repeat(20)}`, `0x${'ef'.repeat(20)}`]);
+  expect((await provideContracts(readStackEnvironment(elsewhere), 'http://node', address)).quoteSigners).toContain(
+    address,
+  );
+});
+
+test.each(['QUOTE_SIGNERS', 'RECEIPT_SIGNERS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
+  'a %s that is none is refused before anything starts',
+  (name) => {
+    expect(() => readStackEnvironment({ [name]: '0x12' })).toThrow(new RegExp(`${name}=0x12: must be .*20-byte hex`));
+  },
+);
 
 const names = ['QUOTE_SIGNER_KEY', 'RECEIPT_SIGNER_KEY'] as const;
 

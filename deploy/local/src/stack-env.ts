@@ -1,19 +1,35 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import {
   address,
+  addresses,
   choice,
   integer,
   list,
   port,
   privateKey,
   readSettings,
+  type Setting,
   type SettingsOf,
   secret,
   text,
   variablesOf,
 } from '@makerbook/settings';
+import { z } from 'zod';
 
 const own = 'own';
+
+/** The same setting; `own` unless it is given. */
+const ownUnless = <T>({ schema, ...rest }: Setting<T>): Setting<T | typeof own> => ({
+  ...rest,
+  fallback: own,
+  schema: z.string().transform((value, context) => {
+    if (value === own) return own;
+    const { data, error } = schema.safeParse(value);
+    if (error === undefined) return data as T;
+    context.addIssue(error.issues[0]?.message ?? 'wrong');
+    return z.NEVER;
+  }),
+});
 
 /** Settings of `npm start`. Other variables of the environment reach the services unchanged. */
 export const stackSettings = {
@@ -40,9 +56,8 @@ export const stackSettings = {
   WALLET_RPC_URL: secret('Nodes by which contract wallets are asked; `own`: the chain; empty: keys alone sign', ''),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
-  LIMIT_ORDER_PROTOCOL_ADDRESS: text(
-    'Used instead of one of its own; with `RPC_URL` too, no contracts are deployed',
-    own,
+  LIMIT_ORDER_PROTOCOL_ADDRESS: ownUnless(
+    address('Used instead of one of its own; with `RPC_URL` too, no contracts are deployed'),
   ),
   MULTICALL_ADDRESS: address(
     'Multicall3. The zero address: the deployed one, else `0xca11bde05977b3631167028862be2a173976ca11`',
@@ -52,13 +67,12 @@ export const stackSettings = {
     'Navigator. The zero address: the deployed one; without one quotes are not patched',
     ZERO_ADDRESS,
   ),
-  QUOTE_SIGNERS: text(
-    "Addresses whose quotes are taken, comma-separated; `own`: the service's and a well-known test account",
-    own,
+  QUOTE_SIGNERS: ownUnless(
+    addresses("Addresses whose quotes are taken, comma-separated; `own`: the service's and a well-known test account"),
   ),
   QUOTE_SIGNER_KEY: secret("The service's quote-signer key; `own`: made at the first start", own),
   RECEIPT_SIGNER_KEY: secret('The key that signs receipts; `own`: made at the first start', own),
-  RECEIPT_SIGNERS: text('Addresses of former keys of receipts, comma-separated', ''),
+  RECEIPT_SIGNERS: addresses('Addresses of former keys of receipts, comma-separated'),
   CHAIN_WATCHERS: integer('Chain-watchers: one publishes, the others stand by', 1, { min: 1, max: 3 }),
   LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
 };
@@ -71,8 +85,8 @@ export function readStackEnvironment(environment: Record<string, string | undefi
 }
 
 /** The value that was given, or undefined where the stack starts its own. */
-export function given(value: string): string | undefined {
-  return value === own ? undefined : value;
+export function given<T>(value: T): Exclude<T, typeof own> | undefined {
+  return value === own ? undefined : (value as Exclude<T, typeof own>);
 }
 
 /** The environment of the services: without npm's part, and without secrets, which the stack has read itself. */
