@@ -4,12 +4,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient, MakerbookError, type OrderToReplace, readPrivateKey } from '@makerbook/client';
-import { Contract, JsonRpcProvider } from 'ethers';
+import { createClient, MakerbookError, type OrderToReplace, readPrivateKey, type SignedOrder } from '@makerbook/client';
 
 interface Stack {
   readonly baseUrl: string;
-  readonly rpcUrl: string;
   readonly chainId: number;
   readonly serviceName: string;
   readonly limitOrderProtocol: string;
@@ -28,10 +26,6 @@ const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 const client = createClient({ ...stack, signer: readPrivateKey('MAKER_KEY', key), retry: { attemptsMax: 6 } });
-const provider = new JsonRpcProvider(stack.rpcUrl);
-const protocol = new Contract(stack.limitOrderProtocol, ['function nonce(address) view returns (uint256)'], provider);
-const nonce: bigint = await protocol.getFunction('nonce').staticCall(await client.maker());
-provider.destroy();
 
 /** The orders that may be open, as far as this bot knows. */
 const open = new Map<string, OrderToReplace>();
@@ -78,9 +72,11 @@ async function cancelOpen(): Promise<void> {
   mustCancel = false;
 }
 
-/** Replaces what is open by new quotes around a price: all or nothing. */
-async function move(price: bigint): Promise<void> {
+/** Signs new quotes around a price. */
+async function signQuotes(price: bigint): Promise<readonly SignedOrder[]> {
   const [usdt, weth] = stack.tokens;
+  // An order with another nonce than its maker's on the chain counts as cancelled: it grows with `cancelAllOrders`.
+  const nonce = (await client.readAccount()).nonce ?? 0n;
   const expiresAt = (await nowSeconds()) + 300;
   const level = (n: number) =>
     client.signOrder({
@@ -89,14 +85,20 @@ async function move(price: bigint): Promise<void> {
       expiresAt,
       nonce,
     });
-  const orders = await Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
+  return Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
+}
+
+/** Replaces what is open by new quotes: all or nothing. */
+async function move(price: bigint): Promise<void> {
   const gone = [...open.values()];
-  // They were signed just now: a duplicate can only mean that an earlier try has stored them.
-  const options = { duplicateCountsAsStored: true, validUntilMs: (await client.serverTimeMs()) + 10_000 };
+  let orders: readonly SignedOrder[] = [];
   const keep = () => {
     for (const order of orders) open.set(order.orderHash, order);
   };
   try {
+    orders = await signQuotes(price);
+    // They were signed just now: a duplicate can only mean that an earlier try has stored them.
+    const options = { duplicateCountsAsStored: true, validUntilMs: (await client.serverTimeMs()) + 10_000 };
     await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));
     open.clear();
     keep();

@@ -168,7 +168,7 @@ export function testExamples(whole: () => WholeStack): void {
   });
 
   test.each(quoters.filter((command) => lackOf(command) === undefined))(
-    '%s moves its orders, takes over what it left when it was killed, and is cancelled when it hangs',
+    '%s moves its orders, also after all were cancelled on the chain, takes over what it left, and is cancelled when it hangs',
     async (quoter) => {
       const { stack, chain } = whole();
       const [{ wallet, cancelAllOnChain }] = (await openMakers(stack, chain, 1)) as [TestMaker];
@@ -189,7 +189,9 @@ export function testExamples(whole: () => WholeStack): void {
       let running = start();
       try {
         const first = await tenBut([]);
-        const moved = await tenBut(first);
+        const before = await tenBut(first);
+        await cancelAllOnChain();
+        const moved = await tenBut(before);
         await running.stop();
         running = start();
         await tenBut(moved);
