@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -248,6 +250,30 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
   } finally {
     await Promise.all(parts.map((part) => part.stop()));
   }
+});
+
+test('Sentinels are asked with the password that their file has at each try', async () => {
+  let seen = '';
+  const sentinel = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (data) => {
+      seen = String(data);
+      socket.end('-WRONGPASS invalid password\r\n');
+    });
+  });
+  await once(sentinel.listen(0, '127.0.0.1'), 'listening');
+  const file = inFolder('sentinel-password');
+  writeFileSync(file, 'before-renewal');
+  const environment = {
+    REDIS_URL: `redis://127.0.0.1:${(sentinel.address() as AddressInfo).port}`,
+    REDIS_MODE: 'sentinel',
+    REDIS_SENTINEL_PASSWORD_FILE: file,
+  };
+  await withRedis(environment, async () => {
+    await until(() => seen.includes('before-renewal'));
+    writeFileSync(file, 'after-renewal');
+    await until('the renewed password is tried', () => seen.includes('after-renewal'), 20_000);
+  }).finally(() => sentinel.close());
 });
 
 test('a full Redis counts as away for what it cannot take, and serves what it has', async () => {

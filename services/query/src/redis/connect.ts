@@ -131,12 +131,14 @@ function openClient(options: ConnectRedisOptions): Redis {
           name: options.sentinelMaster ?? 'mymaster',
           sentinels: servers,
           sentinelCommandTimeout: connectTimeoutMs,
-          ...(sentinelPassword && { sentinelPassword: sentinelPassword() }),
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
         }),
   });
   client.on('close', () => renewPassword(client));
   renewPassword(client);
+  // Sentinels are asked again and again while none answers, and nothing is closed meanwhile: each try reads it.
+  if (sentinelPassword !== undefined)
+    Object.defineProperty(client.options, 'sentinelPassword', { get: sentinelPassword, enumerable: true });
   return client;
 }
 
