@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { examples } from './examples.js';
 import { limitOrderRecord } from './orders.js';
@@ -9,6 +10,13 @@ describe('problems', () => {
     expect(problem.parse(JSON.parse(JSON.stringify(body)))).toEqual(body);
     const first = ['type', 'title', 'status', 'detail', 'code', 'requestId', 'retryable'];
     expect(Object.keys(body).slice(0, 7)).toEqual(first);
+  });
+
+  test("the makers' guide names the statuses that are retryable, and no others", () => {
+    const guide = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const [, named = ''] = /A `retryable` one \(([^)]+)\)/.exec(guide) ?? [];
+    const retryable = Object.values(problemKinds).flatMap((kind) => (kind.retryable ? String(kind.status) : []));
+    expect(named.match(/\d+/g)).toEqual(retryable.toSorted());
   });
 });
 
