@@ -51,6 +51,7 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
 /** The certificate that a server shows, be it valid or not. */
 async function readCertificate(server: string, tls: Tls | undefined, isPostgres: boolean): Promise<X509Certificate> {
   const [, host = '', port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
+  if (port === undefined) throw new Error('it is no host:port');
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);
   const socket: Socket = connect({ host, port: Number(port) });
   try {
@@ -66,6 +67,8 @@ async function readCertificate(server: string, tls: Tls | undefined, isPostgres:
     const certificate = secured.getPeerX509Certificate();
     if (certificate === undefined) throw new Error('the server shows none');
     return certificate;
+  } catch (error) {
+    throw signal.aborted ? new Error(`no answer within ${ANSWER_MS_MAX / 1000} s`) : error;
   } finally {
     socket.destroy();
   }
