@@ -179,6 +179,7 @@ test('the doctor finds nothing wrong where nothing is, and says what it looked a
   for (const part of [
     ...['topics', 'version of Postgres', 'clock of Postgres', 'schema', 'rights', 'positions', 'lag of'],
     ...['node ', 'contracts at', 'certificate of 127.0.0.1', 'ingress', 'builds: 0.1.0 (abc): ingress'],
+    'parked messages: 0',
   ]) {
     expect(ok).toContainEqual(expect.stringContaining(part));
   }
@@ -202,6 +203,12 @@ test('the doctor finds each fault, with its runbook', async () => {
   const view: MakerView = { type: 'MakerView', maker: CONTRACT, admission: 'ADMITTED', nonce: null, position };
   const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
   await appender.append([{ topic: names.makers, partition: 0, key: key ?? '', ...message }]);
+  const origin = { 'parked-topic': names.makerEvents, 'parked-partition': '0', 'parked-reason': 'broken' };
+  const park = (offset: string, more = {}) => {
+    const headers = { ...origin, 'parked-offset': offset, ...more };
+    return { topic: names.parked, partition: 0, key: '', value: null, headers };
+  };
+  await appender.append([park('1'), park('2'), park('2'), park('1', { resolution: 'discarded' })]);
   const away = await findFreePort();
   const faulty = {
     DATABASE_TLS: 'on',
@@ -229,6 +236,7 @@ test('the doctor finds each fault, with its runbook', async () => {
     new RegExp(`^certificate of 127.0.0.1:\\d+: ends in 2 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:${away}: connect ECONNREFUSED.* → ${certificates}$`),
     new RegExp(`^keys of 1 makers: ${CONTRACT} has changed its key on the chain .* → SECURITY.md#`),
+    new RegExp(`^parked messages: 1 → ${alerts}messagesparked$`),
     new RegExp(`^feed: does not answer → ${alerts}feeddown$`),
     new RegExp(`^builds: .*\\(abc\\): ingress; .*\\(abd\\): query → ${operations}upgrade$`),
   ];

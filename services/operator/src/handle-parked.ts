@@ -90,6 +90,16 @@ export async function readParked(
   return parked;
 }
 
+/** How many messages are not dealt with. It keeps their ids alone. @throws TopicMismatch, LogUnavailable */
+export async function countParked(log: Log, prefix: string): Promise<number> {
+  const [ids, resolved] = [new Set<string>(), new Set<string>()];
+  for await (const { headers } of readTopic(log, topicNames(prefix).parked)) {
+    (headers[RESOLUTION] === undefined ? ids : resolved).add(idOf(headers));
+  }
+  for (const id of resolved) ids.delete(id);
+  return ids.size;
+}
+
 /** The messages of the parked topic. There may be many, so it keeps only the values that are wanted. */
 export class ParkedMessages {
   readonly #needsValue: (id: string) => boolean;

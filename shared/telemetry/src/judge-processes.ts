@@ -60,7 +60,6 @@ function checkFigures(told: readonly Told[], staleSecondsMax: number): Check[] {
     ...below(staleSecondsMax, 'Age of the book, s', values('projector_feed_age_seconds'), 'FeedStale'),
     ...below(LAG_SECONDS_MAX, 'Lag of the rows, s', values('projector_lag_seconds'), 'ReadModelBehind'),
     ...below(0, 'Makers in quarantine', values('projector_quarantined_makers'), 'MakersQuarantined'),
-    ...below(0, 'Messages parked', values('projector_parked_messages_total'), 'MessagesParked'),
   ];
 }
 

@@ -51,6 +51,7 @@ export function describeState(
     );
     return [`${process}, ${isHolder === 1 ? 'holder' : 'standby'}`, ...figures];
   };
+  const parked = [...sumBy(told, 'projector_parked_messages_total', []).values()];
   const isCancelOnly = sum(told, 'ingress_cancel_only_modes') > 0;
   const watchers = sumBy(told, 'chain_watcher_holders', ['process']);
   const owners = [...sumBy(told, LAG, ['partition', 'process'])].map(([key, lag]) => {
@@ -58,7 +59,12 @@ export function describeState(
     return [partition, [owner, lag]] as const;
   });
   return {
-    checks: judgeProcesses(told, staleSecondsMax),
+    checks: [
+      ...judgeProcesses(told, staleSecondsMax),
+      ...parked.map((count) => {
+        return { isWell: count === 0, what: `Messages parked since the start: ${count}`, alert: 'MessagesParked' };
+      }),
+    ],
     owners: Object.fromEntries(owners),
     facts: [
       ['Orders in', rate('ingress_orders_accepted_total')],

@@ -3,12 +3,13 @@ import { type Log, readBrokers, TopicMismatch } from '@makerbook/kafka';
 import { type KafkaConnection, kafkaConnection } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { DoctorSettings } from '../env.js';
-import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, lookAll, mismatchOf } from './finding.js';
+import { countParked } from '../handle-parked.js';
+import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, look, lookAll, mismatchOf } from './finding.js';
 
 /** As in the alert VolumeFillsUp. */
 const FREE_PERCENT_MIN = 20n;
 
-/** Topics, disks and clock of Kafka. @param readEnds where each partition of the log ends */
+/** Topics, disks and clock of Kafka, and what is parked. @param readEnds where each partition of the log ends */
 export async function examineLog(
   log: Log,
   settings: DoctorSettings,
@@ -32,7 +33,12 @@ export async function examineLog(
       judge(aheadMs <= CLOCKS_APART_MS_MAX, `clock of the brokers: ${said}`, 'deploy/runbooks/before-production.md'),
     ];
   };
-  return lookAll('Kafka', alert('KafkaAway'), [topics, clock, () => examineDisks(kafkaConnection(settings))]);
+  const parked = look('parked messages', alert('MessagesParked'), async () => {
+    const count = await countParked(log, settings.TOPIC_PREFIX);
+    return [judge(count === 0, `parked messages: ${count}`, alert('MessagesParked'))];
+  });
+  const looks = [topics, clock, () => examineDisks(kafkaConnection(settings))];
+  return [...(await lookAll('Kafka', alert('KafkaAway'), looks)), ...(await parked)];
 }
 
 async function examineDisks(connection: KafkaConnection): Promise<Finding[]> {
