@@ -18,7 +18,7 @@ const query = async (url: string, sql: string): Promise<pg.QueryResult['rows']> 
 };
 
 describe('Postgres', () => {
-  test('keeps committed rows over a stop, a kill and a change of port, in a folder that only its maker may enter', async () => {
+  test('keeps committed rows over a stop, a kill while it hangs and a change of port, in a folder that only its maker may enter', async () => {
     mkdirSync(inFolder('closed'), { mode: 0o700 });
     const first = await start('closed/kept');
     await query(first.url, 'create table kept (value int); insert into kept values (1)');
@@ -26,6 +26,7 @@ describe('Postgres', () => {
 
     const second = await start('closed/kept');
     await query(second.url, 'insert into kept values (2)');
+    await second.freeze();
     second.kill('SIGKILL');
     await second.exited;
 

@@ -72,10 +72,10 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
       await reloadServer(server);
     },
     kill(signal) {
-      // Each backend is a process group of its own. A killed postmaster takes them along; a stopped one does not.
-      for (const pid of signal === 'SIGSTOP' || signal === 'SIGCONT' ? childrenOf(part.pid) : [])
-        trySignal(pid, signal);
+      // Each backend is a process group of its own. As in a container, all end at once: frozen ones would keep the memory.
+      const children = ['SIGSTOP', 'SIGCONT', 'SIGKILL'].includes(signal) ? childrenOf(part.pid) : [];
       part.kill(signal);
+      for (const pid of children) trySignal(pid, signal);
     },
     async freeze() {
       await part.freeze();
