@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
 import { decideCancels } from './decide/decide-cancels.js';
-import { lookUp } from './decide/look-up-hashes.js';
+import { findToCancel } from './decide/find-hashes.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
@@ -60,7 +60,7 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
-  const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
+  const known = await findToCancel(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = metrics.took('look_up', startedAt);
   const proven = await proveCancellations(parts, asked, known, request, true);
   metrics.took('verify', foundAt);

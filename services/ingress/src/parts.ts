@@ -47,7 +47,7 @@ export interface Parts extends Outside {
   readonly metrics: IngressMetrics;
   readonly appender: Appender;
   readonly decide: Decide;
-  readonly find: FindHashes;
+  readonly findHashes: FindHashes;
   /** Resolves when the next slice of signatures may be verified. */
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;

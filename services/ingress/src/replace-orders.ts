@@ -14,7 +14,7 @@ import {
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { cancelledHashes } from './decide/decide-cancels.js';
 import { placementOf } from './decide/decide-in-time.js';
-import { type LookUpParts, lookUp } from './decide/look-up-hashes.js';
+import { type FindingParts, findToCancel } from './decide/find-hashes.js';
 import { cancelBudgetOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { type Placement, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
@@ -117,13 +117,13 @@ async function proveSalted(
 
 /** The cancellations, if each order is open and of the maker. */
 async function proveOpen(
-  parts: LookUpParts & ProvingParts,
+  parts: FindingParts & ProvingParts,
   request: ApiRequest,
   cancel: AskedCancellations,
   proven: readonly ProvenOrder[],
 ): Promise<ToCancel | Refusal> {
   const hashes = [...new Set(cancel.cancellations.map(({ orderHash }) => orderHash))];
-  const known = await lookUp(parts, request.client, hashes);
+  const known = await findToCancel(parts, request.client, hashes);
   if ([...known.values()].some(({ state }) => state === 'UNSURE')) {
     return unavailable('nothing was stored: it is not known now whether the orders to be cancelled are open');
   }
@@ -143,9 +143,12 @@ function refuseGone({ cancellations }: AskedCancellations, index: number): Refus
 }
 
 /** A replacement that was stored is sent again: its new orders are known. */
-async function refuseRepeat({ find }: LookUpParts, proven: readonly ProvenOrder[]): Promise<Refusal | undefined> {
+async function refuseRepeat(
+  { findHashes }: FindingParts,
+  proven: readonly ProvenOrder[],
+): Promise<Refusal | undefined> {
   const found = await unlessAway(
-    find(
+    findHashes(
       proven.map(({ orderHash }) => orderHash),
       false,
     ),

@@ -130,7 +130,7 @@ export function createRoutes(outside: Outside): Route[] {
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs, isCompressed: true }),
     decide: decideTogether(store, monotonicMs),
-    find: findTogether(store),
+    findHashes: findTogether(store),
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),

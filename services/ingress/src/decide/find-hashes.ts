@@ -1,7 +1,9 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type FoundHash, judgeHash } from '@makerbook/domain';
 import { gatherCalls } from '@makerbook/postgres';
 import type { Store } from '../store/store.js';
+import type { TrustKeeper } from './keep-trust.js';
+import type { UnknownNotes } from './note-unknown.js';
 
 interface Lookup {
   readonly orderHashes: readonly Hex[];
@@ -11,12 +13,31 @@ interface Lookup {
 /** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in their order */
 export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<readonly FoundHash[]>;
 
+export interface FindingParts {
+  readonly findHashes: FindHashes;
+  readonly trust: Pick<TrustKeeper, 'noteLoss'>;
+  readonly notes: UnknownNotes;
+}
+
 /** Hashes in a statement that several look-ups share. */
 const FOUND_TOGETHER_MAX = 64;
 
+/** Finds hashes that are to be cancelled; all of them are UNSURE while Postgres does not answer. */
+export async function findToCancel(
+  { findHashes, trust, notes }: FindingParts,
+  client: string,
+  orderHashes: readonly Hex[],
+): Promise<ReadonlyMap<Hex, FoundHash>> {
+  const mayNote = notes.mayNote(client, orderHashes.length);
+  const found = (await unlessAway(findHashes(orderHashes, mayNote))) ?? [];
+  notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
+  if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
+  return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' }]));
+}
+
 /**
- * Finds hashes that are to be cancelled. Look-ups that arrive while one runs share the next statement. A hash without a
- * row is noted, and read once more: its order may have come meanwhile.
+ * Look-ups that arrive while one runs share the next statement. A hash without a row is noted, and read once more: its
+ * order may have come meanwhile.
  */
 export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHashes {
   const find = gatherCalls<Lookup, readonly FoundHash[]>({

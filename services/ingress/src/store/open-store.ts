@@ -1,6 +1,6 @@
 import { encodeArray, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
 import { readSalts } from './read-salts.js';
-import { lockMakers, readHashes, readStanding } from './read-standing.js';
+import { findHashes, lockMakers, readStanding } from './read-standing.js';
 import type { ReadAndWrite, Store } from './store.js';
 import { writeDecisions } from './write-decisions.js';
 
@@ -17,7 +17,7 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
         await lockMakers(query, makers);
         return work(readAndWrite(query));
       }),
-    findHashes: (orderHashes) => readHashes(postgres.query, orderHashes),
+    findHashes: (orderHashes) => findHashes(postgres.query, orderHashes),
     findBySalts: (wanted) => readSalts(postgres.query, wanted),
     async wereNeverInBook(orderHashes) {
       return (await postgres.query(inBookSql, [encodeArray('bytea', orderHashes)], 'was in book')).length === 0;

@@ -216,8 +216,8 @@ const listedSql = `
       where o.maker = r.maker
         and not exists (select from cancelling k where k.maker = o.maker and k.order_hash = o.order_hash)) as listed`;
 
-/** As `findHashes` says. */
-export async function readHashes(query: Query, orderHashes: readonly Hex[]): Promise<FoundRows> {
+/** As the store says. */
+export async function findHashes(query: Query, orderHashes: readonly Hex[]): Promise<FoundRows> {
   const rows = await query<HashRow>(hashesSql, [encodeArray('bytea', orderHashes)], 'find hashes');
   const orderOf = (maker: Hex | null, salt: string | null, expiresAtSeconds: bigint | null) => {
     if (maker === null || salt === null) return undefined;

@@ -10,7 +10,7 @@ const CANCEL_ONLY_RETRY_SECONDS = 30;
 
 export type ProvingParts = Pick<
   Parts,
-  'settings' | 'makers' | 'projection' | 'now' | 'find' | 'hashOrder' | 'verifyOrders' | 'nextSlice' | 'metrics'
+  'settings' | 'makers' | 'projection' | 'now' | 'findHashes' | 'hashOrder' | 'verifyOrders' | 'nextSlice' | 'metrics'
 >;
 
 /** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
@@ -54,7 +54,7 @@ async function refuseUnseen(
 }
 
 /** Refuses orders whose `Valid-Until` has passed by the clock here. */
-async function refuseLateBy({ find }: Pick<Parts, 'find'>, hashes: readonly Hex[]): Promise<Refusal> {
-  const found = await unlessAway(find(hashes, false));
+async function refuseLateBy({ findHashes }: Pick<Parts, 'findHashes'>, hashes: readonly Hex[]): Promise<Refusal> {
+  const found = await unlessAway(findHashes(hashes, false));
   return refuse(refuseLate((found ?? []).map(wasAccepted)));
 }
