@@ -17,4 +17,4 @@ export type {
   Wanted,
   WantedSalts,
 } from './store/store.js';
-export { createOrderVerifier } from './verify/verify-orders.js';
+export { proveSignatures } from './verify/prove-orders.js';

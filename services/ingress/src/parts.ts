@@ -1,6 +1,5 @@
 import type { AskCode, AskWallets } from '@makerbook/chain';
-import type { Hex } from '@makerbook/contracts-primitives';
-import type { Order } from '@makerbook/domain';
+import type { OrderHasher, RequestHashers } from '@makerbook/contracts-evm';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -16,8 +15,6 @@ import type { IngressSettings } from './env.js';
 import type { IngressMetrics } from './metrics.js';
 import type { ReadSalts } from './parse/read-salts.js';
 import type { Store } from './store/store.js';
-import type { ProveCancellation } from './verify/verify-cancellations.js';
-import type { VerifyOrders } from './verify/verify-orders.js';
 
 /** What answering requests needs of the outside. */
 export interface Outside {
@@ -52,9 +49,8 @@ export interface Parts extends Outside {
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
   readonly unplaced: UnplacedBound;
-  readonly hashOrder: (order: Order) => Hex;
-  readonly verifyOrders: VerifyOrders;
-  readonly proveCancellation: ProveCancellation;
+  readonly hashOrder: OrderHasher['hashOrder'];
+  readonly hashCancellation: RequestHashers['hashCancellation'];
   readonly readSalts: ReadSalts;
   /** Undefined where the service gives no receipts. */
   readonly signReceipt: SignReceipt | undefined;

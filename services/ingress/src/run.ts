@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { openCode, openWallets } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { bytesToHex, createOrderHasher } from '@makerbook/contracts-evm';
+import { createOrderHasher, createRequestHashers } from '@makerbook/contracts-evm';
 import { cancelHeaders, methodsAt, paths } from '@makerbook/contracts-http';
 import { monotonicMs } from '@makerbook/contracts-primitives';
 import {
@@ -42,8 +42,6 @@ import { place } from './place-orders.js';
 import { replace } from './replace-orders.js';
 import { openStore } from './store/open-store.js';
 import { takeExit } from './take-exits.js';
-import { createCancellationVerifier } from './verify/verify-cancellations.js';
-import { createOrderVerifier } from './verify/verify-orders.js';
 import { createSlices } from './verify/yield-slices.js';
 
 /** The ingress service as it runs: the API listens on `port`. */
@@ -124,7 +122,6 @@ export function createRoutes(outside: Outside): Route[] {
   const { settings, log, topics, store, monotonicMs } = outside;
   const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
   const domain = signingDomain(settings);
-  const hasher = createOrderHasher(domain);
   const parts: Parts = {
     ...outside,
     metrics: createMetrics(outside),
@@ -134,9 +131,8 @@ export function createRoutes(outside: Outside): Route[] {
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),
-    hashOrder: (order) => bytesToHex(hasher.hashOrder(order)),
-    verifyOrders: createOrderVerifier(domain, outside.askWallets),
-    proveCancellation: createCancellationVerifier(domain),
+    hashOrder: createOrderHasher(domain).hashOrder,
+    hashCancellation: createRequestHashers(domain).hashCancellation,
     readSalts: createSaltReader(domain),
     signReceipt: createReceiptSigner(settings),
   };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
+import { createOrderHasher, createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { readSettings } from '@makerbook/settings';
@@ -8,8 +9,8 @@ import { parseSignature } from '@makerbook/signatures';
 import { type Acknowledged, createReceiptSigner } from './acknowledge/sign-receipts.js';
 import { ingressSettings } from './env.js';
 import { parsePlacements } from './parse/parse-placements.js';
-import { createCancellationVerifier } from './verify/verify-cancellations.js';
-import { createOrderVerifier } from './verify/verify-orders.js';
+import { proveCancellation } from './verify/prove-cancellations.js';
+import { proveSignatures } from './verify/prove-orders.js';
 
 interface OrderVector {
   readonly title: string;
@@ -42,12 +43,13 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
 const domain = { ...vectors.domain, serviceName: 'Makerbook' };
 
 describe('a published vector of an order', () => {
-  const verify = createOrderVerifier(domain);
+  const { hashOrder } = createOrderHasher(domain);
+  const request = { client: '', charge: async () => undefined };
 
-  test.each(vectors.orders)('$title', async ({ request, expected }) => {
-    const placements = parsePlacements([request], 1);
+  test.each(vectors.orders)('$title', async ({ request: order, expected }) => {
+    const placements = parsePlacements([order], 1);
     if (isRefusal(placements)) throw new Error(placements.detail);
-    const proven = await verify(placements, async () => undefined, { client: '', charge: async () => undefined });
+    const proven = await proveSignatures({ hashOrder, nextSlice: async () => undefined }, request, placements);
     if (isRefusal(proven)) expect({ code: proven.code }).toEqual(expected);
     else expect({ orderHash: proven[0]?.orderHash }).toEqual(expected);
   });
@@ -73,13 +75,14 @@ describe('a published vector of a receipt', () => {
 });
 
 describe('a published vector of a cancellation', () => {
-  const prove = createCancellationVerifier(domain);
+  const hashers = createRequestHashers(domain);
 
   test.each(vectors.cancellations)('$title', ({ order, request, expected }) => {
     const signature = parseSignature(request.signature);
     const { orderHash, salt = order.salt } = request;
     const asked = { orderHash, signature, text: request.signature, salt };
-    const isProven = 'maker' in prove(asked, salt, (signer) => (signer === order.maker ? signer : undefined));
+    const makerOf = (signer: Address) => (signer === order.maker ? signer : undefined);
+    const isProven = 'maker' in proveCancellation(hashers, asked, salt, makerOf);
     expect(isProven ? { status: 'CANCELLED' } : { code: 'invalid_signature' }).toEqual(expected);
   });
 });

@@ -1,5 +1,5 @@
-import { hexToBytes, keccak256, type SigningDomain } from '@makerbook/contracts-evm';
-import { createOrderVerifier, parsePlacements } from '@makerbook/ingress';
+import { createOrderHasher, hexToBytes, keccak256, type SigningDomain } from '@makerbook/contracts-evm';
+import { parsePlacements, proveSignatures } from '@makerbook/ingress';
 import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
 import { bodyOf, type OrderToPost } from '../kit/sign-orders.js';
 import { inGroups } from './place-orders.js';
@@ -7,7 +7,7 @@ import { inGroups } from './place-orders.js';
 const PER_REQUEST = 100;
 /** What each of the four hashes of an order is made over: two amounts, the order, the message that is signed. */
 const HASHED_BYTES = [96, 96, 256, 66];
-const atOnce = async () => undefined;
+const request = { client: '', charge: async () => undefined };
 
 /** Microseconds of CPU of this process for each order. */
 export interface VerifyCost {
@@ -19,12 +19,12 @@ export interface VerifyCost {
 
 /** Makes the function that measures both with these orders. */
 export function createVerifying(domain: SigningDomain, orders: readonly OrderToPost[]): () => Promise<VerifyCost> {
-  const verify = createOrderVerifier(domain);
+  const parts = { hashOrder: createOrderHasher(domain).hashOrder, nextSlice: async () => undefined };
   const placements = inGroups(orders, PER_REQUEST).map((some) =>
     accepted(parsePlacements(JSON.parse(bodyOf(some).toString()), PER_REQUEST)),
   );
   const verifyAll = async () => {
-    for (const some of placements) accepted(await verify(some, atOnce, { client: '', charge: async () => undefined }));
+    for (const some of placements) accepted(await proveSignatures(parts, request, some));
   };
   const proofs = orders.map(({ orderHash, signature: text }) => {
     const signature = parseSignature(text);

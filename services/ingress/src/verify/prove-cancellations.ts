@@ -1,9 +1,11 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
+import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { cancelOrder, type FoundHash } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
 import type { Makers } from '@makerbook/whitelist';
-import type { AskedCancellations } from '../parse/parse-cancellations.js';
+import type { AskedCancellation, AskedCancellations } from '../parse/parse-cancellations.js';
 import type { Parts } from '../parts.js';
 import { askAbout, type Doubt } from './ask-about.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
@@ -11,6 +13,7 @@ import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 /** The facts to append, by their orders. */
 export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
+const saltTypes = ['uint256', 'bytes32'] as const;
 /** The latest expiry that there is: of an order that nobody knows. */
 const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
@@ -23,11 +26,11 @@ export interface Proven {
   readonly unsure: readonly Hex[];
 }
 
-export type ProvingParts = Pick<Parts, 'proveCancellation' | 'askWallets' | 'nextSlice' | 'makers'>;
+export type ProvingParts = Pick<Parts, 'hashCancellation' | 'askWallets' | 'nextSlice' | 'makers'>;
 
 /** Refuses the first signature that is not the maker's, if any. @param isExit nothing is placed in their stead */
 export async function proveCancellations(
-  { proveCancellation, askWallets, nextSlice, makers }: ProvingParts,
+  { hashCancellation, askWallets, nextSlice, makers }: ProvingParts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
   request: ApiRequest,
@@ -49,7 +52,8 @@ export async function proveCancellations(
       unsure.add(orderHash);
       continue;
     }
-    const proof = proveCancellation(cancellation, salt, (signer) => makerFor(makers, signer, found?.maker));
+    const makerOf = (signer: Address) => makerFor(makers, signer, found?.maker);
+    const proof = proveCancellation({ hashCancellation }, cancellation, salt, makerOf);
     const maker = 'maker' in proof ? proof.maker : found?.maker;
     if ('fault' in proof) {
       if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
@@ -70,6 +74,41 @@ export async function proveCancellations(
       : refuseSignature(cancellations[doubt.index]?.salt, doubt.fault, doubt.index, signatureAt);
   }
   return { toCancel, unplaced, unsure: [...unsure].filter((orderHash) => !unplaced.has(orderHash)) };
+}
+
+/**
+ * Finds the maker for whom a cancellation is signed in a domain with this salt, or says why no key has, with the
+ * digests to be signed. The interface types the salt as uint256; common wallets can only type it as bytes32, so that is
+ * tried before it is refused.
+ */
+export function proveCancellation(
+  { hashCancellation }: Pick<Parts, 'hashCancellation'>,
+  { orderHash, signature }: AskedCancellation,
+  salt: Hex,
+  makerOf: (signer: Address) => Address | undefined,
+): { readonly maker: Address } | { readonly fault: string; readonly digests: readonly Hex[] } {
+  const digits = salt.slice(2);
+  const request = {
+    orderHash: hexToBytes(orderHash),
+    salt: hexToBytes(`0x${digits.length % 2 === 0 ? digits : `0${digits}`}`),
+  };
+  const others: (Address | undefined)[] = [];
+  const hashed: Uint8Array[] = [];
+  for (const type of saltTypes) {
+    const digest = hashCancellation(request, type);
+    hashed.push(digest);
+    if (isSignatureRefusal(signature)) continue;
+    const signer = recoverAddress(digest, signature);
+    const maker = signer && makerOf(signer);
+    if (maker !== undefined) return { maker };
+    others.push(signer);
+  }
+  const digests = hashed.map(bytesToHex);
+  if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature), digests };
+  if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it', digests };
+  // The maker is not named: who asks need not be the one to know it.
+  const fault = `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32`;
+  return { fault, digests };
 }
 
 /**

@@ -1,46 +1,48 @@
-import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
+import { bytesToHex } from '@makerbook/contracts-evm';
+import { unlessAway } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, type Order, type ProvenOrder, refuseLate, wasAccepted } from '@makerbook/domain';
-import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
+import { recoverSigner } from '@makerbook/signatures';
 import type { Placement } from '../parse/parse-placements.js';
 import type { Parts } from '../parts.js';
 import { refuse } from '../refuse-placements.js';
+import { askAbout, type Doubt } from './ask-about.js';
+import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
 
-export type ProvingParts = Pick<
-  Parts,
-  'settings' | 'makers' | 'projection' | 'now' | 'findHashes' | 'hashOrder' | 'verifyOrders' | 'nextSlice' | 'metrics'
->;
+type CheckingParts = Pick<Parts, 'settings' | 'makers' | 'projection' | 'now' | 'findHashes' | 'hashOrder'>;
+type SigningParts = Pick<Parts, 'hashOrder' | 'askWallets' | 'nextSlice'>;
 
 /** Makes the checks that need no store: terms, `Valid-Until`, whitelist, signatures. */
 export async function proveOrders(
-  parts: ProvingParts,
+  parts: CheckingParts & SigningParts & Pick<Parts, 'metrics'>,
   request: ApiRequest,
   placements: readonly Placement[],
   validUntilMs: number | undefined,
   startedAt: number,
 ): Promise<readonly ProvenOrder[] | Refusal> {
-  const { metrics, nextSlice } = parts;
+  const { metrics } = parts;
   const orders = placements.map(({ order }) => order);
-  const refusal = await refuseUnseen(parts, orders, validUntilMs);
+  const refusal = await refuseBeforeSignatures(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
   const parsedAt = metrics.took('parse', startedAt);
-  const proven = await parts.verifyOrders(placements, nextSlice, request);
+  const proven = await proveSignatures(parts, request, placements);
   metrics.took('verify', parsedAt);
   return proven;
 }
 
-/** Refuses what needs no signature: a stranger costs a look-up. */
-async function refuseUnseen(
-  parts: ProvingParts,
+/** Terms, `Valid-Until`, whitelist and lag: a stranger costs a look-up, and no recovery. */
+async function refuseBeforeSignatures(
+  parts: CheckingParts,
   orders: readonly Order[],
   validUntilMs: number | undefined,
 ): Promise<Refusal | undefined> {
   const { settings, makers, projection, now } = parts;
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
-  if (validUntilMs !== undefined && now() > validUntilMs) return refuseLateBy(parts, orders.map(parts.hashOrder));
+  if (validUntilMs !== undefined && now() > validUntilMs) return refuseLateBy(parts, orders);
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
   if (notAdmitted !== undefined) return refuse(notAdmitted);
@@ -54,7 +56,40 @@ async function refuseUnseen(
 }
 
 /** Refuses orders whose `Valid-Until` has passed by the clock here. */
-async function refuseLateBy({ findHashes }: Pick<Parts, 'findHashes'>, hashes: readonly Hex[]): Promise<Refusal> {
+async function refuseLateBy({ findHashes, hashOrder }: CheckingParts, orders: readonly Order[]): Promise<Refusal> {
+  const hashes = orders.map((order) => bytesToHex(hashOrder(order)));
   const found = await unlessAway(findHashes(hashes, false));
   return refuse(refuseLate((found ?? []).map(wasAccepted)));
+}
+
+/**
+ * Hashes each order and recovers its signer, up to the first that is not the maker it names: 403 `invalid_signature`.
+ * CPU alone: libsecp256k1's recover is nearly all of it. `nextSlice` is awaited for requests of more than one slice.
+ * What no key has signed is asked of the maker's contract; without `askWallets` it is refused.
+ */
+export async function proveSignatures(
+  { hashOrder, askWallets, nextSlice }: SigningParts,
+  request: Pick<ApiRequest, 'client' | 'charge'>,
+  placements: readonly Placement[],
+): Promise<readonly ProvenOrder[] | Refusal> {
+  const proven: ProvenOrder[] = [];
+  const doubts: Doubt[] = [];
+  for (const [index, { order, signature }] of placements.entries()) {
+    if (placements.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
+    const digest = hashOrder(order);
+    const { signer, fault = `it recovers to ${signer}, not to ${order.maker}` } = recoverSigner(digest, signature);
+    const byWallet = signer !== order.maker;
+    if (byWallet && askWallets === undefined) return refuseSignature(index, fault);
+    const orderHash = bytesToHex(digest);
+    if (byWallet) doubts.push({ index, fault, wallet: order.maker, digests: [orderHash], signature });
+    proven.push({ order, orderHash, signature, byWallet });
+  }
+  const doubt = askWallets && (await askAbout(askWallets, doubts, request, false));
+  if (doubt === undefined) return proven;
+  return isRefusal(doubt) ? doubt : refuseSignature(doubt.index, doubt.fault);
+}
+
+function refuseSignature(index: number, fault: string): Refusal {
+  const detail = `the signature is not the maker's: ${fault}`;
+  return { code: 'invalid_signature', detail, index, errors: [{ pointer: `/${index}/signature`, detail: fault }] };
 }

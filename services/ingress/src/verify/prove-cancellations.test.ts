@@ -1,17 +1,17 @@
 import { expect, test } from '@jest/globals';
-import { typedDataDomain } from '@makerbook/contracts-evm';
+import { createRequestHashers, typedDataDomain } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { Wallet } from 'ethers';
 import { parseCancellationQuery } from '../parse/parse-cancellations.js';
-import { createCancellationVerifier } from './verify-cancellations.js';
+import { proveCancellation } from './prove-cancellations.js';
 
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 
 const orderHash = `0x${'cd'.repeat(32)}` as const;
 const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }] };
-const prove = createCancellationVerifier(domain);
+const hashers = createRequestHashers(domain);
 const maker = wallet.address.toLowerCase() as Hex;
 
 test('a cancellation signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {
@@ -23,7 +23,7 @@ test('a cancellation signed as common wallets sign it is the maker’s, for its 
   const [cancellation] = asked.cancellations;
   if (cancellation === undefined) throw new Error('no cancellation');
   const check = (text: string, owner: string = maker) =>
-    prove(cancellation, text as Hex, (signer) => (signer === owner ? signer : undefined));
+    proveCancellation(hashers, cancellation, text as Hex, (signer) => (signer === owner ? signer : undefined));
   for (const text of ['0x1f', '0x01f', salt]) expect(check(text)).toEqual({ maker });
   const fault = expect.stringMatching(/^it recovers to 0x[0-9a-f]{40} .*uint256.* 0x[0-9a-f]{40}/);
   expect(check('0x1e')).toMatchObject({ fault });
