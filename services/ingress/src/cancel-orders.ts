@@ -49,8 +49,8 @@ export async function cancelByBody(parts: Parts, request: ApiRequest): Promise<R
   request.describe({ maker: asked.maker });
   const found = await proveSalts(parts, asked, request);
   if (isRefusal(found)) return found;
-  const { toCancel } = found;
-  const reply = await store(parts, request, [...toCancel.keys()], { toCancel, unplaced: new Map(), unsure: [] });
+  const proven = { toCancel: found.toCancel, unplaced: new Map(), unsure: [] };
+  const reply = await decideAndAnswer(parts, request, [...proven.toCancel.keys()], proven);
   if (!isRefusal(reply)) return reply;
   const { index: _, ...refusal } = reply;
   return refusal;
@@ -65,10 +65,15 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
   const proven = await proveCancellations(parts, asked, known, request, true);
   metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
-  return store(parts, request, orderHashes, proven);
+  return decideAndAnswer(parts, request, orderHashes, proven);
 }
 
-async function store(parts: Parts, request: ApiRequest, orderHashes: readonly Hex[], proven: Proven): Promise<Reply> {
+async function decideAndAnswer(
+  parts: Parts,
+  request: ApiRequest,
+  orderHashes: readonly Hex[],
+  proven: Proven,
+): Promise<Reply> {
   const { metrics } = parts;
   const { toCancel, unplaced, unsure } = proven;
   const facts = [...toCancel.values(), ...unplaced.values()];
@@ -90,8 +95,8 @@ async function store(parts: Parts, request: ApiRequest, orderHashes: readonly He
     status: isCancelled(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
   const cancelled = orderHashes.filter(isCancelled);
-  const stored = appended.length === 0 ? {} : await acknowledge(parts, request, appended, { cancelled }, true);
-  return okJson(JSON.stringify(statuses), { ...headers, ...stored });
+  const acknowledged = appended.length === 0 ? {} : await acknowledge(parts, request, appended, { cancelled }, true);
+  return okJson(JSON.stringify(statuses), { ...headers, ...acknowledged });
 }
 
 function refuseUnsure(unsure: readonly Hex[], cancelled: number, hasWallets: boolean): Refusal {

@@ -3,10 +3,10 @@ import {
   IN_FLIGHT_RETRY_MS,
   type Placement,
   type ProvenOrder,
-  placeOrders,
   type Replacement,
   recordEnd,
   recordStart,
+  submittedFacts,
 } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -40,21 +40,21 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   if (typeof validUntilMs === 'object') return validUntilMs;
   const proven = await proveOrders(parts, request, placements, validUntilMs, startedAt);
   if (isRefusal(proven)) return proven;
-  const stored = await storeOrders(parts, request, placementOf(parts, proven, validUntilMs), proven);
-  if (isRefusal(stored)) return stored;
+  const accepted = await decideAndAppend(parts, request, placementOf(parts, proven, validUntilMs), proven);
+  if (isRefusal(accepted)) return accepted;
   const placed = proven.map(({ orderHash }) => orderHash);
-  const headers = await acknowledge(parts, request, stored.appended, { placed }, false);
-  return okJson(describeAccepted(proven), { ...stored.headers, ...headers });
+  const headers = await acknowledge(parts, request, accepted.appended, { placed }, false);
+  return okJson(describeAccepted(proven), { ...accepted.headers, ...headers });
 }
 
 /** Decides, and appends what was decided with these facts: all of them, or nothing. */
-export async function storeOrders(
+export async function decideAndAppend(
   parts: DecidingParts & AppendingParts,
   request: ApiRequest,
   asked: Placement | Replacement,
   proven: readonly ProvenOrder[],
   cancelled: readonly OrderCancelled[] = [],
-): Promise<Stored | Refusal> {
+): Promise<Accepted | Refusal> {
   const { metrics } = parts;
   const { requestId } = request;
   const startedAt = performance.now();
@@ -62,7 +62,7 @@ export async function storeOrders(
   metrics.took('decide', startedAt);
   if (isRefusal(decided)) return decided;
   const { nowMs, decisions } = decided;
-  const facts = [...cancelled, ...placeOrders(proven, nowMs, { kind: 'request', requestId })];
+  const facts = [...cancelled, ...submittedFacts(proven, nowMs, { kind: 'request', requestId })];
   const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
   if (appended instanceof LogUnavailable) {
     return unavailable(
@@ -74,7 +74,7 @@ export async function storeOrders(
   return { headers: describeBudget(decided.left), appended };
 }
 
-interface Stored {
+interface Accepted {
   readonly headers: ReplyHeaders;
   readonly appended: readonly AppendedAt[];
 }

@@ -17,10 +17,10 @@ import { placementOf } from './decide/decide-in-time.js';
 import { type FindingParts, findToCancel } from './decide/find-hashes.js';
 import { cancelBudgetOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
-import { type Placement, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
+import { type PostedOrder, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
 import { type AskedSalts, namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
-import { describeAccepted, storeOrders } from './place-orders.js';
+import { decideAndAppend, describeAccepted } from './place-orders.js';
 import { inList, refuse } from './refuse-placements.js';
 import { type ProvingParts, proveCancellations, type ToCancel } from './verify/prove-cancellations.js';
 import { proveOrders } from './verify/prove-orders.js';
@@ -28,7 +28,7 @@ import { proveSalts } from './verify/prove-salts.js';
 
 interface AskedReplacement {
   readonly cancel: AskedCancellations | AskedSalts;
-  readonly placements: readonly Placement[];
+  readonly placements: readonly PostedOrder[];
   readonly validUntilMs: number | undefined;
 }
 
@@ -59,14 +59,14 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
     cancels: cancelledHashes(parts, open),
     expected: bySalt ? { ofAll: cancel.remaining } : cancel.cancellations,
   };
-  const stored = await storeOrders(parts, request, replacement, proven, [...open.values()]);
-  if (isRefusal(stored)) return stored;
+  const accepted = await decideAndAppend(parts, request, replacement, proven, [...open.values()]);
+  if (isRefusal(accepted)) return accepted;
   parts.metrics.ordersCancelled(open.size);
   const cancelled = orderHashes.map((orderHash) => ({ orderHash, status: 'CANCELLED' }));
   const body = [`{"cancelled":${JSON.stringify(cancelled)},"placed":`, describeAccepted(proven), '}'];
   const acknowledged = { placed: proven.map(({ orderHash }) => orderHash), cancelled: orderHashes };
-  const headers = await acknowledge(parts, request, stored.appended, acknowledged, true);
-  return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...stored.headers, ...headers });
+  const headers = await acknowledge(parts, request, accepted.appended, acknowledged, true);
+  return okJson(Buffer.concat(body.map((piece) => Buffer.from(piece))), { ...accepted.headers, ...headers });
 }
 
 function parseReplacement(

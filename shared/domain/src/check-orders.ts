@@ -92,7 +92,7 @@ export function checkRepeats(orderHashes: readonly Hex[]): Refusal | undefined {
 }
 
 /** The facts of an accepted request, in its order. */
-export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number, cause: Cause): OrderSubmitted[] {
+export function submittedFacts(orders: readonly ProvenOrder[], acceptedAtMs: number, cause: Cause): OrderSubmitted[] {
   return orders.map(({ order, orderHash, signature, byWallet }) => ({
     type: 'OrderSubmitted',
     maker: order.maker,
@@ -109,7 +109,7 @@ export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number
  * The fact that a maker cancelled an order through the service.
  * @param expiresAtSeconds when the order expires, as `boundedSeconds` has it
  */
-export function cancelOrder(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {
+export function cancelledFact(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {
   return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds, cause };
 }
 

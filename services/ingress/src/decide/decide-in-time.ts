@@ -28,6 +28,7 @@ export function placementOf(
   const addresses = [...new Set(proven.map(({ order }) => order.maker))].sort();
   return {
     kind: 'placement',
+    // `decideTogether` sets it, once it knows the clock of the store.
     receivedAtMs: 0,
     lastsMs: settledMsOf(settings),
     validUntilMs,

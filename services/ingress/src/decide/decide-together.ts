@@ -105,7 +105,7 @@ async function decideAll(
   const verdicts = all.map(({ request, receivedAtMs }) => {
     // Not later than it was, whenever the store has looked at its clock.
     const received = nowMs - (readAtMs - receivedAtMs);
-    const verdict = decide(draft, withReceipt(request, received), nowMs);
+    const verdict = decide(draft, withArrival(request, received), nowMs);
     applyDecisions(draft, verdict.decisions, nowMs);
     return verdict;
   });
@@ -113,7 +113,7 @@ async function decideAll(
   return verdicts.map((verdict, index) => (isStored[index] ? { ...verdict, nowMs, begunAtMs } : undefined));
 }
 
-function withReceipt(request: DecidedRequest, receivedAtMs: number): DecidedRequest {
+function withArrival(request: DecidedRequest, receivedAtMs: number): DecidedRequest {
   if (request.kind === 'placement') return { ...request, receivedAtMs };
   if (request.kind === 'replacement') return { ...request, placement: { ...request.placement, receivedAtMs } };
   return request;

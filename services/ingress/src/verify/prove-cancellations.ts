@@ -1,7 +1,7 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { cancelOrder, type FoundHash } from '@makerbook/domain';
+import { cancelledFact, type FoundHash } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
 import type { Makers } from '@makerbook/whitelist';
@@ -65,7 +65,7 @@ export async function proveCancellations(
     }
     const expiresAtSeconds = found?.expiresAtSeconds ?? cancellation.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
     const asked = found === undefined ? unplaced : toCancel;
-    asked.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
+    asked.set(orderHash, cancelledFact(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
   }
   const doubt = askWallets && (await askAbout(askWallets, doubts, request, isExit));
   if (doubt !== undefined) {

@@ -3,7 +3,7 @@ import { unlessAway } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, type Order, type ProvenOrder, refuseLate, wasAccepted } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
-import type { Placement } from '../parse/parse-placements.js';
+import type { PostedOrder } from '../parse/parse-placements.js';
 import type { Parts } from '../parts.js';
 import { refuse } from '../refuse-placements.js';
 import { askAbout, type Doubt } from './ask-about.js';
@@ -19,7 +19,7 @@ type SigningParts = Pick<Parts, 'hashOrder' | 'askWallets' | 'nextSlice'>;
 export async function proveOrders(
   parts: CheckingParts & SigningParts & Pick<Parts, 'metrics'>,
   request: ApiRequest,
-  placements: readonly Placement[],
+  placements: readonly PostedOrder[],
   validUntilMs: number | undefined,
   startedAt: number,
 ): Promise<readonly ProvenOrder[] | Refusal> {
@@ -70,7 +70,7 @@ async function refuseLateBy({ findHashes, hashOrder }: CheckingParts, orders: re
 export async function proveSignatures(
   { hashOrder, askWallets, nextSlice }: SigningParts,
   request: Pick<ApiRequest, 'client' | 'charge'>,
-  placements: readonly Placement[],
+  placements: readonly PostedOrder[],
 ): Promise<readonly ProvenOrder[] | Refusal> {
   const proven: ProvenOrder[] = [];
   const doubts: Doubt[] = [];

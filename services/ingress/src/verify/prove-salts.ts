@@ -1,5 +1,5 @@
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
-import { cancelOrder } from '@makerbook/domain';
+import { cancelledFact } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
 import { settledMsOf } from '../limits.js';
 import type { AskedSalts } from '../parse/read-salts.js';
@@ -45,7 +45,7 @@ export async function proveSalts(
   const bySalt = Map.groupBy(found, ({ salt }) => salt);
   const ordered = salts.flatMap((salt) => bySalt.get(salt) ?? []);
   const facts = ordered.map(({ orderHash, expiresAtSeconds: expiry }) => {
-    return [orderHash, cancelOrder(maker, orderHash, expiry, cause)] as const;
+    return [orderHash, cancelledFact(maker, orderHash, expiry, cause)] as const;
   });
   return { toCancel: new Map(facts), missing: salts.filter((salt) => !bySalt.has(salt)) };
 }
