@@ -1,17 +1,19 @@
 import { saltCancellationInput } from '@makerbook/contracts-http';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, unlessAway } from '@makerbook/contracts-primitives';
+import type { Cancellation } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, readQuery, unavailable } from '@makerbook/http';
 import { LogUnavailable } from '@makerbook/kafka';
 import { z } from 'zod';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
-import { decideCancels } from './decide/decide-cancels.js';
+import type { Decided } from './decide/decide-together.js';
 import { findToCancel } from './decide/find-hashes.js';
+import { cancelBudgetOf, orderBudgetOf, settledMsOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
-import { describeBudget } from './refuse-placements.js';
-import { type Proven, proveCancellations } from './verify/prove-cancellations.js';
+import { describeBudget, refuse } from './refuse-placements.js';
+import { cancelledHashes, type Proven, proveCancellations } from './verify/prove-cancellations.js';
 import { proveSalts } from './verify/prove-salts.js';
 
 /** Reads what a request asks for, at most so many hashes. */
@@ -97,6 +99,40 @@ async function decideAndAnswer(
   const cancelled = orderHashes.filter(isCancelled);
   const acknowledged = appended.length === 0 ? {} : await acknowledge(parts, request, appended, { cancelled }, true);
   return okJson(JSON.stringify(statuses), { ...headers, ...acknowledged });
+}
+
+/**
+ * Charges the budgets and marks the orders. While Postgres is away a maker can always cancel; this process alone bounds
+ * how many hashes that nobody has placed.
+ */
+async function decideCancels(
+  parts: Pick<Parts, 'settings' | 'makers' | 'decide' | 'unplaced'>,
+  { requestId, receivedAtMs }: ApiRequest,
+  { toCancel, unplaced }: Proven,
+): Promise<Decided | undefined | Refusal> {
+  const { settings, makers } = parts;
+  if (toCancel.size === 0 && unplaced.size === 0) return undefined;
+  const budgetOf = (maker: Address) => orderBudgetOf(settings, makers.limitsOf(maker));
+  const request: Cancellation = {
+    kind: 'cancellation',
+    lastsMs: settledMsOf(settings),
+    budget: cancelBudgetOf(settings),
+    hashes: cancelledHashes(parts, toCancel),
+    unplaced: cancelledHashes(parts, unplaced).map((hash) => ({ ...hash, ordersBudget: budgetOf(hash.maker) })),
+    rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
+  };
+  const decided = await unlessAway(parts.decide({ requestId, receivedAtMs, request }));
+  for (const [maker, own] of Map.groupBy(request.unplaced, (hash) => hash.maker)) {
+    if (decided !== undefined) parts.unplaced.forget(maker);
+    else {
+      const budget = budgetOf(maker);
+      const refusal = parts.unplaced.take(maker, own.length, budget, request.rememberedMax);
+      const left = { of: 'orders', makers: [{ maker, budget }], remaining: [0] } as const;
+      if (refusal !== undefined) return refuse(refusal, left);
+    }
+  }
+  if (decided?.refusal === undefined) return decided;
+  return refuse(decided.refusal, decided.left);
 }
 
 function refuseUnsure(unsure: readonly Hex[], cancelled: number, hasWallets: boolean): Refusal {

@@ -12,7 +12,6 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
-import { cancelledHashes } from './decide/decide-cancels.js';
 import { placementOf } from './decide/decide-in-time.js';
 import { type FindingParts, findToCancel } from './decide/find-hashes.js';
 import { cancelBudgetOf } from './limits.js';
@@ -22,7 +21,7 @@ import { type AskedSalts, namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
 import { decideAndAppend, describeAccepted } from './place-orders.js';
 import { inList, refuse } from './refuse-placements.js';
-import { type ProvingParts, proveCancellations, type ToCancel } from './verify/prove-cancellations.js';
+import { cancelledHashes, type ProvingParts, proveCancellations, type ToCancel } from './verify/prove-cancellations.js';
 import { proveOrders } from './verify/prove-orders.js';
 import { proveSalts } from './verify/prove-salts.js';
 

@@ -1,8 +1,9 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { cancelledFact, type FoundHash } from '@makerbook/domain';
+import { type CancelledHash, cancelledFact, type FoundHash } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
 import type { Makers } from '@makerbook/whitelist';
 import type { AskedCancellation, AskedCancellations } from '../parse/parse-cancellations.js';
@@ -12,6 +13,13 @@ import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 /** The facts to append, by their orders. */
 export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
+
+/** Their orders, as the domain is asked about them. */
+export function cancelledHashes({ settings }: Pick<Parts, 'settings'>, toCancel: ToCancel): CancelledHash[] {
+  return [...toCancel].map(([orderHash, { maker }]) => {
+    return { orderHash, maker, partition: partitionOf(maker, settings.PARTITIONS) };
+  });
+}
 
 const saltTypes = ['uint256', 'bytes32'] as const;
 /** The latest expiry that there is: of an order that nobody knows. */
