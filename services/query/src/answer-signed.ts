@@ -80,6 +80,9 @@ export const listUnknown = unavailable(
   'the store of orders does not answer, and the list is not known without it; try again',
 );
 
+export const rowsAreAway = unavailable('the store of orders does not answer; try again');
+export const logIsAway = unavailable('the log does not answer; try again');
+
 /** How many of the maker's own writes an answer may not show yet; undefined where that is not known. */
 export function lagHeader(lag: number | undefined): ReplyHeaders {
   return lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) };

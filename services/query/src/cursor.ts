@@ -1,8 +1,7 @@
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import { type Log, type LogName, nameLog, partitionOf } from '@makerbook/kafka';
-import { logIsAway } from './find-moment.js';
-import { rowsAreAway } from './read-order.js';
+import { logIsAway, rowsAreAway } from './answer-signed.js';
 import type { HistoryPlace } from './store/read-histories.js';
 import type { ReadModel } from './store/read-model.js';
 

@@ -1,6 +1,7 @@
-import type { MakerEvent, OrderBody } from '@makerbook/contracts-events';
+import { decodeMakerEvent, type MakerEvent, type OrderBody } from '@makerbook/contracts-events';
 import type { FactCause, OrderReport, TimelineEntry } from '@makerbook/contracts-http';
-import { quantity } from '@makerbook/contracts-primitives';
+import { quantity, unlessAway } from '@makerbook/contracts-primitives';
+import type { Log } from '@makerbook/kafka';
 import type { HistoryEntry, OrderChange } from './store/history-rows.js';
 
 type FillEntry = Extract<HistoryEntry, { happened: 'FILLED' }>;
@@ -11,8 +12,24 @@ export interface LoggedFact {
   readonly loggedAtMs: number;
 }
 
-/** By offset, as `readFacts` reads them. */
 export type FactsByOffset = ReadonlyMap<bigint, LoggedFact>;
+
+/** Reads the facts of entries. Undefined where the log does not answer, or does not hold one of them. */
+export async function readFacts(
+  log: Pick<Log, 'readRecords'>,
+  from: { readonly topic: string; readonly partition: number },
+  entries: readonly HistoryEntry[],
+): Promise<FactsByOffset | undefined> {
+  const offsets = [...new Set(entries.map(({ logOffset }) => logOffset))];
+  const records = await unlessAway(log.readRecords(from, offsets));
+  if (records === undefined) return undefined;
+  const facts = new Map<bigint, LoggedFact>();
+  for (const [offset, record] of records) {
+    const fact = decodeMakerEvent(record);
+    if (!('unreadable' in fact)) facts.set(offset, { fact, loggedAtMs: record.timestampMs });
+  }
+  return facts.size === offsets.length ? facts : undefined;
+}
 
 /** Describes an entry by its fact. @param order of the entry, where it is known: a fill may not name its tokens */
 export function describeEntry(entry: HistoryEntry, facts: FactsByOffset, order?: OrderBody): TimelineEntry {

@@ -2,6 +2,7 @@ import { ceType, decodeMakerEvent } from '@makerbook/contracts-events';
 import { unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import type { Log, TopicPartition } from '@makerbook/kafka';
+import { logIsAway } from './answer-signed.js';
 
 /** Behind a block, or behind the fact at a place of the log. */
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
@@ -11,8 +12,6 @@ export function momentOf(text: string): Moment {
   const [first, offset] = text.split(':');
   return offset === undefined ? { block: Number(first) } : { partition: Number(first), offset: BigInt(offset) };
 }
-
-export const logIsAway = unavailable('the log does not answer; try again');
 
 type MomentLog = Pick<Log, 'readRange'>;
 

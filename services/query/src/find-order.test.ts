@@ -11,8 +11,9 @@ import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal } from '@makerbook/http';
 import type { Asker } from './answer-signed.js';
+import { readFacts } from './describe-entries.js';
 import { describeOrder, type FindOrderParts, findOrder } from './find-order.js';
-import { type FoundOrder, type HistorySources, readFacts, readOrderFrom } from './read-order.js';
+import { type FoundOrder, type OrderSources, readOrderFrom } from './read-order.js';
 import type { HistoryEntry, OrderChange } from './store/history-rows.js';
 
 const orderHash = examples.reported.orderHash as Hex;
@@ -258,7 +259,7 @@ test('a moment has nothing that came later, also of an order that was opened onc
         new Map(offsets.map((offset) => [offset, { headers, value, timestampMs: 0 }])),
     },
     topic: 'log',
-  } as unknown as HistorySources;
+  } as unknown as OrderSources;
   const asker = { maker, state: { unsettled: [] }, nowSeconds: 0 } as unknown as Asker;
   const at = async (offset: bigint) => {
     const found = await readOrderFrom(sources, 1)(asker, orderHash, { partition: 0, offset });

@@ -1,9 +1,8 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type ApiRequest, isRefusal, okJson, type Reply } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { type Asker, answerSigned, lagHeader, listUnknown, type SignedParts } from './answer-signed.js';
+import { type Asker, answerSigned, lagHeader, listUnknown, logIsAway, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
-import { logIsAway } from './find-moment.js';
 import { parseListRequest } from './parse-requests.js';
 import type { Listing, Page } from './read-list.js';
 

@@ -2,17 +2,16 @@ import type { RequestHashers } from '@makerbook/contracts-evm';
 import { happenings, type OrderHistory } from '@makerbook/contracts-http';
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
-import { partitionOf } from '@makerbook/kafka';
-import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
+import { type Log, partitionOf } from '@makerbook/kafka';
+import { type Asker, answerSigned, lagHeader, logIsAway, rowsAreAway, type SignedParts } from './answer-signed.js';
+import type { WriteWatch } from './await-writes.js';
 import type { Cursors } from './cursor.js';
-import { describeEntry } from './describe-entries.js';
-import { logIsAway } from './find-moment.js';
+import { describeEntry, readFacts } from './describe-entries.js';
 import { type HistoryPart, parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
-import { type HistorySources, readFacts, rowsAreAway } from './read-order.js';
 import type { HistoryEntry } from './store/history-rows.js';
-import type { NewsQuery } from './store/read-histories.js';
-import { type HistoryPage, type HistoryQuery, placeOfEntry } from './store/read-histories.js';
+import { type HistoryPage, type HistoryQuery, type NewsQuery, placeOfEntry } from './store/read-histories.js';
+import type { ReadModel } from './store/read-model.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
@@ -42,7 +41,12 @@ export interface ReadEntry {
 }
 
 /** What entries are read from. */
-export type EntrySources = Pick<HistorySources, 'rows' | 'log' | 'topic'> & { readonly cursors: Cursors };
+export interface EntrySources {
+  readonly rows: Pick<ReadModel, 'readMakerHistory' | 'readNews'>;
+  readonly log: Pick<Log, 'readRecords'>;
+  readonly topic: string;
+  readonly cursors: Cursors;
+}
 
 /** What happened to the orders of makers, oldest first. */
 export type News = ReadonlyMap<Hex, readonly ReadEntry[]>;
@@ -101,8 +105,13 @@ async function describeAll(
   return all;
 }
 
+interface PageSources extends EntrySources {
+  readonly watch: WriteWatch;
+  readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
+}
+
 /** Reads a page with everything in it that was answered to its maker before. */
-export function readPageFrom({ watch, ...sources }: HistorySources & EntrySources, partitions: number) {
+export function readPageFrom({ watch, ...sources }: PageSources, partitions: number) {
   const { log, topic, cursors } = sources;
   const readEntries = readEntriesFrom(sources, partitions);
   return async (
@@ -137,7 +146,7 @@ export function readPageFrom({ watch, ...sources }: HistorySources & EntrySource
 
 /** The offset of the first record of that time or later, or the end of the log. */
 async function offsetAt(
-  log: HistorySources['log'],
+  log: PageSources['log'],
   { topic, partition }: { readonly topic: string; readonly partition: number },
   timeMs: number,
 ): Promise<bigint> {

@@ -1,12 +1,12 @@
-import { decodeMakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
+import type { OrderSubmitted } from '@makerbook/contracts-events';
 import { TIMELINE_ENTRIES_MAX } from '@makerbook/contracts-http';
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, unavailable } from '@makerbook/http';
 import { type Log, partitionOf } from '@makerbook/kafka';
-import type { Asker } from './answer-signed.js';
+import { type Asker, logIsAway, rowsAreAway } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
-import type { LoggedFact } from './describe-entries.js';
-import { findMoment, logIsAway, type Moment } from './find-moment.js';
+import { type FactsByOffset, readFacts } from './describe-entries.js';
+import { findMoment, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
 import type { HistoryEntry } from './store/history-rows.js';
 import type { ReadModel } from './store/read-model.js';
@@ -16,21 +16,20 @@ export interface FoundOrder {
   readonly submitted: OrderSubmitted;
   /** Oldest first; never empty. */
   readonly entries: readonly HistoryEntry[];
-  /** By offset. */
-  readonly facts: ReadonlyMap<bigint, LoggedFact>;
+  readonly facts: FactsByOffset;
   /** The number of the maker's own writes that it may not show yet; undefined where that is not known. */
   readonly lag: number | undefined;
 }
 
-export interface HistorySources {
+export interface OrderSources {
   readonly watch: WriteWatch;
-  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readMakerHistory' | 'readNews' | 'readPartitionClocks'>;
-  readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
+  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readPartitionClocks'>;
+  readonly log: Pick<Log, 'readRecords' | 'readRange'>;
   readonly topic: string;
 }
 
 /** Reads an order with all that its maker was answered before: what happened from the rows, and why from the log. */
-export function readOrderFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
+export function readOrderFrom({ watch, rows, log, topic }: OrderSources, partitions: number) {
   async function readMoment(at: Moment, partition: number): Promise<bigint | Refusal> {
     const clocks = await unlessAway(rows.readPartitionClocks());
     if (clocks === undefined) return rowsAreAway;
@@ -67,25 +66,7 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources, parti
   };
 }
 
-export const rowsAreAway = unavailable('the store of orders does not answer; try again');
 const gone: Refusal = {
   code: 'gone',
   detail: 'the order was accepted, and its history is not kept any more: the operator has the log',
 };
-
-/** The facts of entries, by their offsets. Undefined where the log does not answer, or does not hold one of them. */
-export async function readFacts(
-  log: Pick<Log, 'readRecords'>,
-  from: { readonly topic: string; readonly partition: number },
-  entries: readonly HistoryEntry[],
-): Promise<ReadonlyMap<bigint, LoggedFact> | undefined> {
-  const offsets = [...new Set(entries.map(({ logOffset }) => logOffset))];
-  const records = await unlessAway(log.readRecords(from, offsets));
-  if (records === undefined) return undefined;
-  const facts = new Map<bigint, LoggedFact>();
-  for (const [offset, record] of records) {
-    const fact = decodeMakerEvent(record);
-    if (!('unreadable' in fact)) facts.set(offset, { fact, loggedAtMs: record.timestampMs });
-  }
-  return facts.size === offsets.length ? facts : undefined;
-}

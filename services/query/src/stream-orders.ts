@@ -16,9 +16,8 @@ import {
 } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import type { PartitionClockRow } from '@makerbook/postgres';
-import { type Asker, answerSigned, listUnknown, type SignedParts } from './answer-signed.js';
+import { type Asker, answerSigned, listUnknown, logIsAway, type SignedParts } from './answer-signed.js';
 import type { Cursors } from './cursor.js';
-import { logIsAway } from './find-moment.js';
 import { type AskedStream, parseStreamRequest } from './parse-requests.js';
 import { type EntryReader, historyIsGone } from './read-history.js';
 import type { Listing } from './read-list.js';

@@ -4,12 +4,11 @@ import { quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { type Budget, cappedUntil, type Exits, isCapOn, type LogClock, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
 import type { Makers } from '@makerbook/whitelist';
-import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
+import { type Asker, answerSigned, lagHeader, rowsAreAway, type SignedParts } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import type { QuerySettings } from './env.js';
 import { parseAccountRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
-import { rowsAreAway } from './read-order.js';
 import type { MakerAccount } from './store/read-maker.js';
 import type { ReadModel } from './store/read-model.js';
 

@@ -4,9 +4,10 @@ import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
+import { rowsAreAway } from './answer-signed.js';
 import type { QuerySettings } from './env.js';
 import { describeOrder } from './find-order.js';
-import { type HistorySources, readOrderFrom, rowsAreAway } from './read-order.js';
+import { type OrderSources, readOrderFrom } from './read-order.js';
 import { findMaker, findSalted } from './store/find-maker.js';
 import { SALTED_MAX } from './store/read-histories.js';
 import type { ListState } from './store/read-lists.js';
@@ -14,9 +15,9 @@ import type { ReadModel } from './store/read-model.js';
 
 const PATHS = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40})(?::(0x[0-9a-f]{1,64}))?)$/;
 
-export interface ToldParts extends Pick<HistorySources, 'log'> {
+export interface ToldParts extends Pick<OrderSources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
-  readonly rows: HistorySources['rows'] & Pick<ReadModel, 'readListState' | 'readMaker'>;
+  readonly rows: OrderSources['rows'] & Pick<ReadModel, 'readListState' | 'readMaker'>;
   readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf'>;
 }
 
