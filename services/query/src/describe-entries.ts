@@ -2,7 +2,7 @@ import { decodeMakerEvent, type MakerEvent, type OrderBody } from '@makerbook/co
 import type { FactCause, OrderReport, TimelineEntry } from '@makerbook/contracts-http';
 import { quantity, unlessAway } from '@makerbook/contracts-primitives';
 import type { Log } from '@makerbook/kafka';
-import type { HistoryEntry, OrderChange } from './store/history-rows.js';
+import type { HistoryEntry, OrderChange } from './store/read-histories.js';
 
 type FillEntry = Extract<HistoryEntry, { happened: 'FILLED' }>;
 

@@ -14,7 +14,7 @@ import type { Asker } from './answer-signed.js';
 import { readFacts } from './describe-entries.js';
 import { describeOrder, type FindOrderParts, findOrder } from './find-order.js';
 import { type FoundOrder, type OrderSources, readOrderFrom } from './read-order.js';
-import type { HistoryEntry, OrderChange } from './store/history-rows.js';
+import type { HistoryEntry, OrderChange } from './store/read-histories.js';
 
 const orderHash = examples.reported.orderHash as Hex;
 const maker = examples.reported.order.maker as Hex;

@@ -1,9 +1,11 @@
 export { querySettings } from './env.js';
 export { createMakerRoutes, type MakerRouteParts, openStreams } from './run.js';
-export { type Happening, type HistoryEntry, happenings } from './store/history-rows.js';
 export {
+  type Happening,
+  type HistoryEntry,
   type HistoryPlace,
   type HistoryQuery,
+  happenings,
   type News,
   type NewsQuery,
   placeOfEntry,

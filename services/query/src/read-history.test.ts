@@ -9,8 +9,7 @@ import type { Asker } from './answer-signed.js';
 import { openCursors, parseCursor } from './cursor.js';
 import type { HistoryPart } from './parse-requests.js';
 import { readPageFrom } from './read-history.js';
-import { type HistoryEntry, happenings } from './store/history-rows.js';
-import type { HistoryPage, HistoryQuery } from './store/read-histories.js';
+import { type HistoryEntry, type HistoryPage, type HistoryQuery, happenings } from './store/read-histories.js';
 
 const partitions = 4;
 const maker = examples.reported.order.maker as Hex;

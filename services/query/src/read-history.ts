@@ -9,8 +9,13 @@ import type { Cursors } from './cursor.js';
 import { describeEntry, readFacts } from './describe-entries.js';
 import { type HistoryPart, parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
-import type { HistoryEntry } from './store/history-rows.js';
-import { type HistoryPage, type HistoryQuery, type NewsQuery, placeOfEntry } from './store/read-histories.js';
+import {
+  type HistoryEntry,
+  type HistoryPage,
+  type HistoryQuery,
+  type NewsQuery,
+  placeOfEntry,
+} from './store/read-histories.js';
 import type { ReadModel } from './store/read-model.js';
 
 export interface ReadHistoryParts extends SignedParts {

@@ -8,7 +8,7 @@ import type { WriteWatch } from './await-writes.js';
 import { type FactsByOffset, readFacts } from './describe-entries.js';
 import { findMoment, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
-import type { HistoryEntry } from './store/history-rows.js';
+import type { HistoryEntry } from './store/read-histories.js';
 import type { ReadModel } from './store/read-model.js';
 
 /** An order, what happened to it, and the facts that led to that. */

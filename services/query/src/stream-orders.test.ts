@@ -7,7 +7,7 @@ import { type Hex, pause } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { until } from '@makerbook/parts';
 import type { EntryReader, NewsReader, ReadEntry } from './read-history.js';
-import type { HistoryEntry } from './store/history-rows.js';
+import type { HistoryEntry } from './store/read-histories.js';
 import { type OrderStreams, type StreamParts, serveStreams, streamOrders } from './stream-orders.js';
 import { tailRows } from './tail-rows.js';
 

@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import fc from 'fast-check';
 import type { NewsReader, ReadEntry } from './read-history.js';
-import type { HistoryEntry } from './store/history-rows.js';
+import type { HistoryEntry } from './store/read-histories.js';
 import { tailRows } from './tail-rows.js';
 
 const makers = [1, 2, 3].map((number): Hex => `0x${String(number).repeat(40)}`);

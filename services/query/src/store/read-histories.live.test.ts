@@ -2,8 +2,8 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf } from '@makerbook/postgres';
 import { addressOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
-import { happenings, type OrderChange } from './history-rows.js';
-import { type HistoryPlace, readMakerHistory, readOrderHistory } from './read-histories.js';
+import { type HistoryPlace, happenings, type OrderChange, readMakerHistory } from './read-histories.js';
+import { readOrderHistory } from './read-order-history.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const order: Hex = `0x${'01'.repeat(32)}`;

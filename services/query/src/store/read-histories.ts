@@ -1,60 +1,69 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
-import {
-  changes,
-  entryOf,
-  filled,
-  type Happening,
-  type HistoryEntry,
-  happenings,
-  inOrder,
-  type Row,
-} from './history-rows.js';
 
 /** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
 const SCANNED_MAX = 5_000;
 /** Orders with a salt that are looked at. */
 export const SALTED_MAX = 1_000;
-const OFFSET_MAX = 2n ** 63n - 1n;
 
-/** What the rows know of one order, in one snapshot. */
-export interface OrderHistory {
-  /** Oldest first: the opening, the end and the newest; empty where pruned, or the order never opened. */
-  readonly entries: readonly HistoryEntry[];
-  /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
-  readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
-  /** As of a `ListState`: something may be missing. */
-  readonly isUnsure: boolean;
-  /** Facts of the order's partition before it are folded; 0 where there are no entries. */
-  readonly foldedTo: bigint;
+/** What one fact of the log did to an order, or a fill of it. */
+export type HistoryEntry = {
+  readonly partition: number;
+  readonly logOffset: bigint;
+  readonly orderHash: Hex;
+} & (OrderChange | { readonly happened: 'FILLED'; readonly blockNumber: number; readonly logIndex: number });
+
+/** What a fact did to the state of an order. */
+export interface OrderChange {
+  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
+  /** The order's status afterwards; of a removed order the one it had last. */
+  readonly status: 'VALIDATING' | 'ACTIVE' | 'INACTIVE';
+  /** Why it is INACTIVE, or why it was removed. */
+  readonly reason: string | null;
+  /** What was left of its making amount. */
+  readonly remaining: bigint;
+  /** Until when a cap of its maker withheld it, in seconds; 0: none did. */
+  readonly cappedUntil: number;
 }
 
-/**
- * The history of a maker's order: at most `entriesMax` entries. Of a maker in quarantine it ends there, its fills too.
- * @param before besides the fact that opened it, facts before this offset alone
- * @throws PostgresUnavailable
- */
-export async function readOrderHistory(
-  postgres: Postgres,
-  maker: Hex,
-  orderHash: Hex,
-  entriesMax: number,
-  before?: bigint,
-): Promise<OrderHistory> {
-  const parameters = [byteaOf(maker), byteaOf(orderHash), entriesMax, before ?? OFFSET_MAX];
-  const rows = await postgres.query<OrderRow>(readOrderHistorySql, parameters, 'read order history');
-  const entries = rows.flatMap((row) => (row.happened === null ? [] : entryOf(row)));
-  const { hash, is_unsure: isUnsure, folded_to: foldedTo } = rows[0] ?? noOrder;
-  return { entries, hash, isUnsure, foldedTo: foldedTo ?? 0n };
+/** In the order in which one fact does it. */
+export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
+export type Happening = (typeof happenings)[number];
+
+/** A row of a history. */
+export interface Row {
+  readonly partition: number;
+  readonly log_offset: bigint;
+  readonly order_hash: Hex;
+  readonly happened: Happening;
+  /** Where the happening stands among those of one fact. */
+  readonly rank: number;
+  readonly status: OrderChange['status'];
+  readonly reason: string | null;
+  readonly remaining: string;
+  readonly capped_until: bigint;
+  readonly block_number: bigint;
+  readonly log_index: number;
 }
 
-type OrderRow = {
-  readonly hash: OrderHistory['hash'];
-  readonly is_unsure: boolean;
-  readonly folded_to: bigint | null;
-} & (Row | { readonly happened: null });
+export function entryOf(row: Row): HistoryEntry {
+  const { partition, order_hash: orderHash, happened, status, reason, log_index: logIndex } = row;
+  const at = { partition, logOffset: row.log_offset, orderHash };
+  if (happened === 'FILLED') return { ...at, happened, blockNumber: Number(row.block_number), logIndex };
+  return { ...at, happened, status, reason, remaining: BigInt(row.remaining), cappedUntil: Number(row.capped_until) };
+}
 
-const noOrder: OrderRow = { hash: 'UNKNOWN', is_unsure: true, folded_to: null, happened: null };
+const rankOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
+export const changes = `
+  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, capped_until, ${rankOfHappened} as rank,
+    -1::bigint as block_number, -1 as log_index
+  from order_history`;
+export const filled = `
+  select partition, log_offset, order_hash, maker, 'FILLED' as happened, null as status, null as reason, null::numeric as remaining,
+    0::bigint as capped_until,
+    ${happenings.indexOf('FILLED') + 1} as rank, block_number, log_index
+  from fills`;
+const inOrder = 'log_offset, order_hash, rank, block_number, log_index';
 
 /** The place of an entry among all of a maker. Without the rest: before all entries of the fact at the offset. */
 export interface HistoryPlace {
@@ -161,24 +170,6 @@ export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
     entry: { orderHash, rank: happenings.indexOf(happened) + 1, blockNumber, logIndex },
   };
 }
-
-const readOrderHistorySql = `
-  with own as (
-    select *, row_number() over (order by log_offset desc, rank desc, block_number desc, log_index desc) as age
-    from (
-      ${changes} where order_hash = $2 and maker = $1
-      union all ${filled} where order_hash = $2 and maker = $1
-        and log_offset < coalesce((select quarantined_offset from makers where maker = $1), ${OFFSET_MAX})) as e
-    where log_offset < $4 or happened = 'OPENED')
-  select case
-      when exists (select from in_flight where order_hash = $2 and maker = $1) then 'PLACED'
-      else coalesce((
-        select case state when 'UNFOLDED' then 'PLACED' when 'ACCEPTED' then 'ACCEPTED' end
-        from hashes where order_hash = $2 and maker = $1), 'UNKNOWN') end as hash,
-    not exists (select from trusted) as is_unsure,
-    (select next_offset from projections where projections.partition = own.partition) as folded_to, own.*
-  from (select) as one left join own on age < $3 or happened in ('OPENED', 'REMOVED')
-  order by age desc`;
 
 /** @param isAsked whether the table has anything of the kinds that are asked for */
 const scanOf = (entries: string, isAsked: string) => `(

@@ -1,9 +1,10 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from '@makerbook/postgres';
 import { readPartitionClocks } from '@makerbook/postgres';
-import { type HistoryQuery, type NewsQuery, readMakerHistory, readNews, readOrderHistory } from './read-histories.js';
+import { type HistoryQuery, type NewsQuery, readMakerHistory, readNews } from './read-histories.js';
 import { readListChanges, readListState, readMakerList } from './read-lists.js';
 import { readMaker } from './read-maker.js';
+import { readOrderHistory } from './read-order-history.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;

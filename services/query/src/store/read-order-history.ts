@@ -1,0 +1,62 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { byteaOf, type Postgres } from '@makerbook/postgres';
+import { changes, entryOf, filled, type HistoryEntry, type Row } from './read-histories.js';
+
+const OFFSET_MAX = 2n ** 63n - 1n;
+
+/** What the rows know of one order, in one snapshot. */
+export interface OrderHistory {
+  /** Oldest first: the opening, the end and the newest; empty where pruned, or the order never opened. */
+  readonly entries: readonly HistoryEntry[];
+  /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
+  readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
+  /** As of a `ListState`: something may be missing. */
+  readonly isUnsure: boolean;
+  /** Facts of the order's partition before it are folded; 0 where there are no entries. */
+  readonly foldedTo: bigint;
+}
+
+/**
+ * The history of a maker's order: at most `entriesMax` entries. Of a maker in quarantine it ends there, its fills too.
+ * @param before besides the fact that opened it, facts before this offset alone
+ * @throws PostgresUnavailable
+ */
+export async function readOrderHistory(
+  postgres: Postgres,
+  maker: Hex,
+  orderHash: Hex,
+  entriesMax: number,
+  before?: bigint,
+): Promise<OrderHistory> {
+  const parameters = [byteaOf(maker), byteaOf(orderHash), entriesMax, before ?? OFFSET_MAX];
+  const rows = await postgres.query<OrderRow>(readOrderHistorySql, parameters, 'read order history');
+  const entries = rows.flatMap((row) => (row.happened === null ? [] : entryOf(row)));
+  const { hash, is_unsure: isUnsure, folded_to: foldedTo } = rows[0] ?? noOrder;
+  return { entries, hash, isUnsure, foldedTo: foldedTo ?? 0n };
+}
+
+type OrderRow = {
+  readonly hash: OrderHistory['hash'];
+  readonly is_unsure: boolean;
+  readonly folded_to: bigint | null;
+} & (Row | { readonly happened: null });
+
+const noOrder: OrderRow = { hash: 'UNKNOWN', is_unsure: true, folded_to: null, happened: null };
+
+const readOrderHistorySql = `
+  with own as (
+    select *, row_number() over (order by log_offset desc, rank desc, block_number desc, log_index desc) as age
+    from (
+      ${changes} where order_hash = $2 and maker = $1
+      union all ${filled} where order_hash = $2 and maker = $1
+        and log_offset < coalesce((select quarantined_offset from makers where maker = $1), ${OFFSET_MAX})) as e
+    where log_offset < $4 or happened = 'OPENED')
+  select case
+      when exists (select from in_flight where order_hash = $2 and maker = $1) then 'PLACED'
+      else coalesce((
+        select case state when 'UNFOLDED' then 'PLACED' when 'ACCEPTED' then 'ACCEPTED' end
+        from hashes where order_hash = $2 and maker = $1), 'UNKNOWN') end as hash,
+    not exists (select from trusted) as is_unsure,
+    (select next_offset from projections where projections.partition = own.partition) as folded_to, own.*
+  from (select) as one left join own on age < $3 or happened in ('OPENED', 'REMOVED')
+  order by age desc`;
