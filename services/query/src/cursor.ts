@@ -1,9 +1,9 @@
 import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
 import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import { type Log, type LogName, nameLog, partitionOf } from '@makerbook/kafka';
+import type { PartitionClockRow } from '@makerbook/postgres';
 import { logIsAway, rowsAreAway } from './answer-signed.js';
 import type { HistoryPlace } from './store/read-histories.js';
-import type { ReadModel } from './store/read-model.js';
 
 /** A place among all that happened to the orders of a maker, and the log that it is a place of. */
 export interface Cursor {
@@ -30,7 +30,7 @@ export function parseCursor(text: string): Cursor {
 export interface CursorSources {
   readonly log: Pick<Log, 'readRange'>;
   readonly topic: string;
-  readonly rows: Pick<ReadModel, 'readPartitionClocks'>;
+  readonly rows: { readonly readPartitionClocks: () => Promise<readonly PartitionClockRow[]> };
 }
 
 export type Cursors = ReturnType<typeof openCursors>;

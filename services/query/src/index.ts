@@ -1,14 +1,13 @@
 export { querySettings } from './env.js';
-export { createMakerRoutes, type MakerRouteParts, openStreams } from './run.js';
+export { createMakerRoutes, type MakerRouteParts, openReadModel, openStreams, type ReadModel } from './run.js';
 export {
   type Happening,
   type HistoryEntry,
   type HistoryPlace,
   type HistoryQuery,
   happenings,
-  type News,
   type NewsQuery,
   placeOfEntry,
+  type StoredNews,
 } from './store/read-histories.js';
 export type { ListedOrder } from './store/read-lists.js';
-export { openReadModel, type ReadModel } from './store/read-model.js';

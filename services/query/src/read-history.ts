@@ -15,8 +15,8 @@ import {
   type HistoryQuery,
   type NewsQuery,
   placeOfEntry,
+  type StoredNews,
 } from './store/read-histories.js';
-import type { ReadModel } from './store/read-model.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
@@ -47,7 +47,10 @@ export interface ReadEntry {
 
 /** What entries are read from. */
 export interface EntrySources {
-  readonly rows: Pick<ReadModel, 'readMakerHistory' | 'readNews'>;
+  readonly rows: {
+    readonly readMakerHistory: (asked: HistoryQuery) => Promise<HistoryPage>;
+    readonly readNews: (asked: NewsQuery) => Promise<StoredNews>;
+  };
   readonly log: Pick<Log, 'readRecords'>;
   readonly topic: string;
   readonly cursors: Cursors;

@@ -5,8 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Asker } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
-import type { ListChanges, ListedOrder, ListState } from './store/read-lists.js';
-import type { ReadModel } from './store/read-model.js';
+import type { ListChanges, ListedOrder, ListState, MakerList } from './store/read-lists.js';
 
 /** Another one where a record says more than before: a client that has the list of an earlier build does not. */
 const FORMAT = 2;
@@ -157,7 +156,10 @@ export type ListFinder = ReturnType<typeof createListFinder>;
 
 export interface ListFinderParts {
   readonly cache: ListCache;
-  readonly rows: Pick<ReadModel, 'readMakerList' | 'readListChanges'>;
+  readonly rows: {
+    readonly readMakerList: (maker: Hex) => Promise<MakerList>;
+    readonly readListChanges: (maker: Hex, since: bigint) => Promise<ListChanges | undefined>;
+  };
   readonly rules: Pick<Rules, 'routingGraceSeconds'>;
 }
 

@@ -5,11 +5,12 @@ import { type Refusal, unavailable } from '@makerbook/http';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { type Asker, logIsAway, rowsAreAway } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
+import type { CursorSources } from './cursor.js';
 import { type FactsByOffset, readFacts } from './describe-entries.js';
 import { findMoment, type Moment } from './find-moment.js';
 import { lagOf } from './read-list.js';
 import type { HistoryEntry } from './store/read-histories.js';
-import type { ReadModel } from './store/read-model.js';
+import type { OrderHistory } from './store/read-order-history.js';
 
 /** An order, what happened to it, and the facts that led to that. */
 export interface FoundOrder {
@@ -23,7 +24,9 @@ export interface FoundOrder {
 
 export interface OrderSources {
   readonly watch: WriteWatch;
-  readonly rows: Pick<ReadModel, 'readOrderHistory' | 'readPartitionClocks'>;
+  readonly rows: CursorSources['rows'] & {
+    readonly readOrderHistory: (maker: Hex, hash: Hex, entriesMax: number, before?: bigint) => Promise<OrderHistory>;
+  };
   readonly log: Pick<Log, 'readRecords' | 'readRange'>;
   readonly topic: string;
 }

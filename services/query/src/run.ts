@@ -5,7 +5,7 @@ import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Hex, monotonicMs, type UnixMs, unixMs, unlessAway } from '@makerbook/contracts-primitives';
 import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
-import { connectPostgres } from '@makerbook/postgres';
+import { connectPostgres, type Postgres, readPartitionClocks } from '@makerbook/postgres';
 import {
   kafkaConnection,
   postgresConnection,
@@ -30,7 +30,10 @@ import { cacheLists, createListFinder, readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
 import { connectRedis, type RedisConnection } from './redis/connect.js';
 import { createReplayGuard } from './redis/guard-replays.js';
-import { openReadModel, type ReadModel } from './store/read-model.js';
+import { type HistoryQuery, type NewsQuery, readMakerHistory, readNews } from './store/read-histories.js';
+import { readListChanges, readListState, readMakerList } from './store/read-lists.js';
+import { readMaker } from './store/read-maker.js';
+import { readOrderHistory } from './store/read-order-history.js';
 import {
   type OrderStreams,
   type OrderStreamsParts,
@@ -110,6 +113,23 @@ export function runQuery(
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
     return { port: api.port, opsPort: ops.port };
   });
+}
+
+/** The rows as those see them who only read them. */
+export type ReadModel = ReturnType<typeof openReadModel>;
+
+export function openReadModel(postgres: Postgres) {
+  return {
+    readListState: (maker: Hex) => readListState(postgres, maker),
+    readMaker: (maker: Hex) => readMaker(postgres, maker),
+    readMakerList: (maker: Hex) => readMakerList(postgres, maker),
+    readListChanges: (maker: Hex, since: bigint) => readListChanges(postgres, maker, since),
+    readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number, before?: bigint) =>
+      readOrderHistory(postgres, maker, orderHash, entriesMax, before),
+    readPartitionClocks: () => readPartitionClocks(postgres),
+    readNews: (asked: NewsQuery) => readNews(postgres, asked),
+    readMakerHistory: (asked: HistoryQuery) => readMakerHistory(postgres, asked),
+  };
 }
 
 /** The streams of a process, on whatever it is connected to. */

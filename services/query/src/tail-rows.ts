@@ -2,7 +2,6 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type After, startTimer } from '@makerbook/http';
 import { type PartitionClockRow, PostgresUnavailable } from '@makerbook/postgres';
 import type { News, NewsReader, ReadEntry } from './read-history.js';
-import type { ReadModel } from './store/read-model.js';
 
 const POLL_MS = 50;
 /** Of one look at a partition. If more has happened, each stream reads its own. */
@@ -33,7 +32,7 @@ export interface Listener {
 export type RowTail = ReturnType<typeof tailRows>;
 
 interface TailParts {
-  readonly rows: Pick<ReadModel, 'readPartitionClocks'>;
+  readonly rows: { readonly readPartitionClocks: () => Promise<readonly PartitionClockRow[]> };
   readonly readNews: NewsReader;
   readonly after?: After | undefined;
   readonly onError: (error: unknown) => void;

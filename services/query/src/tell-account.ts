@@ -1,6 +1,6 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import type { Account } from '@makerbook/contracts-http';
-import { quantity, unlessAway } from '@makerbook/contracts-primitives';
+import { type Address, quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { type Budget, cappedUntil, type Exits, isCapOn, type LogClock, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
 import type { Makers } from '@makerbook/whitelist';
@@ -10,14 +10,13 @@ import type { QuerySettings } from './env.js';
 import { parseAccountRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
 import type { MakerAccount } from './store/read-maker.js';
-import type { ReadModel } from './store/read-model.js';
 
 export interface TellAccountParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashAccountRequest'>;
   readonly settings: QuerySettings;
   readonly makers: Pick<Makers, 'isCancelOnly'>;
   readonly watch: WriteWatch;
-  readonly readMaker: ReadModel['readMaker'];
+  readonly readMaker: (maker: Address) => Promise<MakerAccount | null>;
 }
 
 /** GET …/account: shape, then the checks of a signed request, then what counts for the maker by the rows. */

@@ -4,7 +4,6 @@ import { partitionOf } from '@makerbook/kafka';
 import { byteaOf } from '@makerbook/postgres';
 import { openTestDatabase } from '@makerbook/postgres/testing';
 import type { QuerySettings } from './env.js';
-import { openReadModel } from './store/read-model.js';
 import { type ToldParts, tellOperators } from './tell-operators.js';
 
 const PARTITIONS = 12;
@@ -28,7 +27,7 @@ test('the orders with a salt are told, the newest too, however much has happened
      on conflict (partition) do update set next_offset = 9999`,
     [partition],
   );
-  const parts = { postgres, rows: openReadModel(postgres) } as unknown as ToldParts;
+  const parts = { postgres } as unknown as ToldParts;
   const tell = tellOperators({ PARTITIONS, TOPIC_PREFIX: '' } as QuerySettings, parts);
   const reply = await tell?.(`/makers/${maker}:0x7`);
   const hashes: Hex[] = JSON.parse(String(reply !== undefined && 'body' in reply ? reply.body : '[]'));

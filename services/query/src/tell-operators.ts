@@ -11,13 +11,16 @@ import { type OrderSources, readOrderFrom } from './read-order.js';
 import { findMaker, findSalted } from './store/find-maker.js';
 import { SALTED_MAX } from './store/read-histories.js';
 import type { ListState } from './store/read-lists.js';
-import type { ReadModel } from './store/read-model.js';
+import type { MakerAccount } from './store/read-maker.js';
 
 const PATHS = /^\/(?:orders\/(0x[0-9a-f]{64})|makers\/(0x[0-9a-f]{40})(?::(0x[0-9a-f]{1,64}))?)$/;
 
 export interface ToldParts extends Pick<OrderSources, 'log'> {
   readonly postgres: Pick<Postgres, 'query'>;
-  readonly rows: OrderSources['rows'] & Pick<ReadModel, 'readListState' | 'readMaker'>;
+  readonly rows: OrderSources['rows'] & {
+    readonly readListState: (maker: Hex) => Promise<ListState>;
+    readonly readMaker: (maker: Hex) => Promise<MakerAccount | null>;
+  };
   readonly makers: Pick<Makers, 'admissionOf' | 'limitsOf' | 'nonceOf'>;
 }
 

@@ -12,9 +12,9 @@ import {
   type HistoryQuery,
   happenings,
   type ListedOrder,
-  type News,
   type NewsQuery,
   type ReadModel,
+  type StoredNews,
 } from '@makerbook/query';
 import { PlacementsInMemory } from './hold-placements.js';
 
@@ -273,7 +273,7 @@ function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
 }
 
 /** As `readNews` reads it. */
-function newsOf(tables: Tables, { partition, makers, from, to, entriesMax }: NewsQuery): News {
+function newsOf(tables: Tables, { partition, makers, from, to, entriesMax }: NewsQuery): StoredNews {
   const found = makers
     .flatMap((maker) => entriesOf(tables, partition, maker))
     .filter(({ entry }) => entry.logOffset >= from && entry.logOffset < to)

@@ -204,7 +204,7 @@ const pageSql = (scan: typeof scanOf) => `
   order by number`;
 
 /** What facts of some offsets did to the orders of some makers. */
-export interface News {
+export interface StoredNews {
   /** In the order of each maker's history. */
   readonly entries: readonly (HistoryEntry & { readonly maker: Hex })[];
   /** True if there are more entries. */
@@ -226,7 +226,7 @@ export interface NewsQuery {
 }
 
 /** @throws PostgresUnavailable */
-export async function readNews(postgres: Postgres, asked: NewsQuery): Promise<News> {
+export async function readNews(postgres: Postgres, asked: NewsQuery): Promise<StoredNews> {
   const { partition, makers, from, to, entriesMax } = asked;
   const rows = await postgres.query<NewsRow>(
     readNewsSql,
