@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { encodeMakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
-import { examples, type OrderHistory } from '@makerbook/contracts-http';
+import { examples, happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
@@ -9,7 +9,7 @@ import type { Asker } from './answer-signed.js';
 import { openCursors, parseCursor } from './cursor.js';
 import type { HistoryPart } from './parse-requests.js';
 import { readPageFrom } from './read-history.js';
-import { type HistoryEntry, type HistoryPage, type HistoryQuery, happenings } from './store/read-histories.js';
+import type { HistoryEntry, HistoryPage, HistoryQuery } from './store/read-histories.js';
 
 const partitions = 4;
 const maker = examples.reported.order.maker as Hex;

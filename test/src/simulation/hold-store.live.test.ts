@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readOpenOrders } from '@makerbook/chain-watcher/testing';
 import { topicNames } from '@makerbook/contracts-events';
+import { happenings } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type DecidedRequest, type Instruction, orderFromBody, type Placement, type Verdict } from '@makerbook/domain';
 import { decideTogether, openStore, type Store } from '@makerbook/ingress';
@@ -16,14 +17,7 @@ import {
   orderOf,
   type ProjectionStore,
 } from '@makerbook/projector/testing';
-import {
-  type HistoryEntry,
-  type HistoryPlace,
-  happenings,
-  openReadModel,
-  placeOfEntry,
-  type ReadModel,
-} from '@makerbook/query';
+import { type HistoryEntry, type HistoryPlace, openReadModel, placeOfEntry, type ReadModel } from '@makerbook/query';
 import { StoreInMemory } from './hold-store.js';
 
 const topics = topicNames();

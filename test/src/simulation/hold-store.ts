@@ -1,20 +1,19 @@
 import type { ProjectedPartition } from '@makerbook/chain-watcher/testing';
+import { type Happening, happenings } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Exits, hashKeyText, type Maker, noExits, type OrderStatus } from '@makerbook/domain';
 import type { Store } from '@makerbook/ingress';
 import type { Send } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { noTables, type ProjectionStore, RowsInMemory, type Tables } from '@makerbook/projector/testing';
-import {
-  type Happening,
-  type HistoryEntry,
-  type HistoryPlace,
-  type HistoryQuery,
-  happenings,
-  type ListedOrder,
-  type NewsQuery,
-  type ReadModel,
-  type StoredNews,
+import type {
+  HistoryEntry,
+  HistoryPlace,
+  HistoryQuery,
+  ListedOrder,
+  NewsQuery,
+  ReadModel,
+  StoredNews,
 } from '@makerbook/query';
 import { PlacementsInMemory } from './hold-placements.js';
 

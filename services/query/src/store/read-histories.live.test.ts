@@ -1,8 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { happenings } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf } from '@makerbook/postgres';
 import { addressOf, insertRow, openTestDatabase } from '@makerbook/postgres/testing';
-import { type HistoryPlace, happenings, type OrderChange, readMakerHistory } from './read-histories.js';
+import { type HistoryPlace, type OrderChange, readMakerHistory } from './read-histories.js';
 import { readOrderHistory } from './read-order-history.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;

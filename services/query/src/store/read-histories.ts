@@ -1,3 +1,4 @@
+import { type Happening, happenings } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 
@@ -25,10 +26,6 @@ export interface OrderChange {
   /** Until when a cap of its maker withheld it, in seconds; 0: none did. */
   readonly cappedUntil: number;
 }
-
-/** In the order in which one fact does it. */
-export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
-export type Happening = (typeof happenings)[number];
 
 /** A row of a history. */
 export interface Row {
