@@ -92,6 +92,7 @@ async function goOn(
   const refusal = await cursors.refuse(cursor, maker);
   if (refusal !== undefined) return refusal;
   const { place } = cursor;
+  // No entries: it tells whether what comes behind the place is kept.
   const page = await readEntries(maker, { ...everything, entriesMax: 0, after: place });
   if (isRefusal(page)) return page;
   return place.offset < page.keptFrom ? historyIsGone : { place, id };
@@ -166,7 +167,7 @@ class OrderStream {
   readonly #after: After;
   readonly #mayGoOn: () => boolean;
   #lastId: string | undefined;
-  #stopClock: () => void = () => undefined;
+  #stopTicking: () => void = () => undefined;
   /** The clock up to which everything is told. */
   #told: PartitionClockRow | undefined;
   /** Hears everything that is not told yet; undefined while the rows are read. */
@@ -185,7 +186,7 @@ class OrderStream {
     let place = from;
     this.#lastId = id;
     if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
-    this.#startClock();
+    this.#tick();
     while (this.#events.isOpen()) {
       const listener = this.#parts.tail.listen(this.#maker, this.#partition);
       try {
@@ -232,7 +233,7 @@ class OrderStream {
   }
 
   end(reason: EndReason): void {
-    this.#stopClock();
+    this.#stopTicking();
     this.#events.end(reason);
   }
 
@@ -243,7 +244,8 @@ class OrderStream {
     }
   }
 
-  #startClock(): void {
+  /** Once a second: ends the stream of a revoked key, and tells the clock. */
+  #tick(): void {
     if (!this.#events.isOpen()) return;
     if (!this.#mayGoOn()) return this.end('revoked');
     if (this.#listener?.isQuiet()) this.#told = this.#parts.tail.clockOf(this.#partition);
@@ -253,7 +255,7 @@ class OrderStream {
       if (nextOffset === undefined) this.#events.write(': waiting\n\n');
       else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
     }
-    this.#stopClock = this.#after(CLOCK_MS, () => this.#startClock());
+    this.#stopTicking = this.#after(CLOCK_MS, () => this.#tick());
   }
 
   #write(event: StreamEvent['event'], data: string, id?: string): void {
