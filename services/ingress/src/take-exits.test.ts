@@ -28,7 +28,7 @@ describe('what a maker says of all its orders', () => {
       headers: { 'Retry-After': '51' },
     });
     held.set(lower(maker), { cancels: { left: undefined, atMs: 0 } });
-    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 1 });
+    const passed = await signExit('heartbeat', maker, { cancelAt: Math.floor(Date.now() / 1000) - 60 });
     const wrongAt = (pointer: string) => ({ code: 'invalid_request', errors: [{ pointer }] });
     expect(await post(paths.heartbeat, passed)).toMatchObject(wrongAt('/cancelAt'));
     const six = Array(6).fill(key.address);
