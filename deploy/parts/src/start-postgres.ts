@@ -72,7 +72,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
       await reloadServer(server);
     },
     kill(signal) {
-      // Each backend is a process group of its own. As in a container, all end at once: frozen ones would keep the memory.
+      // Each backend is a process group of its own. As in a container all end at once: a frozen one keeps the memory.
       const children = ['SIGSTOP', 'SIGCONT', 'SIGKILL'].includes(signal) ? childrenOf(part.pid) : [];
       part.kill(signal);
       for (const pid of children) trySignal(pid, signal);
