@@ -19,7 +19,8 @@ const base = {
  * `unit`: no process, no port. `live`: against real Kafka, Postgres, Redis and a chain, started once for the run.
  */
 export default {
-  testTimeout: 240_000,
+  // A machine that is shared may take four times as long as a quiet one.
+  testTimeout: 600_000,
   testSequencer: '<rootDir>/deploy/parts/dist/testing/order-tests.js',
   projects: [
     {

@@ -72,7 +72,7 @@ describe('a watcher that has halted', () => {
   });
 
   test('has published nothing where the rows are of another log', async () => {
-    const postgres = connectPostgres({ url: stage.databaseUrl });
+    const postgres = connectPostgres({ url: stage.databaseUrl, connectTimeoutMs: 60_000 });
     await postgres.query('insert into projections (partition, next_offset) values (0, 1000)');
     await postgres.close();
     expect((await (await watch()).failed).message).toMatch(/it belongs to another log/);

@@ -80,8 +80,8 @@ beforeAll(async () => {
     log.createTopics(specs),
   ]);
   await createRoles(part.url, ['makerbook_query', 'makerbook_ingress']);
-  await migrate({ url: part.url });
-  postgres = connectPostgres({ url: part.url });
+  await migrate({ url: part.url, connectTimeoutMs: 60_000 });
+  postgres = connectPostgres({ url: part.url, connectTimeoutMs: 60_000 });
   await postgres.query(
     `insert into projections (partition, block_number, block_timestamp)
      select partition, 1, extract(epoch from now())::bigint from generate_series(0, 1) as partition`,

@@ -30,8 +30,8 @@ function observed(entry: BookEntry, remaining: bigint, balance: bigint, allowanc
     : { ...read, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
 }
 
-describe('two hundred random quotes of makers with shared funds', () => {
-  const [QUOTES, QUOTES_PER_ROUND] = [200, 20];
+describe('a hundred random quotes of makers with shared funds', () => {
+  const [QUOTES, QUOTES_PER_ROUND] = [100, 20];
   const random = (seed: number) =>
     fc.sample(fc.bigInt({ min: 1n, max: 10n ** 24n }), { numRuns: 1_000, seed }).values();
 

@@ -83,7 +83,7 @@ describe('migrations', () => {
   test('the same tables can be in a schema of their own, beside the live ones', async () => {
     await migrate({ url });
     await migrate({ url, schema: 'rebuild' });
-    const beside = connectPostgres({ url, schema: 'rebuild' });
+    const beside = connectPostgres({ url, schema: 'rebuild', connectTimeoutMs: 60_000 });
     try {
       expect(await describeSchema(beside)).toBe(await describeSchema(postgres));
       await beside.query('insert into projections (partition) values (0)');

@@ -39,7 +39,7 @@ export async function migrate(
     Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'> & { readonly onGranted?: (granted: Granted) => void },
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
-  const { schema = 'public', connectTimeoutMs = 3_000 } = options;
+  const { schema = 'public', connectTimeoutMs = 15_000 } = options;
   const client = new pg.Client({ ...connectionOf(options), connectionTimeoutMillis: connectTimeoutMs });
   client.on('error', () => {});
   try {

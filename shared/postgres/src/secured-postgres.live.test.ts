@@ -33,7 +33,7 @@ beforeAll(async () => {
       ].join('\n'),
     },
   });
-  const owner = connectPostgres({ url: server.url });
+  const owner = connectPostgres({ url: server.url, connectTimeoutMs: 60_000 });
   await owner.query("create role maker login password 'makerbook'");
   await owner.query('grant create on database makerbook to maker');
   await owner.close();

@@ -213,6 +213,7 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
   const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
   const postgres = connectPostgres({
     url: stack.addresses.databaseUrl,
+    connectTimeoutMs: 60_000,
     statementTimeoutMs: 60_000,
     onConnectionLost() {},
   });

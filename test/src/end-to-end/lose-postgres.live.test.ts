@@ -201,7 +201,7 @@ test('two processes keep budget, limit and hashes of a maker while Postgres is k
   expect(all.filter(({ accepted }) => accepted > 1)).toEqual([]);
   expect(all.filter(({ accepted, item }) => accepted > 0 && !hashes.includes(item.orderHash as never))).toEqual([]);
   expect(beyondLimit(submitted, all)).toEqual([]);
-  const owner = connectPostgres({ url: postgres.url });
+  const owner = connectPostgres({ url: postgres.url, connectTimeoutMs: 60_000 });
   closing.push(owner.close);
   await owner.transaction(async (query) => {
     await query('select from budgets where not of_cancels for update');

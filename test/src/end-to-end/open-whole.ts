@@ -34,7 +34,13 @@ export async function openWhole() {
   });
   const chain = openChain(stack);
   const url = stack.addresses.databaseUrl;
-  const postgres = connectPostgres({ url, applicationName: 'test', statementTimeoutMs: 60_000, onConnectionLost() {} });
+  const postgres = connectPostgres({
+    url,
+    applicationName: 'test',
+    connectTimeoutMs: 60_000,
+    statementTimeoutMs: 60_000,
+    onConnectionLost() {},
+  });
   const feed = followOrders(stack);
   return {
     stack,
