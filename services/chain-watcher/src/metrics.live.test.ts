@@ -76,6 +76,7 @@ describe('the metrics of a running watcher', () => {
     const rebasing = await openOrder(RebasingToken);
     const { ops } = await run({
       RPC_URL: `${preferred},${spare}`,
+      RPC_TIMEOUT_MS: '60000',
       POLL_INTERVAL_MS: '200',
       SWEEP_PAIRS_PER_SECOND: '100',
       KAIA_TOPIC: topic,
