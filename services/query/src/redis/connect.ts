@@ -100,8 +100,10 @@ function openClient(options: ConnectRedisOptions): Redis {
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
     noDelay: true,
   };
-  const renewPassword = (one: Redis) => {
-    if (password !== undefined) one.options.password = password();
+  /** Each try to connect reads the passwords anew: Sentinels are asked again and again, and nothing is closed between. */
+  const readPasswords = ({ options: own }: Redis) => {
+    for (const [name, get] of Object.entries({ password, sentinelPassword }))
+      if (get !== undefined) Object.defineProperty(own, name, { get, enumerable: true });
   };
   if (mode === 'cluster') {
     const cluster = new Cluster(servers, {
@@ -114,7 +116,7 @@ function openClient(options: ConnectRedisOptions): Redis {
       dnsLookup: (name, done) => done(null, name),
       redisOptions: common,
     });
-    cluster.on('+node', renewPassword);
+    cluster.on('+node', readPasswords);
     // It has the same commands, and sends each to the server that has its keys.
     return cluster as unknown as Redis;
   }
@@ -134,11 +136,7 @@ function openClient(options: ConnectRedisOptions): Redis {
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
         }),
   });
-  client.on('close', () => renewPassword(client));
-  renewPassword(client);
-  // Sentinels are asked again and again while none answers, and nothing is closed meanwhile: each try reads it.
-  if (sentinelPassword !== undefined)
-    Object.defineProperty(client.options, 'sentinelPassword', { get: sentinelPassword, enumerable: true });
+  readPasswords(client);
   return client;
 }
 
