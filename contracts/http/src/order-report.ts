@@ -62,7 +62,7 @@ const waitsFor = z
     'There when a `VALIDATING` order waits for more than its first reading. `FUNDS`: a token that is expensive to read is read in turn. `SIGNATURE`: the contract at the address of the maker has not accepted the signature since it last had a log. `TAKING_TOKEN`: the taking token has no code, so nobody can pay in it',
   );
 
-/** What can happen to an order, in the order in which one fact does it. Cursors count by it. */
+/** Lists what can happen to an order, in the order in which one fact does it. Cursors count by this order. */
 export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
 
 const place = {

@@ -18,7 +18,7 @@ export function commandEnvironment(
     ...(stack !== undefined && { KAFKA_BROKERS: stack.kafkaBrokers, DATABASE_URL: stack.databaseUrl }),
     ...(stack !== undefined && command === 'doctor' && describeStack(stack, processes)),
   };
-  // Of a secret the file may be given instead: both are refused.
+  // A secret may be given as a file instead. The command refuses both at once.
   const isGiven = (name: string) => Boolean(given[name] || given[`${name}_FILE`]);
   return { ...given, ...Object.fromEntries(Object.entries(own).filter(([name]) => !isGiven(name))) };
 }

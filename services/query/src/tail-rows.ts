@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type After, startTimer } from '@makerbook/http';
 import { type PartitionClockRow, PostgresUnavailable } from '@makerbook/postgres';
+import type { CursorSources } from './cursor.js';
 import type { News, NewsReader, ReadEntry } from './read-history.js';
 
 const POLL_MS = 50;
@@ -32,7 +33,7 @@ export interface Listener {
 export type RowTail = ReturnType<typeof tailRows>;
 
 interface TailParts {
-  readonly rows: { readonly readPartitionClocks: () => Promise<readonly PartitionClockRow[]> };
+  readonly rows: CursorSources['rows'];
   readonly readNews: NewsReader;
   readonly after?: After | undefined;
   readonly onError: (error: unknown) => void;

@@ -216,7 +216,7 @@ const listedSql = `
       where o.maker = r.maker
         and not exists (select from cancelling k where k.maker = o.maker and k.order_hash = o.order_hash)) as listed`;
 
-/** As the store says. */
+/** Reads what `findHashes` of the store gives. */
 export async function findHashes(query: Query, orderHashes: readonly Hex[]): Promise<FoundRows> {
   const rows = await query<HashRow>(hashesSql, [encodeArray('bytea', orderHashes)], 'find hashes');
   const orderOf = (maker: Hex | null, salt: string | null, expiresAtSeconds: bigint | null) => {
