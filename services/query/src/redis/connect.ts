@@ -100,7 +100,7 @@ function openClient(options: ConnectRedisOptions): Redis {
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
     noDelay: true,
   };
-  /** Each try to connect reads the passwords anew: Sentinels are asked again and again, and nothing is closed between. */
+  /** Each try to connect reads the passwords anew: where no Sentinel answers, nothing is closed between two tries. */
   const readPasswords = ({ options: own }: Redis) => {
     for (const [name, get] of Object.entries({ password, sentinelPassword }))
       if (get !== undefined) Object.defineProperty(own, name, { get, enumerable: true });
