@@ -9,6 +9,8 @@ import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const UNUSED_TRIES = 50;
 const UNUSED_WAIT_MS = 200;
+/** The unit tests take two to three minutes on two free cores. */
+const FREE_CORES_MS_MAX = 300_000;
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
 const USAGE = `npm test [-- <word> …] [-t <title>] [--unit]
@@ -43,7 +45,7 @@ const results: Counts[] = [];
 for (const step of steps()) {
   if (isStopping) break;
   report(step.title);
-  results.push(await runJest(step.args));
+  results.push(await runJest(step.args()));
 }
 const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
 const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
@@ -52,16 +54,23 @@ if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 
-function steps(): { title: string; args: string[] }[] {
+function steps(): { title: string; args: () => string[] }[] {
   if (chosen.length > 0) {
     const projects = values.unit ? ['unit'] : ['unit', 'live'];
-    return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, args: ['--selectProjects', ...projects, ...chosen] }];
+    const args = ['--selectProjects', ...projects, ...chosen];
+    return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, args: () => args }];
   }
-  const unit = { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] };
+  const startedAt = performance.now();
+  const unit = { title: 'unit tests', args: () => ['--selectProjects', 'unit', '--maxWorkers=2'] };
   const live = {
     title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack',
-    // Each has services and brokers of its own: more at once keep each other from their time limits.
-    args: ['--selectProjects', 'live', '--maxWorkers=2'],
+    // Each has services of its own: on a slow machine two at once keep each other from their time limits.
+    args: () => {
+      const isSlow = performance.now() - startedAt > FREE_CORES_MS_MAX;
+      if (isSlow) report('this machine is slow: one file of live tests at a time');
+      // With this limit even one worker is a process of its own, not that of Jest.
+      return ['--selectProjects', 'live', `--maxWorkers=${isSlow ? 1 : 2}`, '--workerIdleMemoryLimit=2GB'];
+    },
   };
   return values.unit ? [unit] : [unit, live];
 }

@@ -154,7 +154,7 @@ test('a reader over HTTP that is cut, and goes on at another process each time, 
   expect(new Map([...http.entries].sort())).toEqual(new Map([...kafka.entries].sort()));
   expect(cuts.count).toBeGreaterThan(3);
   await Promise.all([http.stop(), kafka.stop()]);
-}, 180_000);
+});
 
 test('a reader is told to begin anew where what it lacks is gone', async () => {
   const first = await running.start();
@@ -172,7 +172,7 @@ test('a reader is told to begin anew where what it lacks is gone', async () => {
   url = (await running.start()).url;
   expect(await lost.promise).toBeInstanceOf(FeedLost);
   await book.stop();
-}, 60_000);
+});
 
 test('a named reader alone may read, where the operator names some', async () => {
   const keys = [createHash('sha256').update('secret').digest('hex')];

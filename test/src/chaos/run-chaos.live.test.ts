@@ -28,7 +28,7 @@ const handful = [
 ];
 
 /** The time limits of a cancellation add up: two statements, and an append. */
-const ANSWER_MS_MAX = 20_000;
+const ANSWER_MS_MAX = 60_000;
 const ROUNDS = 2;
 
 let bed: ChaosBed;
@@ -277,4 +277,4 @@ test('one fault after another, in a random order and under load: nothing answere
   expect(tally['chain mined']).toBeGreaterThan(10);
   expect(tally['CAP set']).toBeGreaterThan(3);
   expect(tally['BEAT set']).toBeGreaterThan(1);
-}, 600_000);
+});

@@ -7,7 +7,7 @@ import { canOpenBrowser, findFaults, noteComplaints, openBrowser, sizes } from '
 import { openChain, openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
 import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 
-const SEEN_MS_MAX = 120_000;
+const SEEN_MS_MAX = 300_000;
 const KEY = 'key-of-the-console';
 const reader = { name: 'console', keys: [createHash('sha256').update(KEY).digest('hex')] };
 const readers = JSON.stringify([{ ...reader, requestsPerSecond: 1_000, burst: 1_000, streamsMax: 100 }]);

@@ -13,7 +13,7 @@ const hasNginx = spawnSync('nginx', ['-v']).error === undefined;
 if (!hasNginx) console.warn('nginx is not tested: install it, for example by `apt-get install -y nginx-light`');
 const describeIfNginx = hasNginx ? describe : describe.skip;
 
-const ANSWER_MS_MAX = 30_000;
+const ANSWER_MS_MAX = 120_000;
 const routes = readRoutes();
 const upstreams: Server[] = [];
 let ports: Upstreams;

@@ -4,7 +4,7 @@ import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
 /** The tokens of the local chain, which anybody may mint. */
 const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
 const GAS = toBeHex(300_000);
-const MINED_MS_MAX = 5_000;
+const MINED_MS_MAX = 30_000;
 
 /** The chain of a bench's stack: transactions of anybody, without their keys. */
 export type DrivenChain = Awaited<ReturnType<typeof driveChain>>;

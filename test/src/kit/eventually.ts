@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Asks until the answer is the expected one; fails with the last answer after a generous time. */
-export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 150_000): Promise<void> {
+export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 300_000): Promise<void> {
   const wanted = JSON.stringify(expected);
   const deadline = Date.now() + waitMs;
   let last = '';

@@ -41,7 +41,7 @@ export const UNBOUNDED = {
   CLIENT_REQUESTS_MAX: '10000000',
   CANCEL_REQUESTS_MAX: '10000000',
 };
-const READY_MS_MAX = 180_000;
+const READY_MS_MAX = 400_000;
 /** The data folder of a running stack, for tests of one that something else has started. */
 export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
 

@@ -17,7 +17,7 @@ interface Running {
   isEnding: boolean;
 }
 
-const READY_MS_MAX = 180_000;
+const READY_MS_MAX = 400_000;
 const LINES = 12;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 

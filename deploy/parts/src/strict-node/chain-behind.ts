@@ -5,7 +5,7 @@ import type { AskedCall, RpcAnswer } from './serve-rpc.js';
 const SENDS = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 const MAKES_BLOCKS = new Set([...SENDS, 'anvil_mine', 'evm_mine', 'evm_revert']);
 /** A transaction that waits for another one is in no block for now. */
-const MINED_MS_MAX = 5000;
+const MINED_MS_MAX = 30_000;
 /** Of many blocks that are made at once, so many are announced. */
 const ANNOUNCED_MAX = 100;
 

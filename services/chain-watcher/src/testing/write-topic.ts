@@ -30,7 +30,7 @@ export interface WriterOptions {
 const RIGHT: WriterFaults = { lateMs: 0, gapOneIn: 0, repeatOneIn: 0, swapOneIn: 0 };
 const POLL_MS = 50;
 const RETRY_MS = 200;
-const APPEND_MS_MAX = 5000;
+const APPEND_MS_MAX = 30_000;
 
 /** Writes the blocks of a chain to a topic as the chaindatafetcher of a Kaia node does, from the newest one on. */
 export class TopicWriter {

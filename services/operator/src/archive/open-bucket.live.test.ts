@@ -18,7 +18,7 @@ beforeAll(async () => {
     AWS_ACCESS_KEY_ID: 'key',
     AWS_SECRET_ACCESS_KEY: 'secret',
   });
-}, 600_000);
+});
 const opened: ArchiveStore[] = [];
 afterAll(async () => {
   for (const store of opened) store.close();

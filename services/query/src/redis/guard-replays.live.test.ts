@@ -13,7 +13,7 @@ let nowMs: number;
 
 beforeEach(async () => {
   redis = openTestRedis();
-  await redis.waitUntilReady(10_000);
+  await redis.waitUntilReady(60_000);
   nowMs = 1_000;
 });
 afterEach(() => redis.close());

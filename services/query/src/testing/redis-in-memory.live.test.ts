@@ -39,7 +39,7 @@ test('whatever is asked of Redis, the one in memory answers the same', async () 
   const kinds = new Set<string>();
   for (const seed of seeds) {
     const real = openTestRedis();
-    await real.waitUntilReady(10_000);
+    await real.waitUntilReady(60_000);
     const chance = createChance(seed);
     const sides = [open(real), open(new RedisInMemory(() => Date.now()).connect('any:'))] as const;
     for (let index = 0; index < STEPS; index += 1) {

@@ -73,7 +73,7 @@ afterAll(async () => {
 async function expectFailures(mayHaveBeenAppended: boolean, ...calls: readonly LogRecord[][]): Promise<void> {
   const from = performance.now();
   const failures = await Promise.all(calls.map((records) => appender.append(records).catch((error: unknown) => error)));
-  expect(performance.now() - from).toBeLessThan(15_000);
+  expect(performance.now() - from).toBeLessThan(60_000);
   for (const failure of failures) {
     expect(failure).toBeInstanceOf(LogUnavailable);
     expect(failure).toMatchObject({ mayHaveBeenAppended });

@@ -4,8 +4,8 @@ import type { metadataV9 } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
 
-const ANSWER_MS_MAX = 10_000;
-const IN_SYNC_MS_MAX = 200_000;
+const ANSWER_MS_MAX = 60_000;
+const IN_SYNC_MS_MAX = 400_000;
 
 /** What brokers say of their cluster; undefined where none answers in time. */
 export async function lookAt(
