@@ -54,10 +54,10 @@ export async function answerSigned(
   const nowSeconds = Math.floor(parts.unixMs() / 1000);
   const admitted = await admitRequest(request, parts.rules, nowSeconds, { client, charge });
   if (isRefusal(admitted)) return admitted;
-  const { maker } = admitted;
+  const { maker, key: signer = maker } = admitted;
   describe({ maker });
   const [taken, state] = await Promise.all([
-    parts.replays.takeSalt(maker, request.salt, parts.unixMs()),
+    parts.replays.takeSalt({ signer, maker }, request.salt, parts.unixMs()),
     parts.readState(maker),
   ]);
   if (taken.kind === 'used') {
@@ -72,7 +72,7 @@ export async function answerSigned(
   const listsLeft = taken.kind === 'taken' ? taken.remaining : undefined;
   const reply = await answer({ ...admitted, state, nowSeconds, listsLeft });
   if (isRefusal(reply) && ['unavailable', 'rate_limited'].includes(reply.code))
-    await parts.replays.releaseSalt(maker, request.salt);
+    await parts.replays.releaseSalt(signer, request.salt);
   return { ...reply, headers: { ...limits, ...reply.headers } };
 }
 

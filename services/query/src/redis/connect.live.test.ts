@@ -171,12 +171,12 @@ async function expectItWorks(redis: RedisConnection): Promise<void> {
   for (let n = 1; n <= 20; n += 1) {
     const maker: Hex = `0x${String(n).padStart(40, '0')}`;
     const salt: Hex = `0x${randomBytes(32).toString('hex')}`;
-    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'taken', remaining: 4 });
+    expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'taken', remaining: 4 });
     // The process forgets it for the next one.
-    await guard.takeSalt(maker, '0x1', 0);
-    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'used' });
+    await guard.takeSalt({ signer: maker, maker }, '0x1', 0);
+    expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'used' });
     await guard.releaseSalt(maker, salt);
-    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'taken', remaining: 2 });
+    expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'taken', remaining: 2 });
   }
 }
 
@@ -288,10 +288,10 @@ test('a full Redis counts as away for what it cannot take, and serves what it ha
         ReplayGuard,
         ReplayGuard,
       ];
-      await before.takeSalt(maker, '0x0', 0);
+      await before.takeSalt({ signer: maker, maker }, '0x0', 0);
       await ask(port, 'CONFIG SET maxmemory 1');
-      expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'takenLocally' });
-      expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'used' });
+      expect(await guard.takeSalt({ signer: maker, maker }, '0x1', 0)).toEqual({ kind: 'takenLocally' });
+      expect(await guard.takeSalt({ signer: maker, maker }, '0x1', 0)).toEqual({ kind: 'used' });
     });
   } finally {
     await part.stop();

@@ -5,6 +5,8 @@ import { createReplayGuard, type ReplayGuard } from './guard-replays.js';
 
 const signer = `0x${'a1'.repeat(20)}` as const;
 const otherSigner = `0x${'b2'.repeat(20)}` as const;
+const own = { signer, maker: signer };
+const other = { signer: otherSigner, maker: otherSigner };
 const salt = `0x${'01'.repeat(32)}` as const;
 const saltOf = (n: number) => `0x${n.toString(16).padStart(64, '0')}` as const;
 
@@ -26,22 +28,47 @@ const lost = (): RedisConnection => ({ ...redis, attempt: async () => undefined 
 describe('a salt', () => {
   test('is taken by one of many that come at once', async () => {
     const guards = Array.from({ length: 20 }, () => guardOf(redis));
-    const answers = await Promise.all(guards.map((guard) => guard.takeSalt(signer, salt, nowMs)));
+    const answers = await Promise.all(guards.map((guard) => guard.takeSalt(own, salt, nowMs)));
     expect(answers.filter(({ kind }) => kind === 'taken')).toHaveLength(1);
   });
 
   test('is forgotten by Redis after the window', async () => {
-    await guardOf(redis).takeSalt(signer, salt, nowMs);
+    await guardOf(redis).takeSalt(own, salt, nowMs);
     const ttl = await redis.attempt((client) => client.pttl(redis.keys.replay(signer, salt)));
     expect(ttl).toBeGreaterThan(30_000);
     expect(ttl).toBeLessThanOrEqual(36_000);
   });
 });
 
-describe('the budget of a signer', () => {
+describe('the salt of a key', () => {
+  const key = `0x${'c3'.repeat(20)}` as const;
+  const ofKey = { signer: key, maker: signer };
+
+  test('is used once, whichever maker it reads for, and is not that of the maker or of another key', async () => {
+    const [guard, second] = [guardOf(redis), guardOf(redis)];
+    expect(await guard.takeSalt(ofKey, salt, nowMs)).toEqual({ kind: 'taken', remaining: 29 });
+    for (const maker of [signer, otherSigner, key]) {
+      for (const each of [guard, second]) {
+        expect(await each.takeSalt({ signer: key, maker }, salt, nowMs)).toEqual({ kind: 'used' });
+      }
+    }
+    expect(await second.takeSalt(own, salt, nowMs)).toEqual({ kind: 'taken', remaining: 28 });
+    expect(await second.takeSalt({ signer: otherSigner, maker: signer }, salt, nowMs)).toMatchObject({ remaining: 27 });
+  });
+
+  test('is given back where the budget of the maker is spent', async () => {
+    const guard = guardOf(redis);
+    for (let n = 0; n < 30; n += 1) await guard.takeSalt(own, saltOf(100 + n), nowMs);
+    expect(await guard.takeSalt(ofKey, salt, nowMs)).toMatchObject({ kind: 'rate_limited' });
+    nowMs += 500;
+    expect(await guard.takeSalt(ofKey, salt, nowMs)).toEqual({ kind: 'taken', remaining: 0 });
+  });
+});
+
+describe('the budget of a maker', () => {
   const takeMany = async (guards: readonly ReplayGuard[], count: number, first = 0) =>
     Promise.all(
-      Array.from({ length: count }, (_, n) => guards[n % guards.length]?.takeSalt(signer, saltOf(first + n), nowMs)),
+      Array.from({ length: count }, (_, n) => guards[n % guards.length]?.takeSalt(own, saltOf(first + n), nowMs)),
     );
 
   test('is one over all instances, to the last list, and fills with time; another signer has salts of its own', async () => {
@@ -51,36 +78,36 @@ describe('the budget of a signer', () => {
     const refused = answers.filter((answer) => answer?.kind === 'rate_limited');
     expect(refused).toHaveLength(20);
     expect(refused[0]).toEqual({ kind: 'rate_limited', remaining: 0, retryAfterMs: 500 });
-    expect(await guards[0]?.takeSalt(otherSigner, saltOf(0), nowMs)).toEqual({ kind: 'taken', remaining: 29 });
+    expect(await guards[0]?.takeSalt(other, saltOf(0), nowMs)).toEqual({ kind: 'taken', remaining: 29 });
     nowMs += 1_500;
     expect((await takeMany(guards, 9, 100)).filter((answer) => answer?.kind === 'taken')).toHaveLength(3);
   });
 
   test('is not charged for a replay, and a request that it refuses may come again', async () => {
-    const [guard, other] = [guardOf(redis), guardOf(redis)];
-    await guard.takeSalt(signer, salt, nowMs);
-    for (let n = 0; n < 40; n += 1) await other.takeSalt(signer, salt, nowMs);
-    expect(await guard.takeSalt(signer, saltOf(2), nowMs)).toEqual({ kind: 'taken', remaining: 28 });
+    const [guard, second] = [guardOf(redis), guardOf(redis)];
+    await guard.takeSalt(own, salt, nowMs);
+    for (let n = 0; n < 40; n += 1) await second.takeSalt(own, salt, nowMs);
+    expect(await guard.takeSalt(own, saltOf(2), nowMs)).toEqual({ kind: 'taken', remaining: 28 });
     await takeMany([guard], 28, 100);
-    expect(await guard.takeSalt(signer, saltOf(3), nowMs)).toMatchObject({ kind: 'rate_limited' });
+    expect(await guard.takeSalt(own, saltOf(3), nowMs)).toMatchObject({ kind: 'rate_limited' });
     nowMs += 500;
-    expect(await guard.takeSalt(signer, saltOf(3), nowMs)).toEqual({ kind: 'taken', remaining: 0 });
+    expect(await guard.takeSalt(own, saltOf(3), nowMs)).toEqual({ kind: 'taken', remaining: 0 });
   });
 });
 
 describe('without Redis', () => {
   test('each instance knows what it saw itself, for as long as the window', async () => {
     const guard = guardOf(lost());
-    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
-    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'used' });
+    expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
+    expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'used' });
     nowMs += 36_000;
-    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
+    expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
   });
 
   test('it remembers so many salts and no more, the newest', async () => {
     const guard = guardOf(lost(), 3);
-    for (let n = 0; n < 5; n += 1) await guard.takeSalt(signer, saltOf(n), nowMs);
-    expect(await guard.takeSalt(signer, saltOf(4), nowMs)).toMatchObject({ kind: 'used' });
-    expect(await guard.takeSalt(signer, saltOf(0), nowMs)).toMatchObject({ kind: 'takenLocally' });
+    for (let n = 0; n < 5; n += 1) await guard.takeSalt(own, saltOf(n), nowMs);
+    expect(await guard.takeSalt(own, saltOf(4), nowMs)).toMatchObject({ kind: 'used' });
+    expect(await guard.takeSalt(own, saltOf(0), nowMs)).toMatchObject({ kind: 'takenLocally' });
   });
 });

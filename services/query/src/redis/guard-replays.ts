@@ -4,7 +4,7 @@ import type { RedisConnection } from './connect.js';
 
 /**
  * The outcome of a request.
- * - `taken`: it is the first with its salt, and was charged; `remaining` lists are left in the signer's budget.
+ * - `taken`: it is the first with its salt, and was charged; `remaining` lists are left in the maker's budget.
  * - `takenLocally`: Redis is away or full, so only this process knows the salt, and nothing was charged.
  * - `used`: a replay.
  * - `rate_limited`: the budget is spent; the salt is not.
@@ -17,17 +17,23 @@ export type Taken =
 
 export type ReplayGuard = ReturnType<typeof createReplayGuard>;
 
+/** Who has signed, whose salts they are, and the maker whose budget is charged: another address where a key signs. */
+export interface Signing {
+  readonly signer: Hex;
+  readonly maker: Hex;
+}
+
 export interface ReplayGuardOptions {
   /** How long a salt is remembered: at least as long as a request that carries it could be accepted. */
   readonly windowMs: number;
-  /** Lists of one signer; one budget over all instances. */
+  /** Lists of one maker; one budget over all instances. */
   readonly budget: Budget;
   /** Bound on what this process remembers by itself; beyond it the oldest are forgotten. Default 100000. */
   readonly localSaltsMax?: number;
 }
 
 /**
- * Detects the replay of a signed request, and charges the signer's budget of lists. All instances share Redis. Each
+ * Detects the replay of a signed request, and charges the maker's budget of lists. All instances share Redis. Each
  * instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
@@ -45,49 +51,61 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     return true;
   }
 
+  async function release(name: string): Promise<void> {
+    seen.delete(name);
+    await redis.attempt((client) => client.del(name));
+  }
+
   return {
     /**
-     * Takes a signer's salt, once, and charges one list to the signer's budget: one round trip.
+     * Takes a signer's salt, once, and charges one list to the maker's budget: one round trip, and two for a key, whose
+     * salts lie on another node of a Redis Cluster.
      * @param nowMs by the clock that the request's window is judged by
      */
-    async takeSalt(signer: Hex, salt: Hex, nowMs: number): Promise<Taken> {
+    async takeSalt({ signer, maker }: Signing, salt: Hex, nowMs: number): Promise<Taken> {
       const name = redis.keys.replay(signer, salt);
       if (!takeLocally(name, nowMs)) return { kind: 'used' };
-      const keys = [name, redis.keys.listBudget(signer)];
+      const isOfKey = signer !== maker;
+      if (isOfKey) {
+        const first = await redis.attempt((client) => client.set(name, '1', 'PX', windowMs, 'NX'));
+        if (first === undefined) return { kind: 'takenLocally' };
+        if (first === null) return { kind: 'used' };
+      }
+      const keys = [redis.keys.listBudget(maker), ...(isOfKey ? [] : [name])];
       const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
       const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));
       if (answer === undefined) return { kind: 'takenLocally' };
       const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
       if (kind === 'taken') return { kind, remaining: figure };
       if (kind === 'used') return { kind };
-      seen.delete(name);
+      if (isOfKey) await release(name);
+      else seen.delete(name);
       return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
     },
 
     /** Gives a salt back: the request could not be answered, and may come again as it is. */
-    async releaseSalt(signer: Hex, salt: Hex): Promise<void> {
-      const name = redis.keys.replay(signer, salt);
-      seen.delete(name);
-      await redis.attempt((client) => client.del(name));
-    },
+    releaseSalt: (signer: Hex, salt: Hex): Promise<void> => release(redis.keys.replay(signer, salt)),
   };
 }
 
-/** KEYS 1 the request, 2 the budget, full if missing. A replay is not charged: its sender need not be the signer. */
+/**
+ * KEYS 1 the budget, full if missing, 2 the request, if it is to be taken too. A replay is not charged: its sender need
+ * not be the signer.
+ */
 const takeScript = `
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if redis.call('EXISTS', KEYS[1]) == 1 then return { 'used', 0 } end
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then return { 'used', 0 } end
 local tokens = burst
-local kept = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
+local kept = redis.call('HMGET', KEYS[1], 'tokens', 'atMs')
 if kept[1] then
   local atMs = tonumber(kept[2])
   tokens = math.min(burst, tonumber(kept[1]) + math.max(0, nowMs - atMs) * rate / 1000)
   nowMs = math.max(nowMs, atMs)
 end
 if tokens + 0.00001 < 1 then return { 'spent', math.ceil((1 - tokens) * 1000 / rate) } end
-redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[1]) end
 local left = math.max(0, tokens - 1)
-redis.call('HSET', KEYS[2], 'tokens', string.format('%.6f', left), 'atMs', string.format('%.0f', nowMs))
-redis.call('PEXPIRE', KEYS[2], string.format('%.0f', math.ceil((burst - left) * 1000 / rate) + 1000))
+redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', left), 'atMs', string.format('%.0f', nowMs))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((burst - left) * 1000 / rate) + 1000))
 return { 'taken', math.floor(left) }
 `;

@@ -24,14 +24,14 @@ function open(redis: RedisConnection): Side {
 
 /** The next step, the same on both sides. */
 function drawStep(chance: Chance, nowMs: number): (side: Side) => Promise<unknown> {
-  const maker = chance.pick(makers);
+  const [signer, maker] = [chance.pick(makers), chance.pick(makers)];
   const which = chance.below(2);
   const salt: Hex = `0x${chance.below(400)}`;
   switch (chance.pickWeighted({ take: 6, release: 1 })) {
     case 'take':
-      return ({ guards }) => (guards[which] as ReplayGuard).takeSalt(maker, salt, nowMs);
+      return ({ guards }) => (guards[which] as ReplayGuard).takeSalt({ signer, maker }, salt, nowMs);
     case 'release':
-      return ({ guards }) => (guards[which] as ReplayGuard).releaseSalt(maker, salt);
+      return ({ guards }) => (guards[which] as ReplayGuard).releaseSalt(signer, salt);
   }
 }
 

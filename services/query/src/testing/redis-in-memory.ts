@@ -31,8 +31,10 @@ export class RedisInMemory {
     // Only the commands that this package uses are there.
     const client = {
       del: (key: string) => ask('DEL', () => Number(this.#salts.delete(key))),
-      eval: (_script: string, _keys: number, name: string, budget: string, ...figures: number[]) =>
-        ask('EVAL', () => this.#take(name, budget, figures)),
+      set: (key: string, _value: string, _unit: 'PX', lastsMs: number, _condition: 'NX') =>
+        ask('SET', () => this.#setNew(key, lastsMs)),
+      eval: (_script: string, keys: number, ...given: readonly unknown[]) =>
+        ask('EVAL', () => this.#take(given.slice(0, keys) as string[], given.slice(keys) as number[])),
     };
     return {
       keys: redisKeys(keyPrefix),
@@ -47,13 +49,23 @@ export class RedisInMemory {
     };
   }
 
+  #isKnown(name: string): boolean {
+    return (this.#salts.get(name) ?? 0) > this.#nowMs();
+  }
+
+  #setNew(name: string, lastsMs: number): 'OK' | null {
+    if (this.#isKnown(name)) return null;
+    this.#salts.set(name, this.#nowMs() + lastsMs);
+    return 'OK';
+  }
+
   /** The script of `guard-replays.ts`. */
-  #take(name: string, budget: string, [windowMs = 0, nowMs = 0, rate = 0, burst = 0]: readonly number[]) {
-    if ((this.#salts.get(name) ?? 0) > this.#nowMs()) return ['used', 0];
+  #take([budget = '', name]: readonly string[], [windowMs = 0, nowMs = 0, rate = 0, burst = 0]: readonly number[]) {
+    if (name !== undefined && this.#isKnown(name)) return ['used', 0];
     const kept = this.#budgets.get(budget) ?? { tokens: burst, atMs: nowMs };
     const tokens = Math.min(burst, kept.tokens + (Math.max(0, nowMs - kept.atMs) * rate) / 1000);
     if (tokens + 0.00001 < 1) return ['spent', Math.ceil(((1 - tokens) * 1000) / rate)];
-    this.#salts.set(name, this.#nowMs() + windowMs);
+    if (name !== undefined) this.#setNew(name, windowMs);
     const left = Math.max(0, tokens - 1);
     this.#budgets.set(budget, { tokens: Number(left.toFixed(6)), atMs: Math.max(nowMs, kept.atMs) });
     return ['taken', Math.floor(left)];
