@@ -37,6 +37,18 @@ describe('orders', () => {
     expect(service.seen.appended).toBe(0);
   });
 
+  test.each([
+    ['stored', {}],
+    ['of an unknown outcome', { isLogAway: true }],
+  ])(
+    '%s by a clock that is ahead are told its time: cancel-all by the time of the answer means them',
+    async (_, given) => {
+      const { post, clock } = openRoutes({ ...given, storeAheadMs: 700 });
+      const { headers } = await post(paths.limitOrders, [await signOrder(maker)]);
+      expect(headers).toMatchObject({ 'X-Server-Time': String(clock.nowMs + 700) });
+    },
+  );
+
   test('that Postgres placed in time are appended, while the read model is behind by no more than is allowed', async () => {
     const lagSeconds = settings.PROJECTION_LAG_SECONDS_MAX;
     const timely = openRoutes({ lagSeconds });

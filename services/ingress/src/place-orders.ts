@@ -49,7 +49,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
 
 /** Decides, and appends what was decided with these facts: all of them, or nothing. */
 export async function decideAndAppend(
-  parts: DecidingParts & AppendingParts,
+  parts: DecidingParts & AppendingParts & Pick<Parts, 'now'>,
   request: ApiRequest,
   asked: Placement | Replacement,
   proven: readonly ProvenOrder[],
@@ -62,16 +62,18 @@ export async function decideAndAppend(
   metrics.took('decide', startedAt);
   if (isRefusal(decided)) return decided;
   const { nowMs, decisions } = decided;
+  // Its clock may be ahead of the one here: who names this time in a cancel-all means these orders too.
+  const headers = nowMs > parts.now() ? { 'X-Server-Time': String(nowMs) } : {};
   const facts = [...cancelled, ...submittedFacts(proven, nowMs, { kind: 'request', requestId })];
   const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
   if (appended instanceof LogUnavailable) {
-    return unavailable(
-      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
-      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_MS / 1000 : undefined,
-    );
+    const detail =
+      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored';
+    const refusal = unavailable(detail, appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_MS / 1000 : undefined);
+    return { ...refusal, headers: { ...refusal.headers, ...headers } };
   }
   metrics.ordersAccepted(proven.length);
-  return { headers: describeBudget(decided.left), appended };
+  return { headers: { ...describeBudget(decided.left), ...headers }, appended };
 }
 
 interface Accepted {

@@ -34,11 +34,12 @@ export function openRoutes(given: Given = {}) {
     isBehind: _,
     askWallets,
     askCode,
+    storeAheadMs = 0,
     ...makers
   } = given;
   const records: { readonly value: unknown }[] = [];
   const clock = { nowMs: Date.now() };
-  const { held, store } = holdTestStore(() => clock.nowMs);
+  const { held, store } = holdTestStore(() => clock.nowMs + storeAheadMs);
   const seen = { appended: 0, losses: 0, charged: 0 };
   const ends = new Map<number, bigint>();
   const appender: Pick<Appender, 'append'> = {
@@ -72,10 +73,7 @@ export function openRoutes(given: Given = {}) {
     projection: {
       lagSeconds: () => lagSeconds,
       appended: () => undefined,
-      havePassed: async () => {
-        if (held.isAway) throw new PostgresUnavailable('away');
-        return given.isBehind !== true;
-      },
+      havePassed: async () => (held.isAway ? Promise.reject(new PostgresUnavailable('away')) : given.isBehind !== true),
     },
     acks,
     askWallets,
@@ -118,6 +116,8 @@ export type Given = Partial<Makers> & {
   readonly mayHaveBeenAppended?: boolean;
   readonly acks?: Outside['acks'];
   readonly isBehind?: boolean;
+  /** By how much the clock of Postgres is ahead. */
+  readonly storeAheadMs?: number;
 };
 
 export const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {
