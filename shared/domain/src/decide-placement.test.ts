@@ -2,7 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { decide } from './decide.js';
 import { type Placement, REQUEST_AGE_MS_MAX } from './decide-placement.js';
 import type { HashStanding, MakerStanding, Standing } from './standing.js';
-import { addressOf, budget, NOW_MS, numbered, placementOf, placing, standingOf } from './testing/standings.js';
+import {
+  addressOf,
+  budget,
+  NOW_MS,
+  newMaker,
+  numbered,
+  placementOf,
+  placing,
+  standingOf,
+} from './testing/standings.js';
 
 const accepted: HashStanding = { remembered: 'ACCEPTED' };
 const expired = numbered(9, { expiresAt: BigInt(NOW_MS / 1000) });
@@ -136,6 +145,14 @@ describe('orders', () => {
       refusal: { code: 'rate_limited', index: 1, retryAfterMs: 1_000 },
       left: { remaining: [0, 5] },
     });
+  });
+
+  test('of several makers can be sent again when all budgets hold theirs', () => {
+    const own = { orders: { left: 0, atMs: NOW_MS } };
+    const makers = new Map([1, 2].map((number) => [addressOf(number), { ...newMaker, ...own }]));
+    const orders = [numbered(1), ...[2, 3, 4].map((number) => numbered(number, { maker: addressOf(2) }))];
+    const { refusal } = decide(standingOf({}, [], { makers }), placementOf(orders), NOW_MS);
+    expect(refusal).toMatchObject({ code: 'rate_limited', index: 0, retryAfterMs: 1_500 });
   });
 
   test('are not decided about where rows may be lost, and not for a request from before that', () => {

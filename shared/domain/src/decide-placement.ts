@@ -143,7 +143,10 @@ interface Charged {
   readonly refusal?: Refusal & { readonly at: Placement['orders'][number] };
 }
 
-/** Charges makers for orders of unknown hashes. The first one that the budget does not hold is refused. */
+/**
+ * Charges makers for orders of unknown hashes. The first one that a budget does not hold is refused, until all budgets
+ * hold theirs.
+ */
 function chargeOrders(
   standing: Standing,
   { makers, orders: all }: Placement,
@@ -154,6 +157,7 @@ function chargeOrders(
   const before: number[] = [];
   const after: number[] = [];
   let refusal: Charged['refusal'];
+  let retryAfterMs = 0;
   for (const { maker, budget } of makers) {
     const own = orders.filter(({ order, orderHash }) => {
       return order.maker === maker && hashOf(standing, orderHash).remembered === undefined;
@@ -165,19 +169,21 @@ function chargeOrders(
     if (!isSpent(left)) continue;
     const isTooLarge = own.length > budget.burst;
     const at = own[isTooLarge ? Math.floor(budget.burst) : heldOf(own.length, left)];
+    retryAfterMs = Math.max(retryAfterMs, retryAfterMsOf(left, budget));
     if (at === undefined || (refusal !== undefined && all.indexOf(refusal.at) < all.indexOf(at))) continue;
-    refusal = { ...refuseBudget(budget, left, isTooLarge), at };
+    refusal = { ...refuseBudget(budget, isTooLarge), at };
   }
+  if (refusal?.code === 'rate_limited') refusal = { ...refusal, retryAfterMs };
   return { decisions, before, after, ...(refusal && { refusal }) };
 }
 
-function refuseBudget(budget: Budget, left: number, isTooLarge: boolean): Refusal {
+function refuseBudget(budget: Budget, isTooLarge: boolean): Refusal {
   if (isTooLarge) {
     const detail = `the maker's budget holds ${budget.burst} orders when full: place fewer at once`;
     return { code: 'too_many_orders', detail };
   }
   const detail = `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
-  return { code: 'rate_limited', detail, retryAfterMs: retryAfterMsOf(left, budget) };
+  return { code: 'rate_limited', detail };
 }
 
 /** @returns `isFree` where anybody can repeat the refused order: its maker is not charged */
