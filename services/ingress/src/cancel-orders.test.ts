@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { isRefusal, type Reply } from '@makerbook/http';
+import { isRefusal, type Reply, type Success } from '@makerbook/http';
 import type { Outside } from './parts.js';
 import { cancelling, foundOf, key, maker, openIn, openRoutes, other, stranger } from './testing/open-routes.js';
 import { hashOf, lower, type SignedOrder, signOrder, signSalts } from './testing/sign-test-orders.js';
@@ -87,6 +87,23 @@ describe('cancellations', () => {
     expect(await ask(await unknown())).toBe('unavailable');
     expect(await ask(cancelling(known))).toEqual(['CANCELLED']);
     expect(await ask(salted(await signOrder(maker)))).toEqual(['CANCELLED']);
+  });
+
+  test('beyond the budget are refused for the first item of the maker, whatever is before it', async () => {
+    const known = await signOrder(other);
+    const { post, held, clock } = openRoutes();
+    openIn({ held }, known);
+    held.set(lower(other), { cancels: { left: 0, atMs: clock.nowMs } });
+    const items = [cancelling(await signOrder(maker)), cancelling(known, other)];
+    expect(await post(paths.cancellations, items)).toMatchObject({ code: 'rate_limited', index: 1 });
+  });
+
+  test('have a larger budget for a maker who may place more than others', async () => {
+    const known = await signOrder(other);
+    const { post, held } = openRoutes({ limitsOf: () => ({ ordersPerSecond: 9_000, ordersBurst: 9_000 }) });
+    openIn({ held }, known);
+    const { headers } = (await post(paths.cancellations, [cancelling(known, other)])) as Success;
+    expect(headers?.['RateLimit']).toBe('"cancels"; r=17999; t=1');
   });
 
   test('as lists in the body of a DELETE are refused, and the remedy is named', async () => {

@@ -3,12 +3,13 @@ import { type Address, type Hex, unlessAway } from '@makerbook/contracts-primiti
 import type { Cancellation } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, readQuery, unavailable } from '@makerbook/http';
 import { LogUnavailable } from '@makerbook/kafka';
+import { orderBudgetOf } from '@makerbook/whitelist';
 import { z } from 'zod';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { appendDecided } from './append/append-facts.js';
 import type { Decided } from './decide/decide-together.js';
 import { findToCancel } from './decide/find-hashes.js';
-import { cancelBudgetOf, orderBudgetOf, settledMsOf } from './limits.js';
+import { settledMsOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { namesSalts } from './parse/read-salts.js';
 import type { Parts } from './parts.js';
@@ -82,7 +83,11 @@ async function decideAndAnswer(
   request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
   const decided = await decideCancels(parts, request, proven);
-  if (decided !== undefined && isRefusal(decided)) return decided;
+  if (decided !== undefined && isRefusal(decided)) {
+    const { index, ...refusal } = decided;
+    const orderHash = index === undefined ? undefined : [...toCancel.keys()][index];
+    return orderHash === undefined ? refusal : { ...refusal, index: orderHashes.indexOf(orderHash) };
+  }
   const headers = describeBudget(decided?.left);
   const origin = { requestId: request.requestId, timeMs: parts.now(), decisions: decided?.decisions ?? [] };
   const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
@@ -116,7 +121,6 @@ async function decideCancels(
   const request: Cancellation = {
     kind: 'cancellation',
     lastsMs: settledMsOf(settings),
-    budget: cancelBudgetOf(settings),
     hashes: cancelledHashes(parts, toCancel),
     unplaced: cancelledHashes(parts, unplaced).map((hash) => ({ ...hash, ordersBudget: budgetOf(hash.maker) })),
     rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,

@@ -1,5 +1,4 @@
-import { type MakerLimits, topicNames } from '@makerbook/contracts-events';
-import type { Budget } from '@makerbook/domain';
+import { topicNames } from '@makerbook/contracts-events';
 import type { IngressSettings } from './env.js';
 
 /** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
@@ -17,18 +16,6 @@ export function settledMsOf(settings: IngressSettings): number {
   return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
 }
 
-export function cancelBudgetOf(settings: IngressSettings): Budget {
-  return { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
-}
-
 export function makerEventsTopicOf({ TOPIC_PREFIX }: IngressSettings): string {
   return topicNames(TOPIC_PREFIX).makerEvents;
-}
-
-/** The service's limits where the maker has none of its own. */
-export function orderBudgetOf(settings: IngressSettings, limits: MakerLimits): Budget {
-  return {
-    ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
-    burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
-  };
 }

@@ -14,7 +14,6 @@ import {
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { placementOf } from './decide/decide-in-time.js';
 import { type FindingParts, findToCancel } from './decide/find-hashes.js';
-import { cancelBudgetOf } from './limits.js';
 import { type AskedCancellations, parseCancellationBody } from './parse/parse-cancellations.js';
 import { type PostedOrder, parsePlacements, parseValidUntil } from './parse/parse-placements.js';
 import { type AskedSalts, namesSalts } from './parse/read-salts.js';
@@ -54,7 +53,6 @@ export async function replace(parts: Parts, request: ApiRequest): Promise<Reply>
   const replacement: Replacement = {
     kind: 'replacement',
     placement: placementOf(parts, proven, validUntilMs),
-    budget: cancelBudgetOf(parts.settings),
     cancels: cancelledHashes(parts, open),
     expected: bySalt ? { ofAll: cancel.remaining } : cancel.cancellations,
   };

@@ -21,7 +21,7 @@ describe('what a maker says of all its orders', () => {
   });
 
   test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
-    const { post, held } = openRoutes({ own: { CANCEL_BUDGET_PER_SECOND: '2' } });
+    const { post, held } = openRoutes({ own: { CANCEL_BUDGET_PER_SECOND: '2', ORDER_BUDGET_PER_SECOND: '1' } });
     held.set(lower(maker), { cancels: { left: -2, atMs: Date.now() + 3_600_000 } });
     expect(await post(paths.cancelAll, await signExit('cancelAll', maker, { untilMs: Date.now() }))).toMatchObject({
       code: 'rate_limited',

@@ -5,6 +5,7 @@ import type { UnixMs } from '@makerbook/contracts-primitives';
 import { okJson, type Route, serveDocument, shareResult } from '@makerbook/http';
 import type { PartitionClockRow } from '@makerbook/postgres';
 import { readTokens, signingDomain } from '@makerbook/settings';
+import { cancelBudgetOf } from '@makerbook/whitelist';
 import { createDocuments } from './docs/create-documents.js';
 import type { QuerySettings } from './env.js';
 
@@ -64,6 +65,7 @@ export function describeService(settings: QuerySettings): Omit<Info, 'serverTime
 }
 
 function describeLimits(settings: QuerySettings): Info['limits'] {
+  const cancels = cancelBudgetOf(settings, {});
   return {
     ordersPerPost: settings.MAX_ORDERS_PER_POST,
     openOrdersPerMaker: settings.MAX_OPEN_ORDERS_PER_MAKER,
@@ -71,7 +73,7 @@ function describeLimits(settings: QuerySettings): Info['limits'] {
     cancelsPerDelete: settings.MAX_CANCELS_PER_DELETE,
     cancelWaitSeconds: settings.CANCEL_WAIT_SECONDS_MAX,
     orderBudget: { perSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
-    cancelBudget: { perSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
+    cancelBudget: { perSecond: cancels.ratePerSecond, burst: cancels.burst },
     listBudget: { perSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST },
     clientRequests: {
       windowSeconds: settings.CLIENT_WINDOW_SECONDS,

@@ -3,7 +3,7 @@ import type { Account } from '@makerbook/contracts-http';
 import { type Address, quantity, unlessAway } from '@makerbook/contracts-primitives';
 import { type Budget, cappedUntil, type Exits, isCapOn, type LogClock, spend, type Tokens } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
-import type { Makers } from '@makerbook/whitelist';
+import { cancelBudgetOf, type Makers, orderBudgetOf } from '@makerbook/whitelist';
 import { type Asker, answerSigned, lagHeader, rowsAreAway, type SignedParts } from './answer-signed.js';
 import type { WriteWatch } from './await-writes.js';
 import type { QuerySettings } from './env.js';
@@ -47,10 +47,10 @@ function describeAccount(
 ): Omit<Account, 'maker' | 'admission'> {
   const { partition, nextOffset, clock, limits, exits, nonce, budgets, nowMs } = found;
   const { block, seconds } = clock;
-  const budgetOf = (perSecond: number, burst: number, tokens: Tokens) => ({
-    perSecond,
-    burst,
-    left: leftOf(tokens, { ratePerSecond: perSecond, burst }, nowMs),
+  const leftIn = (budget: Budget, tokens: Tokens) => ({
+    perSecond: budget.ratePerSecond,
+    burst: budget.burst,
+    left: leftOf(tokens, budget, nowMs),
   });
   return {
     position: `${partition}:${nextOffset}`,
@@ -60,12 +60,8 @@ function describeAccount(
     nonce: nonce === null ? null : quantity(nonce),
     openOrders: { count: found.openOrders, max: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER },
     rememberedHashes: { count: found.remembered, max: settings.REMEMBERED_HASHES_PER_MAKER_MAX },
-    orderBudget: budgetOf(
-      limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
-      limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
-      budgets.orders,
-    ),
-    cancelBudget: budgetOf(settings.CANCEL_BUDGET_PER_SECOND, settings.CANCEL_BUDGET_BURST, budgets.cancels),
+    orderBudget: leftIn(orderBudgetOf(settings, limits), budgets.orders),
+    cancelBudget: leftIn(cancelBudgetOf(settings, limits), budgets.cancels),
     listBudget: {
       perSecond: settings.LIST_BUDGET_PER_SECOND,
       burst: settings.LIST_BUDGET_BURST,

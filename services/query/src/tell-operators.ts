@@ -3,7 +3,7 @@ import { type Hex, quantity, unlessAway } from '@makerbook/contracts-primitives'
 import { isCapOn, noExits } from '@makerbook/domain';
 import { isRefusal, type Ops, okJson, type Reply } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
-import type { Makers } from '@makerbook/whitelist';
+import { cancelBudgetOf, type Makers } from '@makerbook/whitelist';
 import { rowsAreAway } from './answer-signed.js';
 import type { QuerySettings } from './env.js';
 import { describeOrder } from './find-order.js';
@@ -50,6 +50,7 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
     const row = await unlessAway(rows.readMaker(maker));
     if (row === undefined) return rowsAreAway;
     const [nonce, limits] = [makers.nonceOf(maker), makers.limitsOf(maker)];
+    const cancels = cancelBudgetOf(settings, limits);
     const { cancelAt, switchKey, cancelKeys, readKeys, caps } = row?.exits ?? noExits;
     const report = {
       admission: makers.admissionOf(maker),
@@ -59,8 +60,8 @@ export function tellOperators(settings: QuerySettings, { postgres, rows, log, ma
       ordersPerSecond: settings.ORDER_BUDGET_PER_SECOND,
       ordersBurst: settings.ORDER_BUDGET_BURST,
       ...limits,
-      cancellationsPerSecond: settings.CANCEL_BUDGET_PER_SECOND,
-      cancellationsBurst: settings.CANCEL_BUDGET_BURST,
+      cancellationsPerSecond: cancels.ratePerSecond,
+      cancellationsBurst: cancels.burst,
       listsPerSecond: settings.LIST_BUDGET_PER_SECOND,
       listsBurst: settings.LIST_BUDGET_BURST,
       ownLimits: Object.keys(limits),

@@ -3,10 +3,20 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { decide } from './decide.js';
 import type { CancelAll, Cancellation, Replacement } from './decide-cancellation.js';
 import { applyDecisions, draftOf, type HashStanding, type MakerStanding, type Standing } from './standing.js';
-import { addressOf, budget, hashOf, NOW_MS, numbered, placementOf, placing, standingOf } from './testing/standings.js';
+import {
+  addressOf,
+  budget,
+  hashOf,
+  NOW_MS,
+  newMaker,
+  numbered,
+  placementOf,
+  placing,
+  standingOf,
+} from './testing/standings.js';
 import type { Verdict } from './verdict.js';
 
-const own = { maker: addressOf(1), partition: 3 };
+const own = { maker: addressOf(1), partition: 3, budget };
 const cancelOf = (...numbers: number[]) => numbers.map((number) => ({ ...own, orderHash: hashOf(number) }));
 const amounts = { making: 100n, remaining: 40n, expiresAtSeconds: NOW_MS / 1000 + 60 };
 const open: HashStanding = { remembered: 'ACCEPTED', order: { ...amounts, remaining: 100n } };
@@ -30,7 +40,7 @@ describe('cancellations', () => {
   const cancel = (standing: Standing, more: Partial<Cancellation>) =>
     decide(
       standing,
-      { kind: 'cancellation', lastsMs: 9, budget, hashes: [], unplaced: [], rememberedMax: 100, ...more },
+      { kind: 'cancellation', lastsMs: 9, hashes: [], unplaced: [], rememberedMax: 100, ...more },
       NOW_MS,
     );
   const unplacedOf = (...numbers: number[]) => cancelOf(...numbers).map((hash) => ({ ...hash, ordersBudget: budget }));
@@ -83,6 +93,16 @@ describe('cancellations', () => {
   });
 });
 
+test('cancellations of several makers can be sent again when all budgets hold theirs', () => {
+  const slow = { maker: addressOf(2), partition: 3, budget: { ratePerSecond: 1, burst: 5 } };
+  const hashes = [...cancelOf(1, 2), ...[11, 12, 13].map((number) => ({ ...slow, orderHash: hashOf(number) }))];
+  const spent = { cancels: { left: 0, atMs: NOW_MS } };
+  const makers = new Map([own, slow].map(({ maker }) => [maker, { ...newMaker, ...spent }]));
+  const request = { kind: 'cancellation', lastsMs: 9, hashes, unplaced: [], rememberedMax: 100 } as const;
+  const { refusal } = decide(standingOf({}, [], { makers }), request, NOW_MS);
+  expect(refusal).toMatchObject({ code: 'rate_limited', index: 0, retryAfterMs: 3_000 });
+});
+
 describe('a cancellation of all orders', () => {
   const [a, b] = [addressOf(0xa), addressOf(0xb)];
   const listed = [
@@ -91,7 +111,7 @@ describe('a cancellation of all orders', () => {
     { orderHash: hashOf(3), making: a, taking: b, acceptedAtMs: NOW_MS + 1 },
   ];
   const all = (scope: Partial<CancelAll['scope']>, burst = 1_000): Verdict => {
-    const request = { kind: 'cancel-all', lastsMs: 9, budget: { ...budget, burst }, ...own, mark: hashOf(99) } as const;
+    const request = { kind: 'cancel-all', lastsMs: 9, ...own, budget: { ...budget, burst }, mark: hashOf(99) } as const;
     return decide(standingOf({ listed }), { ...request, scope: { untilMs: NOW_MS, ...scope } }, NOW_MS);
   };
   const marked = ({ decisions }: Verdict) =>
@@ -110,7 +130,7 @@ describe('a replacement', () => {
   const replace = (standing: Standing, more: Partial<Replacement> = {}) => {
     const expected = [{ orderHash: hashOf(1) }, { orderHash: hashOf(2) }];
     const placement = placementOf([numbered(5)], { makers: [{ ...placing, budget, openOrdersMax: 2 }] });
-    const request: Replacement = { kind: 'replacement', placement, budget, cancels: cancelOf(1, 2), expected, ...more };
+    const request: Replacement = { kind: 'replacement', placement, cancels: cancelOf(1, 2), expected, ...more };
     return decide(standing, request, NOW_MS);
   };
   const of = (first: HashStanding, second: HashStanding, maker: Partial<MakerStanding> = {}) =>

@@ -1,7 +1,6 @@
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { decidePlacement, IN_FLIGHT_RETRY_MS, type Placement } from './decide-placement.js';
 import type { Cutoff } from './exits.js';
-
 import type { Budget } from './standing.js';
 import {
   applyDecisions,
@@ -16,18 +15,18 @@ import {
 } from './standing.js';
 import { type Refusal, refused, unavailable, type Verdict } from './verdict.js';
 
-/** A hash that a maker cancels, and where the maker's facts are. */
+/** A hash that a maker cancels, where the maker's facts are, and the maker's budget of cancellations. */
 export interface CancelledHash {
   readonly maker: Address;
   readonly partition: number;
   readonly orderHash: Hex;
+  readonly budget: Budget;
 }
 
 /** Cancellations whose signatures are proved, each hash once. All of them are stored, or none. */
 export interface Cancellation {
   readonly kind: 'cancellation';
   readonly lastsMs: number;
-  readonly budget: Budget;
   /** In the order of the request. */
   readonly hashes: readonly CancelledHash[];
   /** Hashes that nobody is known to have placed, with their maker's budget of orders: each may be kept for good. */
@@ -39,7 +38,6 @@ export interface Cancellation {
 export interface Replacement {
   readonly kind: 'replacement';
   readonly placement: Placement;
-  readonly budget: Budget;
   /** Each hash once, in the order of the request. */
   readonly cancels: readonly CancelledHash[];
   /**
@@ -71,7 +69,7 @@ export function decideCancellation(standing: Standing, request: Cancellation, no
   const unplaced = markUnplaced(standing, request, nowMs);
   if (unplaced.refusal !== undefined) return unplaced;
   if (request.hashes.length === 0) return unplaced;
-  const charged = chargeCancels(standing, request.hashes, request.budget, nowMs);
+  const charged = chargeCancels(standing, request.hashes, nowMs);
   if (charged.refusal !== undefined) {
     return { ...charged, decisions: unplaced.decisions.filter(({ kind }) => kind === 'charge') };
   }
@@ -84,30 +82,27 @@ function markOf({ maker, partition, orderHash }: CancelledHash, untilMs: number)
 }
 
 /** Charges the makers in the order of their addresses, all or none. */
-function chargeCancels(
-  standing: Standing,
-  hashes: readonly CancelledHash[],
-  budget: Budget,
-  nowMs: number,
-  cost = 1,
-): Verdict {
-  const makers = [...new Set(hashes.map(({ maker }) => maker))].sort();
-  const spent = makers.map((maker) => {
+function chargeCancels(standing: Standing, hashes: readonly CancelledHash[], nowMs: number, cost = 1): Verdict {
+  const budgets = new Map(hashes.map(({ maker, budget }) => [maker, budget]));
+  const owners = [...budgets]
+    .map(([maker, budget]) => ({ maker, budget }))
+    .sort((a, b) => (a.maker < b.maker ? -1 : 1));
+  const spent = owners.map(({ maker, budget }) => {
     const count = cost * hashes.filter((hash) => hash.maker === maker).length;
-    return { maker, count, ...spend(makerOf(standing, maker).cancels, budget, count, nowMs) };
+    return { maker, budget, count, ...spend(makerOf(standing, maker).cancels, budget, count, nowMs) };
   });
-  const owners = makers.map((maker) => ({ maker, budget }));
-  const beyond = spent.find(({ left }) => isSpent(left));
-  if (beyond !== undefined) {
+  const beyond = spent.filter(({ left }) => isSpent(left));
+  const [first] = beyond;
+  if (first !== undefined) {
     const left = {
       of: 'cancels',
       makers: owners,
       remaining: spent.map((one) => Math.floor(one.left + one.count)),
     } as const;
     const costs = cost === 1 ? '' : `; this costs ${cost}`;
-    const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent${costs}`;
-    const index = hashes.findIndex(({ maker }) => maker === beyond.maker);
-    const retryAfterMs = retryAfterMsOf(beyond.left, budget);
+    const detail = `the maker's budget of ${first.budget.ratePerSecond} cancellations per second is spent${costs}`;
+    const index = hashes.findIndex(({ maker }) => maker === first.maker);
+    const retryAfterMs = Math.max(...beyond.map((one) => retryAfterMsOf(one.left, one.budget)));
     return { ...refused({ code: 'rate_limited', detail, index, retryAfterMs }), left };
   }
   return {
@@ -171,8 +166,8 @@ export function refuseAsRemembered(why: string) {
 /** Charges a cancellation of all orders, and marks those that are open. */
 export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: number): Verdict {
   const { maker, partition, mark, scope, lastsMs, budget } = request;
-  const own = { maker, partition, orderHash: mark };
-  const charged = chargeCancels(standing, [own], budget, nowMs, CANCEL_ALL_COST);
+  const own = { maker, partition, orderHash: mark, budget };
+  const charged = chargeCancels(standing, [own], nowMs, CANCEL_ALL_COST);
   if (charged.refusal !== undefined) {
     const { index: _, ...refusal } = charged.refusal;
     return { ...charged, refusal };
@@ -183,7 +178,7 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
     (making === undefined || order.making === making) &&
     (taking === undefined || order.taking === taking);
   const marked = makerOf(standing, maker).listed.filter(isMeant);
-  const hashes = [own, ...marked.map(({ orderHash }) => ({ maker, partition, orderHash }))];
+  const hashes = [own, ...marked.map(({ orderHash }) => ({ ...own, orderHash }))];
   return { ...charged, decisions: [...charged.decisions, ...hashes.map((hash) => markOf(hash, nowMs + lastsMs))] };
 }
 
@@ -192,8 +187,8 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
  * other request may cancel it. The new orders are judged by what its cancellations leave.
  */
 export function decideReplacement(standing: Standing, request: Replacement, nowMs: number): Verdict {
-  const { cancels, budget, placement } = request;
-  const charged = chargeCancels(standing, cancels, budget, nowMs);
+  const { cancels, placement } = request;
+  const charged = chargeCancels(standing, cancels, nowMs);
   if (charged.refusal !== undefined) {
     const { index = 0, ...refusal } = charged.refusal;
     return { ...charged, refusal: { ...refusal, ...('ofAll' in request.expected ? {} : { index }), list: 'cancel' } };

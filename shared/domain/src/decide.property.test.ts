@@ -12,7 +12,12 @@ const REMEMBERED_MAX = 4;
 const budget = { ratePerSecond: 2, burst: 5 };
 const cancelBudget = { ratePerSecond: 1, burst: 8 };
 const makerOfNumber = (number: number) => addressOf(MAKERS[number % MAKERS.length] ?? 1);
-const keyOf = (number: number) => ({ maker: makerOfNumber(number), partition: 3, orderHash: hashOf(number) });
+const keyOf = (number: number) => ({
+  maker: makerOfNumber(number),
+  partition: 3,
+  orderHash: hashOf(number),
+  budget: cancelBudget,
+});
 
 const order = fc.record({
   number: fc.nat(HASHES - 1),
@@ -49,12 +54,12 @@ function requestOf(asked: typeof drawn extends fc.Arbitrary<infer T> ? T : never
       const keys = asked.numbers.map(keyOf);
       const unplaced = keys.map((key) => ({ ...key, ordersBudget: budget }));
       const hashes = asked.isUnplaced ? { hashes: [], unplaced } : { hashes: keys, unplaced: [] };
-      return { kind: 'cancellation', lastsMs, budget: cancelBudget, ...hashes, rememberedMax: REMEMBERED_MAX };
+      return { kind: 'cancellation', lastsMs, ...hashes, rememberedMax: REMEMBERED_MAX };
     }
     case 'replace': {
       const cancels = asked.numbers.map(keyOf).filter((key, _, [first]) => key.maker === first?.maker);
       const expected = cancels.map(({ orderHash }) => ({ orderHash, remaining: asked.left }));
-      return { kind: 'replacement', placement: place(asked.orders, 0), budget: cancelBudget, cancels, expected };
+      return { kind: 'replacement', placement: place(asked.orders, 0), cancels, expected };
     }
     case 'all': {
       const own = { maker: makerOfNumber(asked.number), partition: 3, mark: hashOf(1_000 + asked.number) };

@@ -173,8 +173,12 @@ export const limitSettings = {
     { min: 1 },
   ),
   ORDER_BUDGET_BURST: integer("Orders in a maker's full budget, without a limit of its own", 1000, { min: 1 }),
-  CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),
-  CANCEL_BUDGET_BURST: integer("Cancellations in a maker's full budget", 5000, { min: 500 }),
+  CANCEL_BUDGET_PER_SECOND: integer(
+    "Cancellations per second by which a maker's budget fills; at least twice its orders",
+    500,
+    { min: 1 },
+  ),
+  CANCEL_BUDGET_BURST: integer("Cancellations in a maker's full budget; at least twice its orders", 5000, { min: 500 }),
   LIST_BUDGET_PER_SECOND: integer("Lists per second by which a maker's budget fills", 50, { min: 1 }),
   LIST_BUDGET_BURST: integer("Lists in a maker's full budget", 500, { min: 1 }),
   CLIENT_REQUESTS_MAX: integer(

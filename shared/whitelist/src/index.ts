@@ -1,1 +1,2 @@
 export * from './follow-makers.js';
+export * from './maker-budgets.js';

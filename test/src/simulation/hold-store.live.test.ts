@@ -75,7 +75,7 @@ const mark: Hex = `0x${'ee'.repeat(32)}`;
 /** Some requests of each kind: of orders known, new, in flight and being cancelled, and of all of a maker's. */
 function requestsOf(maker: Hex): readonly DecidedRequest[] {
   const own = { maker, partition };
-  const key = (number: number) => ({ ...own, orderHash: orderOf(maker, number).orderHash });
+  const key = (number: number) => ({ ...own, budget, orderHash: orderOf(maker, number).orderHash });
   const place = (numbers: readonly number[], openOrdersMax: number, rememberedMax = 1_000): Placement => ({
     kind: 'placement',
     receivedAtMs: 0,
@@ -92,7 +92,6 @@ function requestsOf(maker: Hex): readonly DecidedRequest[] {
     return {
       kind: 'cancellation',
       lastsMs: LASTS_MS,
-      budget,
       hashes: numbers.map(key),
       unplaced: [],
       rememberedMax: 9,
@@ -100,14 +99,13 @@ function requestsOf(maker: Hex): readonly DecidedRequest[] {
   };
   const unplaced = (rememberedMax: number, ...numbers: number[]): DecidedRequest => {
     const hashes = numbers.map((number) => ({ ...key(number), ordersBudget: budget }));
-    return { kind: 'cancellation', lastsMs: LASTS_MS, budget, hashes: [], unplaced: hashes, rememberedMax };
+    return { kind: 'cancellation', lastsMs: LASTS_MS, hashes: [], unplaced: hashes, rememberedMax };
   };
   const replace = (cancelled: number, placed: number): DecidedRequest => {
     const { orderHash } = key(cancelled);
     return {
       kind: 'replacement',
       placement: place([placed], 8),
-      budget,
       cancels: [key(cancelled)],
       expected: [{ orderHash }],
     };

@@ -2,7 +2,8 @@ import { unlessAway } from '@makerbook/contracts-primitives';
 import { markOfExit, readKeysOf, subjectOf } from '@makerbook/domain';
 import type { ApiRequest } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
-import { cancelBudgetOf, settledMsOf } from '../limits.js';
+import { cancelBudgetOf } from '@makerbook/whitelist';
+import { settledMsOf } from '../limits.js';
 import type { Exit, Instruction } from '../parse/read-exits.js';
 import type { Parts } from '../parts.js';
 import type { Decided } from './decide-together.js';
@@ -14,7 +15,7 @@ export type Judged = Pick<Decided, 'decisions' | 'refusal' | 'left' | 'isKnown'>
  * @returns undefined while Postgres is away: a maker can always cancel
  */
 export async function decideExit(
-  { settings, decide }: Pick<Parts, 'settings' | 'decide'>,
+  { settings, makers, decide }: Pick<Parts, 'settings' | 'makers' | 'decide'>,
   { requestId, receivedAtMs }: ApiRequest,
   { fact }: Exit,
   isRepeat: boolean,
@@ -22,7 +23,8 @@ export async function decideExit(
   const { maker } = fact;
   const partition = partitionOf(maker, settings.PARTITIONS);
   const mark = markOfExit(fact);
-  const rules = { lastsMs: settledMsOf(settings), budget: cancelBudgetOf(settings), maker, partition, mark };
+  const budget = cancelBudgetOf(settings, makers.limitsOf(maker));
+  const rules = { lastsMs: settledMsOf(settings), budget, maker, partition, mark };
   if (fact.type === 'OrdersCancelled') {
     if (isRepeat) return { decisions: [] };
     const request = { kind: 'cancel-all', ...rules, scope: fact } as const;

@@ -8,8 +8,9 @@ import {
 } from '@makerbook/domain';
 import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
+import { orderBudgetOf } from '@makerbook/whitelist';
 import { release } from '../append/append-facts.js';
-import { orderBudgetOf, settledMsOf } from '../limits.js';
+import { settledMsOf } from '../limits.js';
 import type { Parts } from '../parts.js';
 import { inList, refuse } from '../refuse-placements.js';
 import type { Decided } from './decide-together.js';

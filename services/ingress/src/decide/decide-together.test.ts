@@ -19,8 +19,8 @@ function placing(number: number, ...makers: readonly number[]): DecidedRequest {
 }
 
 function cancelling(number: number, maker: number): DecidedRequest {
-  const hashes = [{ maker: addressOf(maker), partition: 0, orderHash: hashOf(number) }];
-  return { kind: 'cancellation', lastsMs: 1, budget, hashes, unplaced: [], rememberedMax: 9 };
+  const hashes = [{ maker: addressOf(maker), partition: 0, orderHash: hashOf(number), budget }];
+  return { kind: 'cancellation', lastsMs: 1, hashes, unplaced: [], rememberedMax: 9 };
 }
 
 /** A store whose first read waits until it is let go, and that notes down what is read and written. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Address } from '@makerbook/contracts-primitives';
 import {
+  type Cancellation,
   type DecidedRequest,
   type Decision,
   type Placement,
@@ -54,9 +55,9 @@ function placing(numbers: readonly number[], limits: Partial<Placement['makers']
   return { kind: 'placement', ...times, makers: [placingMaker], orders, rememberedMax: 10_000_000 };
 }
 
-function cancelling(numbers: readonly number[]): DecidedRequest {
-  const hashes = numbers.map((number) => ({ maker, partition, orderHash: hashOf(number) }));
-  return { kind: 'cancellation', lastsMs: 8_000, budget, hashes, unplaced: [], rememberedMax: 100 };
+function cancelling(numbers: readonly number[]): Cancellation {
+  const hashes = numbers.map((number) => ({ maker, partition, orderHash: hashOf(number), budget }));
+  return { kind: 'cancellation', lastsMs: 8_000, hashes, unplaced: [], rememberedMax: 100 };
 }
 
 let requests = 0;
@@ -242,7 +243,10 @@ describe('what is read', () => {
     });
     await ask(cancelling([1, 3]));
     await ask(cancelling([8]));
-    await ask({ ...cancelling([]), hashes: [{ maker: other, partition, orderHash: hashOf(1) }] } as DecidedRequest);
+    await ask({
+      ...cancelling([]),
+      hashes: [{ maker: other, partition, budget, orderHash: hashOf(1) }],
+    } as DecidedRequest);
     const { makers, hashes } = await standingOf([1, 2, 3]);
     expect(makers.get(maker)).toMatchObject({ open: 0, inFlight: 1, remembered: 1, onTheirWay: 3 });
     expect([1, 2, 3].map((number) => Object.keys(hashes.get(hashOf(number)) ?? {}).sort())).toEqual([
@@ -403,13 +407,12 @@ test('every look-up is by an index, whatever the size of the tables', async () =
     cancelling([1]),
     {
       ...cancelling([]),
-      unplaced: [{ maker, partition, orderHash: hashOf(7), ordersBudget: budget }],
+      unplaced: [{ maker, partition, orderHash: hashOf(7), budget, ordersBudget: budget }],
     } as DecidedRequest,
     {
       kind: 'replacement',
       placement: placing([4]),
-      budget,
-      cancels: [{ maker, partition, orderHash: hashOf(2) }],
+      cancels: [{ maker, partition, orderHash: hashOf(2), budget }],
       expected: [{ orderHash: hashOf(2) }],
     },
     { kind: 'cancel-all', ...own, scope: { untilMs: Date.now() } },

@@ -5,7 +5,7 @@ import { type CancelledHash, cancelledFact, type FoundHash } from '@makerbook/do
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
-import type { Makers } from '@makerbook/whitelist';
+import { cancelBudgetOf, type Makers } from '@makerbook/whitelist';
 import type { AskedCancellation, AskedCancellations } from '../parse/parse-cancellations.js';
 import type { Parts } from '../parts.js';
 import { askAbout, type Doubt } from './ask-about.js';
@@ -15,9 +15,13 @@ import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
 /** Their orders, as the domain is asked about them. */
-export function cancelledHashes({ settings }: Pick<Parts, 'settings'>, toCancel: ToCancel): CancelledHash[] {
+export function cancelledHashes(
+  { settings, makers }: Pick<Parts, 'settings' | 'makers'>,
+  toCancel: ToCancel,
+): CancelledHash[] {
   return [...toCancel].map(([orderHash, { maker }]) => {
-    return { orderHash, maker, partition: partitionOf(maker, settings.PARTITIONS) };
+    const budget = cancelBudgetOf(settings, makers.limitsOf(maker));
+    return { orderHash, maker, partition: partitionOf(maker, settings.PARTITIONS), budget };
   });
 }
 
