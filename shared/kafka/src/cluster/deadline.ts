@@ -1,7 +1,8 @@
 import { pause } from '@makerbook/contracts-primitives';
 
 export const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
+/** An attempt has at least so long where its deadline allows it. */
+export const ATTEMPT_MS_MIN = 500;
 
 /** A point in time by which something has to be answered, by the monotonic clock. */
 export interface Deadline {

@@ -43,6 +43,37 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
 });
 
+test('a call with hardly any time left is not sent: it would cut off those that share its request', async () => {
+  const requests: { readonly keys: readonly string[]; readonly leftMs: number; readonly answer: () => void }[] = [];
+  const call = (...[, deadline, , , batches]: readonly [unknown, Deadline, unknown, number, readonly RecordBatch[]]) =>
+    new Promise((resolve) => {
+      const stored = batches.map(({ partition }) => ({ index: partition, errorCode: 0, baseOffset: 0n }));
+      const answer = () => resolve({ responses: [{ name: 't', partitionResponses: stored }] });
+      const keys = batches.flatMap(({ records }) => records.map(({ key }) => key));
+      requests.push({ keys, leftMs: deadline.leftMs(), answer });
+    });
+  const broker = { call };
+  const cluster = { leaderOf: async () => broker, forgetLayout: () => undefined };
+  const store = new BatchStore(cluster as unknown as Cluster);
+  const hanging = store.store(batchOf('hanging'), deadlineIn(60_000));
+  await until(() => requests.length === 1);
+
+  let leftMs = 60_000;
+  const nearly: Deadline = { leftMs: () => leftMs, passed: () => false, sooner: (other) => other, half: () => nearly };
+  const waiting = store.store(batchOf('waiting'), nearly);
+  waiting.catch(() => undefined);
+  const fresh = ['a', 'b'].map((key) => store.store(batchOf(key), deadlineIn(60_000)));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  leftMs = 400;
+  requests[0]?.answer();
+  await expect(waiting).rejects.toMatchObject({ mayHaveBeenAppended: false });
+  await until(() => requests.length === 2);
+  requests[1]?.answer();
+  await Promise.all([hanging, ...fresh]);
+  expect(requests.map(({ keys }) => keys)).toEqual([['hanging'], ['a', 'b']]);
+  expect(requests[1]?.leftMs).toBeGreaterThan(5_000);
+});
+
 /** An appender to a broker that stores all, and the keys of each batch of each request that the broker has got. */
 function openAppender() {
   const requests: (readonly string[])[][] = [];

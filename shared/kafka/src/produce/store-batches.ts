@@ -3,7 +3,7 @@ import { pause } from '@makerbook/contracts-primitives';
 import { createAPI, ProduceAcks, produceV9, Writer } from '@platformatic/kafka';
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, retryUntil, within } from '../cluster/deadline.js';
+import { ATTEMPT_MS_MIN, type Deadline, retryUntil, within } from '../cluster/deadline.js';
 import {
   asResponse,
   isRefused,
@@ -14,17 +14,24 @@ import {
   outcomeUnknown,
   tooLarge,
 } from '../cluster/error-codes.js';
-import { LogUnavailable, RecordTooLarge } from '../failures.js';
+import { LogUnavailable, RecordTooLarge, unavailable } from '../failures.js';
 import type { TopicPartition } from '../log.js';
 import { BATCH_BYTES_MAX, encodeBatch, type RecordBatch } from './encode-batch.js';
 
 /** A request takes no further batch from here on. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
+/**
+ * The part of its time that an attempt needs when it is sent. A request ends with the first of its attempts, and all of
+ * them fail then: one with hardly any time left would cut off the others, again and again after a broker has hung.
+ */
+const TIME_LEFT_MIN = 0.2;
 
 /** The records of one call, from an attempt to store them until its outcome is known. */
 interface Parcel {
   readonly batch: RecordBatch;
   readonly deadline: Deadline;
+  /** With less time left it is not sent: its call tries again. */
+  readonly leftMsMin: number;
   readonly answer: (offset: bigint) => void;
   readonly refuse: (error: unknown) => void;
   /** Must not share a batch. */
@@ -86,7 +93,7 @@ export class BatchStore {
       }
     };
     try {
-      return await retryUntil(deadline, attempt, isTransient);
+      return await retryUntil(deadline, attempt, (error) => isTransient(error) && deadline.leftMs() >= ATTEMPT_MS_MIN);
     } catch (error) {
       const { message } = error as Error;
       if (isRefused(error, ...tooLarge)) throw new RecordTooLarge(`${message}, too large`);
@@ -97,7 +104,8 @@ export class BatchStore {
   #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
     const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
     const isAlone = batch.producer !== undefined;
-    const parcel: Parcel = { batch, deadline, answer, refuse, isAlone, isSent: false, isGivenUp: false };
+    const leftMsMin = TIME_LEFT_MIN * deadline.leftMs();
+    const parcel: Parcel = { batch, deadline, leftMsMin, answer, refuse, isAlone, isSent: false, isGivenUp: false };
     const queue = this.#queues.get(broker);
     if (queue === undefined) void this.#serve(broker, [parcel]);
     else queue.push(parcel);
@@ -151,7 +159,12 @@ export function placeOf({ topic, partition }: TopicPartition): string {
 /** Takes what fits into one request, one batch for each partition; the rest stays in the queue, in order. */
 function takeBatches(queue: Parcel[]): readonly Parcels[] {
   // A timer may be a moment early: what was given up is not sent, whatever the clock says.
-  const waiting = queue.splice(0).filter(({ isGivenUp, deadline }) => !isGivenUp && !deadline.passed());
+  const waiting = queue.splice(0).filter(({ isGivenUp, deadline, leftMsMin, refuse }) => {
+    if (isGivenUp || deadline.passed()) return false;
+    const isLate = deadline.leftMs() < leftMsMin;
+    if (isLate) refuse(unavailable('the records waited too long to be sent'));
+    return !isLate;
+  });
   const batches: Parcels[] = [];
   let bytes = 0;
   for (const [first, ...others] of Map.groupBy(waiting, ({ batch }) => placeOf(batch)).values()) {
