@@ -1,20 +1,29 @@
 import { expect, test } from '@jest/globals';
 import { type BlockHeader, type Node, RpcRefused } from '@makerbook/chain';
+import { eventTopics } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { Mutex } from '../mutex.js';
+import type { Observed } from '../publish/publish-observed.js';
 import { nodeOfBlocks } from '../testing/node-of-blocks.js';
 import { WatchedSet } from '../watch/watched-set.js';
 import { catchUpAtHead } from './catch-up.js';
 import type { Holder, Position } from './holder.js';
 
-/** Catches up from block 5 to the head of this node. */
-async function catchUp(node: Node, head: BlockHeader, position: Position) {
+const protocol = `0x${'99'.repeat(20)}` as const;
+
+/** Catches up from block 5 to the head of this node. @returns the readings that were published */
+async function catchUp(node: Node, head: BlockHeader, position: Position, watched = new WatchedSet()) {
+  const published: Observed[] = [];
   const work = {
     position,
     node,
-    reader: { protocol: `0x${'99'.repeat(20)}`, state: { read: async () => [] } },
-    watched: new WatchedSet(),
+    reader: { protocol, state: { read: async () => [] } },
+    watched,
     followed: { newestRead: 5 },
-    publisher: { publish: async () => new Map(), publishBlock: async () => undefined },
+    publisher: {
+      publish: async (readings: Observed[]) => published.push(...readings),
+      publishBlock: async () => undefined,
+    },
     partitions: 1,
     readingBlocks: { choose: async (at: BlockHeader) => at },
     mutex: new Mutex(),
@@ -24,6 +33,7 @@ async function catchUp(node: Node, head: BlockHeader, position: Position) {
     onCatchUp: () => undefined,
   };
   expect(await catchUpAtHead(work as unknown as Holder, nodeOfBlocks(9).header(5))).toEqual(head);
+  return published;
 }
 const begin = (): Position => {
   return { phase: 'CATCHING_UP', matched: undefined, processed: undefined, catchUp: undefined };
@@ -64,4 +74,24 @@ test('a node that refuses a range of logs is asked for halves of it, and nothing
   expect(given.at(-1)?.to).toBe(307);
   // It remembers what is given.
   expect(ranges.length).toBeLessThan(10);
+});
+
+test('the logs of a block that are too many for a node come from its receipts', async () => {
+  const [maker, token] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const;
+  const word = (account: Hex): Hex => `0x${account.slice(2).padStart(64, '0')}`;
+  const at = { blockNumber: 7, blockHash: word('0x'), transactionHash: word('0x33'), data: word('0x1') };
+  const amounts: Hex = `0x${'1'.padStart(64, '0').repeat(4)}`;
+  const filled = [eventTopics.orderFilled, word(maker), word('0x44')];
+  const chain = nodeOfBlocks(9, [
+    { ...at, address: token, topics: [eventTopics.transfer, word(maker), word('0x1')], logIndex: 1 },
+    { ...at, address: protocol, topics: filled, data: amounts, logIndex: 0 },
+  ]);
+  const node = onLogs(chain, (from, to) => {
+    const isOfSeven = Number.isNaN(from) || (from <= 7 && to >= 7);
+    if (isOfSeven) throw new RpcRefused('eth_getLogs', -32000, 'query returned more than 10000 results');
+  });
+  const watched = new WatchedSet();
+  watched.know([maker]);
+  const [reading] = await catchUp(node, chain.header(9), begin(), watched);
+  expect(reading?.fact).toMatchObject({ maker, fills: [{ orderHash: word('0x44'), makingToken: token }] });
 });

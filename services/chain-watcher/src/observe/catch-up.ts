@@ -1,9 +1,11 @@
 import {
   type BlockHeader,
   type ChainLog,
+  type LogFilter,
   RpcRefused,
   RpcUnavailable,
-  readBlock,
+  readBlockAndHead,
+  readLogs,
   readLogsOfRange,
 } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
@@ -208,11 +210,7 @@ async function readFillBlocks(
     await Promise.all(
       some.map(async (number) => {
         const topics = [eventTopics.transfer];
-        const { header, logs } = await retryFor('blocks')(async () => {
-          const header = await readBlock(node, number);
-          if (header === undefined) throw new RpcUnavailable(`the node does not have block ${number} yet`);
-          return { header, logs: await readLogsOfRange(node, number, number, { topics }) };
-        });
+        const { header, logs } = await retryFor('blocks')(() => readLogsOfBlock(number, { topics }, { node }));
         times.set(number, header.timestamp);
         moves.push(...logs.filter(({ transactionHash }) => transactions.has(transactionHash)));
       }),
@@ -221,7 +219,14 @@ async function readFillBlocks(
   return { moves, times };
 }
 
-/** Throws RpcUnavailable, and the next try has a smaller span; or RpcRefused where a single block is refused too. */
+/** A node may refuse the logs of one block too, if they are many: they come from its receipts then. */
+async function readLogsOfBlock(number: number, filter: LogFilter, { node }: Holder<'node'>) {
+  const { block: header, logsBloom } = await readBlockAndHead(node, number);
+  if (header === undefined) throw new RpcUnavailable(`the node does not have block ${number} yet`);
+  return { header, logs: await readLogs(node, { ...header, logsBloom }, filter) };
+}
+
+/** Throws RpcUnavailable, and the next try has a smaller span. */
 async function readRange(
   start: number,
   last: number,
@@ -230,15 +235,16 @@ async function readRange(
   work: Holder<'node'>,
 ): Promise<{ readonly logs: readonly ChainLog[]; readonly blocks: number }> {
   const blocks = Math.min(span.blocks, last - start + 1);
+  const filter = { address: reader.protocol, topics: protocolTopics };
   try {
-    const filter = { address: reader.protocol, topics: protocolTopics };
     const logs = await readLogsOfRange(work.node, start, start + blocks - 1, filter);
     span.gave();
     return { logs, blocks };
   } catch (error) {
     const isRefused = error instanceof RpcRefused;
     if (isRefused || error instanceof RpcUnavailable) span.failed(blocks, isRefused);
-    if (!isRefused || blocks === 1) throw error;
-    return readRange(start, last, span, reader, work);
+    if (!isRefused) throw error;
+    if (blocks > 1) return readRange(start, last, span, reader, work);
+    return { logs: (await readLogsOfBlock(start, filter, work)).logs, blocks };
   }
 }
