@@ -5,8 +5,6 @@ import type { Postgres } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import { type Pruned, pruneHashes, pruneHistory } from '../store/prune-history.js';
 
-const OFFSET_MAX = 2n ** 63n - 1n;
-
 export interface PruneParts {
   readonly log: Pick<Log, 'offsetsAt'>;
   readonly postgres: Pick<Postgres, 'query'>;
@@ -61,9 +59,9 @@ export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise
     }
   };
   for (const partition of owned()) {
-    // If there is no younger record, the whole log is older.
-    const before = kept[partition] ?? OFFSET_MAX;
-    await untilDone(() => pruneHistory(postgres, partition, before));
+    const before = kept[partition];
+    // Each block is in each partition: nothing is younger where the log stands still, or the clock here is far ahead.
+    if (before !== undefined) await untilDone(() => pruneHistory(postgres, partition, before));
     await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
   }
 }

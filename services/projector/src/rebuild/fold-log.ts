@@ -1,10 +1,11 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import { pause } from '@makerbook/contracts-primitives';
 import type { FencedPublisher, Log } from '@makerbook/kafka';
-import type { Postgres } from '@makerbook/postgres';
+import { type Postgres, PostgresUnavailable } from '@makerbook/postgres';
 import type { RebuildSettings } from '../env.js';
 import { createProjector } from '../own/project-log.js';
 import { openProjectionStore } from '../store/open-store.js';
+import { readPositions } from '../store/swap-tables.js';
 
 /** The parts of a fold of the log into its own rows. */
 export interface FoldParts {
@@ -28,6 +29,7 @@ export interface FoldOptions {
 /**
  * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It
  * publishes nothing and parks nothing.
+ * @throws PostgresUnavailable where the last commit of a partition failed
  * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
  */
 export async function foldLog(
@@ -54,6 +56,10 @@ export async function foldLog(
     }
   };
   await Promise.all(Array.from({ length: atOnce }, foldNext));
+  // A partition that is given up commits what is left, but does not say whether that worked.
+  const reached = await readPositions(postgres.query);
+  const behind = targets.findIndex((to, partition) => reached !== undefined && (reached[partition] ?? 0n) < to);
+  if (behind >= 0) throw new PostgresUnavailable(`the rows of partition ${behind} were not committed`);
 }
 
 const refuse = async () => {

@@ -3,7 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { readRecords } from '@makerbook/kafka/testing';
 import { until } from '@makerbook/parts';
-import { connectPostgres } from '@makerbook/postgres';
+import { connectPostgres, type Postgres, PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { type PruneParts, pruneOnce, startPruning } from '../commit/prune-rows.js';
@@ -20,6 +20,7 @@ import {
   testPartitions,
   withoutGaps,
 } from '../testing/test-projection.js';
+import { foldLog } from './fold-log.js';
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 
 const makers = makersOf(partition, testPartitions, 3);
@@ -89,6 +90,25 @@ describe('verify', () => {
       expect(differences).toContainEqual(expect.stringMatching(difference));
     }
   });
+});
+
+test('a fold whose last commit fails says so: tables that are behind would be put in place of the live ones', async () => {
+  await appendAll(here, stream);
+  const ends = await here.log.endOffsets(here.topics.makerEvents);
+  const { log, topics } = here;
+  const postgres = {
+    ...here.postgres,
+    query: async (sql: string, values: readonly unknown[] = [], name?: string) => {
+      // One array has the positions of the commit, in the binary form of Postgres.
+      const isOfEnd = (array: unknown) =>
+        Buffer.isBuffer(array) && array.length === 32 && array.readBigInt64BE(24) === ends[partition];
+      if (name?.startsWith('save') && values.some(isOfEnd)) throw new PostgresUnavailable('cut');
+      return here.postgres.query(sql, values, name);
+    },
+  } as Postgres;
+  const parts = { log, postgres, topics, settings: readSettings(rebuildSettings, here.environment) };
+  await expect(foldLog(ends, parts, { hasNoFeeds: true })).rejects.toThrow('were not committed');
+  await foldLog(ends, { ...parts, postgres: here.postgres }, { hasNoFeeds: true });
 });
 
 describe('pruned rows', () => {

@@ -182,7 +182,7 @@ export class Fetcher {
       reading.fetchFrom = nextOffset;
       reading.aheadBytes += bytes.length;
     }
-    reading.handling ??= this.#handleAhead(reading);
+    if (reading.handFrom !== reading.fetchFrom) reading.handling ??= this.#handleAhead(reading);
   }
 
   async #handleAhead(reading: Reading): Promise<void> {
