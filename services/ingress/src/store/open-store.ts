@@ -46,10 +46,10 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
 const clockSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 // In the order of the hashes, so that two statements never wait for each other. A note holds for requests that were
-// received before it was there.
+// received before it was there: a millisecond more, as times are rounded.
 const noteSql = `
   insert into in_flight as f (order_hash, until_ms)
-  select u.order_hash, greatest($3::bigint, ${clockSql}) from unnest($1::bytea[]) as u (order_hash)
+  select u.order_hash, greatest($3::bigint, ${clockSql} + 1) from unnest($1::bytea[]) as u (order_hash)
   where exists (select from trusted where since_ms = $2::bigint) order by u.order_hash
   on conflict (order_hash) do update set until_ms = greatest(f.until_ms, excluded.until_ms) where f.maker is null`;
 
