@@ -15,6 +15,7 @@ import { isRetryable } from './retry.js';
 import type { OpenOrderRow, ProjectedPartition } from './store/read-open-orders.js';
 import { followBook } from './watch/follow-book.js';
 import { FollowedLog, LogContradiction } from './watch/follow-log.js';
+import { forgetEnded } from './watch/forget-ended.js';
 import { WatchedSet } from './watch/watched-set.js';
 
 const END_OFFSETS_MS_MAX = 5000;
@@ -47,6 +48,8 @@ export interface WorkParts extends Holder<ProcessParts> {
   readonly openPublisher: () => FencedPublisher;
   /** Reads the open orders of the rows. @returns where reading is to begin on each partition of the log */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
+  /** See `forgetEnded`. */
+  readonly moreOrdersMin?: number;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
   readonly logger: Logger;
@@ -83,7 +86,10 @@ export class Work {
     if (signal.aborted) return;
     this.state.hasReadLog = true;
     await retryFor('blocks', signal)(verifyChain);
-    await lead({ ...this.#parts, followed: this.followed, publish: () => this.#takeTurn() });
+    await Promise.all([
+      lead({ ...this.#parts, followed: this.followed, publish: () => this.#takeTurn() }),
+      forgetEnded({ ...this.#parts, ...this, partitions: this.#parts.settings.PARTITIONS }),
+    ]);
   }
 
   async stop(): Promise<void> {

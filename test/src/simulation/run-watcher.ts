@@ -45,6 +45,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     random: () => faults.random(),
+    moreOrdersMin: 1,
     loadOrders: (onOrders) => {
       const read = () => {
         onOrders(store.openOrders());

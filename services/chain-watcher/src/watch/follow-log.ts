@@ -118,6 +118,11 @@ export class FollowedLog {
     await this.#following.caughtUp;
   }
 
+  /** Where the rows were that were read first. */
+  startOf(partition: number): bigint {
+    return this.#starts.get(partition)?.nextOffset ?? 0n;
+  }
+
   /** The newest block of any partition. */
   newestBlock(): LogBlock | undefined {
     return this.#blocks().at(-1);
@@ -230,7 +235,7 @@ export class FollowedLog {
         const walletSignature = byWallet ? signature : null;
         const tokens = { makingToken: order.making.token, takingToken: order.taking.token };
         this.#noteMaker(maker, view);
-        watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread);
+        watched.add({ orderHash, maker, ...tokens, expiresAtSeconds, walletSignature }, unread, record.offset);
         return;
       }
       case 'OrderCancelled':
@@ -273,11 +278,8 @@ export class FollowedLog {
       );
     }
     if (known !== undefined && block.number < known.number) return;
-    view.block = {
-      number: block.number,
-      hash: block.hash,
-      timestamp: Math.max(block.timestamp, known?.timestamp ?? 0),
-    };
+    const timestamp = Math.max(block.timestamp, known?.timestamp ?? 0);
+    view.block = { number: block.number, hash: block.hash, timestamp };
     view.blockReadAtMs = monotonicMs();
     this.newestRead = Math.max(this.newestRead, block.number);
     // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too

@@ -21,8 +21,8 @@ const EXPIRY_PAUSE_SECONDS = 60;
 /**
  * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with
  * `OrderSubmitted`, and leaves with its maker's cancellation, the feed's tombstone, a reading that finds it cancelled,
- * or its expiry. So it has too much for a while, and never too little. Slots, small integers that are used again, name
- * orders: a million of them cost some 150 MB.
+ * its expiry, or the rows (`forgetEnded`). So it has too much for a while, and never too little. Slots, small integers
+ * that are used again, name orders: a million of them cost some 160 MB.
  */
 export class WatchedSet {
   /** Orders that are to be read, by their slots, the one that has waited longest first. */
@@ -39,12 +39,14 @@ export class WatchedSet {
   /** Pairs whose reading was put off by the log, and since when; the one that is to be read next comes first. */
   readonly putOff = new Map<WatchedPair, number>();
   readonly #expiresAt: number[] = [];
+  /** The offset of each order in the log; -1 where it comes from the rows. */
+  readonly #offsets: number[] = [];
   readonly #makersByAddress = new Map<Address, WatchedMaker>();
   #pairs = 0;
   #expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
 
-  /** Adds the order unless it is there. */
-  add(added: WatchedOrder, unread?: UnreadOrder): void {
+  /** Adds the order unless it is there. @param offset its place in the log, where it is not from the rows */
+  add(added: WatchedOrder, unread?: UnreadOrder, offset?: bigint): void {
     const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
     if (this.findOrder(orderHash) >= 0) return;
     const maker = this.#makersByAddress.get(address) ?? newMaker(address);
@@ -52,6 +54,7 @@ export class WatchedSet {
     const order = this.#orders.insert(orderHash);
     this.#pairByOrder[order] = pair;
     this.#expiresAt[order] = expiresAtSeconds;
+    this.#offsets[order] = Number(offset ?? -1);
     const taking = this.#taking.get(takingToken) ?? { address: takingToken, ...unproven };
     taking.orders += 1;
     this.#taking.set(takingToken, taking);
@@ -106,6 +109,15 @@ export class WatchedSet {
     if (nowSeconds < this.#expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
     this.#expiryLookedAtSeconds = nowSeconds;
     for (const [order, seconds] of this.#expiresAt.entries()) if (seconds <= nowSeconds) this.#drop(order);
+  }
+
+  /** Drops the orders that are not to stay, by slot, maker and offset: undefined of one from the rows. */
+  retain(stays: (order: number, maker: Address, offset: bigint | undefined) => boolean): void {
+    for (const [order, seconds] of this.#expiresAt.entries()) {
+      if (seconds === Number.POSITIVE_INFINITY) continue;
+      const offset = this.#offsets[order] ?? -1;
+      if (!stays(order, this.pairOf(order).maker.address, offset < 0 ? undefined : BigInt(offset))) this.#drop(order);
+    }
   }
 
   /**

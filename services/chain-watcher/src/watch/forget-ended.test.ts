@@ -1,0 +1,92 @@
+import { expect, test } from '@jest/globals';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { PostgresUnavailable } from '@makerbook/postgres';
+import { silentLogger } from '@makerbook/telemetry';
+import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders.js';
+import { forgetEnded } from './forget-ended.js';
+import { WatchedSet } from './watched-set.js';
+
+const hashOf = (number: number): Hex => `0x${String(number).padStart(64, '0')}`;
+const accountOf = (byte: string): Address => `0x${byte.repeat(20)}`;
+const [maker, quarantined] = [accountOf('a1'), accountOf('a2')];
+const START = 100n;
+
+function orderOf(number: number, ofMaker = maker): OpenOrderRow {
+  const tokens = { makingToken: accountOf('b1'), takingToken: accountOf('b2') };
+  return {
+    orderHash: hashOf(number),
+    maker: ofMaker,
+    ...tokens,
+    expiresAtSeconds: 2 ** 31,
+    isRead: true,
+    walletSignature: null,
+  };
+}
+
+/** The set looks at its size some times; the rows have these open orders, up to an offset. */
+async function forget(watched: WatchedSet, open: readonly number[], nextOffset: bigint, looks = 1, fails = 0) {
+  const stopping = new AbortController();
+  let [looked, read] = [0, 0];
+  const rows: ProjectedPartition = {
+    ...{ partition: 0, nextOffset, block: undefined, newestRead: -1, makers: [maker, quarantined] },
+    quarantined: new Map([[quarantined, 120n]]),
+  };
+  await forgetEnded({
+    watched,
+    followed: { startOf: () => START },
+    partitions: 1,
+    moreOrdersMin: 3,
+    loadOrders: async (onOrders) => {
+      read += 1;
+      if (read <= fails) throw new PostgresUnavailable('away');
+      onOrders(open.map((number) => orderOf(number)));
+      return [rows];
+    },
+    logger: silentLogger,
+    signal: stopping.signal,
+    wait: async () => {
+      looked += 1;
+      // What is added before the first look is not what the set begins with.
+      if (looked === 1) for (const [number, offset, of] of added) watched.add(orderOf(number, of), undefined, offset);
+      if (looked > looks) stopping.abort();
+    },
+  });
+  return { read, left: [1, 2, 3, 4, 5, 6, 7, 8].filter((number) => watched.findOrder(hashOf(number)) >= 0) };
+}
+let added: readonly (readonly [number: number, offset: bigint | undefined, of?: Address])[];
+
+test('what the rows have folded and do not have is forgotten; what they cannot have stays', async () => {
+  const watched = new WatchedSet();
+  added = [
+    [1, undefined],
+    [2, undefined],
+    [3, 110n],
+    [4, 111n],
+    [5, 150n],
+    [6, 119n, quarantined],
+    [7, 120n, quarantined],
+  ];
+  expect(await forget(watched, [1, 3], 150n)).toEqual({ read: 1, left: [1, 3, 5, 7] });
+});
+
+test('rows that went back, as after a failover, lack orders that are open', async () => {
+  const watched = new WatchedSet();
+  added = [
+    [1, undefined],
+    [2, 98n],
+    [3, 110n],
+  ];
+  expect(await forget(watched, [], 99n)).toEqual({ read: 1, left: [1, 3] });
+});
+
+test('the rows are read once the set has doubled, and again where they were away', async () => {
+  const watched = new WatchedSet();
+  for (const number of [1, 2, 3, 4]) watched.add(orderOf(number));
+  added = [5, 6, 7].map((number) => [number, 110n] as const);
+  expect((await forget(watched, [1, 2], 150n)).read).toBe(0);
+  added = [[8, 110n]];
+  expect(await forget(watched, [1, 2, 3, 4, 5, 6, 7, 8], 150n, 5)).toMatchObject({ read: 0 });
+  const other = new WatchedSet();
+  added = [1, 2, 3].map((number) => [number, 110n] as const);
+  expect(await forget(other, [1], 150n, 4, 2)).toEqual({ read: 3, left: [1] });
+});

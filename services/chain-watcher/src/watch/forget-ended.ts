@@ -1,0 +1,62 @@
+import { type Logger, partitionOf } from '@makerbook/kafka';
+import { isRetryable } from '../retry.js';
+import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders.js';
+import type { FollowedLog } from './follow-log.js';
+import type { WatchedSet } from './watched-set.js';
+
+/** How often the size of the set is looked at. */
+const LOOK_MS = 10_000;
+/** The rows are read again once twice as many orders are watched as after the last time, and so many more. */
+const MORE_ORDERS_MIN = 50_000;
+
+export interface ForgetEndedParts {
+  readonly watched: WatchedSet;
+  readonly followed: Pick<FollowedLog, 'startOf'>;
+  readonly partitions: number;
+  /** See `readOpenOrders`. */
+  readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
+  /** In place of MORE_ORDERS_MIN. */
+  readonly moreOrdersMin?: number | undefined;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly signal: AbortSignal;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Drops orders of whose end nothing told the watcher, until the signal is aborted: of one that ends before it was in
+ * the book, or while it is withheld, the feed has no tombstone. The rows know which orders are open.
+ */
+export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
+  const { watched, moreOrdersMin = MORE_ORDERS_MIN, logger, signal, wait } = parts;
+  for (let kept = watched.sizes().orders; ; ) {
+    await wait(LOOK_MS, signal);
+    if (signal.aborted) return;
+    const { orders } = watched.sizes();
+    if (orders < 2 * kept || orders < kept + moreOrdersMin) continue;
+    try {
+      await retainOpen(parts);
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      logger.warn({ reason: String(error) }, 'the open orders were not read again: tried again');
+      continue;
+    }
+    kept = watched.sizes().orders;
+    logger.info({ watched: orders, open: kept }, 'orders that have ended are not watched any more');
+  }
+}
+
+/** An order that is later in the log than the rows stays, for they cannot have it. After a failover they go back. */
+async function retainOpen({ watched, followed, partitions, loadOrders }: ForgetEndedParts): Promise<void> {
+  const open = new Set<number>();
+  const positions = await loadOrders((orders) => {
+    for (const { orderHash } of orders) open.add(watched.findOrder(orderHash));
+  });
+  const starts = new Map(positions.map((each) => [each.partition, each]));
+  watched.retain((order, maker, offset) => {
+    if (open.has(order)) return true;
+    const partition = partitionOf(maker, partitions);
+    const rows = starts.get(partition);
+    const at = offset ?? followed.startOf(partition) - 1n;
+    return at >= (rows?.quarantined.get(maker) ?? rows?.nextOffset ?? 0n);
+  });
+}
