@@ -62,7 +62,7 @@ export async function decideAndAppend(
   metrics.took('decide', startedAt);
   if (isRefusal(decided)) return decided;
   const { nowMs, decisions } = decided;
-  // Its clock may be ahead of the one here: who names this time in a cancel-all means these orders too.
+  // The clock of Postgres may be ahead of the one here. Who names this time in a cancel-all means these orders too.
   const headers = nowMs > parts.now() ? { 'X-Server-Time': String(nowMs) } : {};
   const facts = [...cancelled, ...submittedFacts(proven, nowMs, { kind: 'request', requestId })];
   const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
