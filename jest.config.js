@@ -21,7 +21,6 @@ const base = {
 export default {
   // A machine that is shared may take four times as long as a quiet one.
   testTimeout: 1_200_000,
-  testSequencer: '<rootDir>/deploy/parts/dist/testing/order-tests.js',
   projects: [
     {
       ...base,

@@ -9,8 +9,8 @@ import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const UNUSED_TRIES = 50;
 const UNUSED_WAIT_MS = 200;
-/** The unit tests take two to three minutes on two free cores. */
-const FREE_CORES_MS_MAX = 300_000;
+/** Files that start a whole stack or several brokers. Two at once keep each other from their time limits. */
+const LARGE = '/test/dist/|/kafka/dist/cluster/';
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
 const USAGE = `npm test [-- <word> …] [-t <title>] [--unit]
@@ -29,12 +29,12 @@ const chosen = [
   ...(values.title === undefined ? [] : ['-t', values.title, '--forceExit']),
   ...(words.length === 0 ? [] : ['--', ...words.map(emittedPath)]),
 ];
-let child: ReturnType<typeof spawn> | undefined;
+const children = new Set<ReturnType<typeof spawn>>();
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     isStopping = true;
-    child?.kill(signal);
+    for (const child of children) child.kill(signal);
   });
 }
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -45,7 +45,7 @@ const results: Counts[] = [];
 for (const step of steps()) {
   if (isStopping) break;
   report(step.title);
-  results.push(await runJest(step.args()));
+  results.push(...(await Promise.all(step.runs.map(runJest))));
 }
 const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
 const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
@@ -54,23 +54,22 @@ if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 
-function steps(): { title: string; args: () => string[] }[] {
+/** The runs of Jest of each step go side by side. */
+function steps(): { title: string; runs: string[][] }[] {
   if (chosen.length > 0) {
     const projects = values.unit ? ['unit'] : ['unit', 'live'];
-    const args = ['--selectProjects', ...projects, ...chosen];
-    return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, args: () => args }];
+    const runs = [['--selectProjects', ...projects, ...chosen]];
+    return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, runs }];
   }
-  const startedAt = performance.now();
-  const unit = { title: 'unit tests', args: () => ['--selectProjects', 'unit', '--maxWorkers=2'] };
+  const unit = { title: 'unit tests', runs: [['--selectProjects', 'unit', '--maxWorkers=2']] };
+  // With a limit even one worker is a process of its own, and what a file leaves behind does not keep Jest.
+  const oneByOne = ['--selectProjects', 'live', '--maxWorkers=1', '--workerIdleMemoryLimit=2GB'];
   const live = {
-    title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack',
-    // Each has services of its own: on a slow machine two at once keep each other from their time limits.
-    args: () => {
-      const isSlow = performance.now() - startedAt > FREE_CORES_MS_MAX;
-      if (isSlow) report('this machine is slow: one file of live tests at a time');
-      // With this limit even one worker is a process of its own, not that of Jest.
-      return ['--selectProjects', 'live', `--maxWorkers=${isSlow ? 1 : 2}`, '--workerIdleMemoryLimit=2GB'];
-    },
+    title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack; the large ones beside the others',
+    runs: [
+      [...oneByOne, `--testPathPatterns=${LARGE}`],
+      [...oneByOne, '--testPathIgnorePatterns=/node_modules/', `--testPathIgnorePatterns=${LARGE}`],
+    ],
   };
   return values.unit ? [unit] : [unit, live];
 }
@@ -129,9 +128,14 @@ function readCounts(file: string, code: number): Counts {
 
 function run(command: string, args: readonly string[], env = process.env): Promise<number> {
   return new Promise((resolve) => {
-    child = spawn(command, [...args], { cwd: ROOT, env, stdio: ['ignore', 'inherit', 'inherit'] });
-    child.once('exit', (code) => resolve(code ?? 1));
-    child.once('error', () => resolve(1));
+    const child = spawn(command, [...args], { cwd: ROOT, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    children.add(child);
+    const end = (code: number | null) => {
+      children.delete(child);
+      resolve(code ?? 1);
+    };
+    child.once('exit', end);
+    child.once('error', () => end(1));
   });
 }
 
