@@ -177,6 +177,11 @@ async function expectItWorks(redis: RedisConnection): Promise<void> {
     expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'used' });
     await guard.releaseSalt(maker, salt);
     expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'taken', remaining: 2 });
+    // The salts of a key are on another server of a cluster than the maker's budget.
+    const ofKey = { signer: `0x${randomBytes(20).toString('hex')}`, maker } as const;
+    expect(await guard.takeSalt(ofKey, salt, 0)).toEqual({ kind: 'taken', remaining: 1 });
+    await guard.takeSalt(ofKey, '0x2', 0);
+    expect(await guard.takeSalt(ofKey, salt, 0)).toEqual({ kind: 'used' });
   }
 }
 
