@@ -12,10 +12,10 @@ import { sweepPairs } from './observe/sweep-pairs.js';
 import { watchBlocks } from './observe/watch-blocks.js';
 import { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
-import type { OpenOrderRow, ProjectedPartition } from './store/read-open-orders.js';
+import type { OpenOrderRow } from './store/read-open-orders.js';
 import { followBook } from './watch/follow-book.js';
 import { FollowedLog, LogContradiction } from './watch/follow-log.js';
-import { forgetEnded } from './watch/forget-ended.js';
+import { type ForgetEndedParts, forgetEnded } from './watch/forget-ended.js';
 import { WatchedSet } from './watch/watched-set.js';
 
 const END_OFFSETS_MS_MAX = 5000;
@@ -38,7 +38,7 @@ export interface WatcherState {
 type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'monotonicMs';
 
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
-export interface WorkParts extends Holder<ProcessParts> {
+export interface WorkParts extends Holder<ProcessParts>, Pick<ForgetEndedParts, 'loadOrders' | 'moreOrdersMin'> {
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => UnixMs;
   /** From 0 to 1. */
@@ -46,10 +46,6 @@ export interface WorkParts extends Holder<ProcessParts> {
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
   /** Opens the publisher that all watchers share, for all partitions of the log. */
   readonly openPublisher: () => FencedPublisher;
-  /** Reads the open orders of the rows. @returns where reading is to begin on each partition of the log */
-  readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
-  /** See `forgetEnded`. */
-  readonly moreOrdersMin?: number;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
   readonly logger: Logger;

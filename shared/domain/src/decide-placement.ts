@@ -144,8 +144,8 @@ interface Charged {
 }
 
 /**
- * Charges makers for orders of unknown hashes. The first one that a budget does not hold is refused, until all budgets
- * hold theirs.
+ * Charges makers for orders of unknown hashes. Refuses the first one that a budget does not hold; the request can be
+ * sent again when all budgets hold theirs.
  */
 function chargeOrders(
   standing: Standing,

@@ -11,7 +11,7 @@ import type { Holder, Position } from './holder.js';
 
 const protocol = `0x${'99'.repeat(20)}` as const;
 
-/** Catches up from block 5 to the head of this node. @returns the readings that were published */
+/** Catches up from block 5 to the node's head. @returns the published readings */
 async function catchUp(node: Node, head: BlockHeader, position: Position, watched = new WatchedSet()) {
   const published: Observed[] = [];
   const work = {

@@ -118,7 +118,7 @@ export class FollowedLog {
     await this.#following.caughtUp;
   }
 
-  /** Where the rows were that were read first. */
+  /** The position of the rows that this process began with. */
   startOf(partition: number): bigint {
     return this.#starts.get(partition)?.nextOffset ?? 0n;
   }

@@ -46,7 +46,7 @@ async function forget(watched: WatchedSet, open: readonly number[], nextOffset: 
     signal: stopping.signal,
     wait: async () => {
       looked += 1;
-      // What is added before the first look is not what the set begins with.
+      // Add these once the size at the beginning is noted.
       if (looked === 1) for (const [number, offset, of] of added) watched.add(orderOf(number, of), undefined, offset);
       if (looked > looks) stopping.abort();
     },

@@ -13,7 +13,7 @@ export interface ForgetEndedParts {
   readonly watched: WatchedSet;
   readonly followed: Pick<FollowedLog, 'startOf'>;
   readonly partitions: number;
-  /** See `readOpenOrders`. */
+  /** Reads the open orders of the rows. @returns how far the rows of each partition have come in the log */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
   /** In place of MORE_ORDERS_MIN. */
   readonly moreOrdersMin?: number | undefined;
@@ -45,7 +45,7 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
   }
 }
 
-/** An order that is later in the log than the rows stays, for they cannot have it. After a failover they go back. */
+/** Keeps an order that is later in the log than the rows: they cannot have it. After a failover the rows go back. */
 async function retainOpen({ watched, followed, partitions, loadOrders }: ForgetEndedParts): Promise<void> {
   const open = new Set<number>();
   const positions = await loadOrders((orders) => {

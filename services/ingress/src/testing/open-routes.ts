@@ -116,7 +116,7 @@ export type Given = Partial<Makers> & {
   readonly mayHaveBeenAppended?: boolean;
   readonly acks?: Outside['acks'];
   readonly isBehind?: boolean;
-  /** By how much the clock of Postgres is ahead. */
+  /** How far the clock of Postgres is ahead. */
   readonly storeAheadMs?: number;
 };
 

@@ -93,6 +93,7 @@ export class BatchStore {
       }
     };
     try {
+      // A shorter attempt would cut off those that share its request.
       return await retryUntil(deadline, attempt, (error) => isTransient(error) && deadline.leftMs() >= ATTEMPT_MS_MIN);
     } catch (error) {
       const { message } = error as Error;
