@@ -24,7 +24,12 @@ function orderOf(number: number, ofMaker = maker): OpenOrderRow {
 }
 
 /** The set looks at its size some times; the rows have these open orders, up to an offset. */
-async function forget(watched: WatchedSet, open: readonly number[], nextOffset: bigint, looks = 1, fails = 0) {
+async function forget(
+  watched: WatchedSet,
+  open: readonly number[],
+  nextOffset: bigint,
+  { looks = 1, fails = 0, position = 1000n, onLoaded = () => {} } = {},
+) {
   const stopping = new AbortController();
   let [looked, read] = [0, 0];
   const rows: ProjectedPartition = {
@@ -33,13 +38,17 @@ async function forget(watched: WatchedSet, open: readonly number[], nextOffset: 
   };
   await forgetEnded({
     watched,
-    followed: { startOf: () => START },
+    followed: {
+      startOf: () => START,
+      partitions: [{ block: undefined, blockReadAtMs: 0, position }],
+    },
     partitions: 1,
     moreOrdersMin: 3,
     loadOrders: async (onOrders) => {
       read += 1;
       if (read <= fails) throw new PostgresUnavailable('away');
       onOrders(open.map((number) => orderOf(number)));
+      onLoaded();
       return [rows];
     },
     logger: silentLogger,
@@ -79,14 +88,21 @@ test('rows that went back, as after a failover, lack orders that are open', asyn
   expect(await forget(watched, [], 99n)).toEqual({ read: 1, left: [1, 3] });
 });
 
+test('an order that is read from the log after its row stays', async () => {
+  const watched = new WatchedSet();
+  added = [1, 2, 3].map((number) => [number, 110n] as const);
+  const onLoaded = () => watched.add(orderOf(4), undefined, 130n);
+  expect(await forget(watched, [1, 4], 150n, { position: 130n, onLoaded })).toEqual({ read: 1, left: [1, 4] });
+});
+
 test('the rows are read once the set has doubled, and again where they were away', async () => {
   const watched = new WatchedSet();
   for (const number of [1, 2, 3, 4]) watched.add(orderOf(number));
   added = [5, 6, 7].map((number) => [number, 110n] as const);
   expect((await forget(watched, [1, 2], 150n)).read).toBe(0);
   added = [[8, 110n]];
-  expect(await forget(watched, [1, 2, 3, 4, 5, 6, 7, 8], 150n, 5)).toMatchObject({ read: 0 });
+  expect(await forget(watched, [1, 2, 3, 4, 5, 6, 7, 8], 150n, { looks: 5 })).toMatchObject({ read: 0 });
   const other = new WatchedSet();
   added = [1, 2, 3].map((number) => [number, 110n] as const);
-  expect(await forget(other, [1], 150n, 4, 2)).toEqual({ read: 3, left: [1] });
+  expect(await forget(other, [1], 150n, { looks: 4, fails: 2 })).toEqual({ read: 3, left: [1] });
 });

@@ -11,7 +11,7 @@ const MORE_ORDERS_MIN = 50_000;
 
 export interface ForgetEndedParts {
   readonly watched: WatchedSet;
-  readonly followed: Pick<FollowedLog, 'startOf'>;
+  readonly followed: Pick<FollowedLog, 'startOf' | 'partitions'>;
   readonly partitions: number;
   /** Reads the open orders of the rows. @returns how far the rows of each partition have come in the log */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
@@ -45,18 +45,23 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
   }
 }
 
-/** Keeps an order that is later in the log than the rows: they cannot have it. After a failover the rows go back. */
+/**
+ * Keeps an order that the rows cannot have: its offset is behind theirs, as after a failover, which takes them back.
+ * Keeps one too that is read from the log while the rows are read: it was not in the set when its row was.
+ */
 async function retainOpen({ watched, followed, partitions, loadOrders }: ForgetEndedParts): Promise<void> {
+  const readTo = followed.partitions.map(({ position }) => position);
   const open = new Set<number>();
   const positions = await loadOrders((orders) => {
     for (const { orderHash } of orders) open.add(watched.findOrder(orderHash));
   });
-  const starts = new Map(positions.map((each) => [each.partition, each]));
+  const rowsOf = new Map(positions.map((each) => [each.partition, each]));
   watched.retain((order, maker, offset) => {
     if (open.has(order)) return true;
     const partition = partitionOf(maker, partitions);
-    const rows = starts.get(partition);
+    const rows = rowsOf.get(partition);
+    const rowsTo = rows?.quarantined.get(maker) ?? rows?.nextOffset ?? 0n;
     const at = offset ?? followed.startOf(partition) - 1n;
-    return at >= (rows?.quarantined.get(maker) ?? rows?.nextOffset ?? 0n);
+    return at >= rowsTo || at >= (readTo[partition] ?? 0n);
   });
 }
