@@ -201,7 +201,7 @@ class Run {
     this.#makers.turn(false);
     for (const { life } of this.#running.splice(2)) life.kill();
     for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
-    const hasRouters = actions.some((action) => action.do === 'ask');
+    const hasRouters = actions.some((action) => action.do === 'ask' || action.do === 'follow');
     if (hasRouters) this.#start('feed', 1);
     await this.#mineFor(HEALED_MS);
     await this.#visitEachOnce();
