@@ -128,6 +128,7 @@ export class PlacementsInMemory {
         hashes: new Map(known.map((key) => [key.orderHash, this.#hashOf(key)])),
       },
       versions: new Map(this.#versions),
+      clockMs: nowMs,
       nowMs,
     };
   }

@@ -40,9 +40,10 @@ function open() {
     return refuses.write(groups) ?? store.write(reading, groups);
   };
   const decide = decideTogether({ ...store, read, write, alone: (_, work) => work({ read, write }) }, () => NOW_MS);
-  const ask = (request: DecidedRequest) =>
-    decide({ requestId: request.kind, request, receivedAtMs: NOW_MS }).then(told, (error: Error) => error.name);
-  return { held, reads, writes, refuses, letGo, ask };
+  const askOld = (request: DecidedRequest, ageMs: number) =>
+    decide({ requestId: request.kind, request, receivedAtMs: NOW_MS - ageMs }).then(told, (error: Error) => error.name);
+  const ask = (request: DecidedRequest) => askOld(request, 0);
+  return { held, reads, writes, refuses, letGo, ask, askOld };
 }
 
 const told = ({ refusal }: Decided) => refusal?.code ?? 'stored';
@@ -98,6 +99,15 @@ test('a refusal over what was read alone is final, and nothing is written', asyn
   letGo();
   expect(await ask(placing(1, 1))).toBe('rate_limited');
   expect(writes).toEqual([]);
+});
+
+test('a request was not received later than it was, though a row has a later time than the clock of the store', async () => {
+  const { held, letGo, askOld } = open();
+  letGo();
+  held.rowsAheadMs = 100;
+  held.hashes.set(hashOf(1), { notedUntilMs: NOW_MS - 5 });
+  expect(await askOld(placing(1, 1), 10)).toBe('order_cancelled');
+  expect(await askOld(placing(1, 1), 4)).toBe('stored');
 });
 
 test('a cancellation does not wait for orders', async () => {

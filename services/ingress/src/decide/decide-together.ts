@@ -99,12 +99,12 @@ async function decideAll(
 ): Promise<(Decided | undefined)[]> {
   const begunAtMs = monotonicMs();
   const reading = await store.read(wantedOf(all.map(({ request }) => request)));
-  const { nowMs } = reading;
+  const { clockMs, nowMs } = reading;
   const readAtMs = monotonicMs();
   const draft = draftOf(reading.standing);
   const verdicts = all.map(({ request, receivedAtMs }) => {
-    // Not later than it was, whenever the store has looked at its clock.
-    const received = nowMs - (readAtMs - receivedAtMs);
+    // Not later than it was, whenever the store has looked at its clock. Notes have times of that clock.
+    const received = clockMs - (readAtMs - receivedAtMs);
     const verdict = decide(draft, withArrival(request, received), nowMs);
     applyDecisions(draft, verdict.decisions, nowMs);
     return verdict;

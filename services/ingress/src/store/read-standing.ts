@@ -74,6 +74,7 @@ function readingOf(makers: Wanted['makers'], rows: readonly Row[], hashes: Reado
       hashes,
     },
     versions,
+    clockMs: Number(rows[0]?.now_ms ?? 0),
     nowMs,
   };
 }

@@ -24,7 +24,9 @@ export const budgetKey = (maker: Address, of: BudgetName): string => `${maker} $
 export interface Reading {
   readonly standing: Standing;
   readonly versions: Versions;
-  /** The clock of the store, never below the newest time that a row holds. */
+  /** The clock of the store. */
+  readonly clockMs: number;
+  /** That, but never below the newest time that a row holds: a broker's clock may be ahead. */
   readonly nowMs: number;
 }
 

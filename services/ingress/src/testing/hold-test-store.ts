@@ -29,6 +29,8 @@ export function holdTestStore(nowMs: () => number) {
     unjudged: new Set<Hex>(),
     decisions: [] as Decision[],
     released: [] as (readonly Hex[])[],
+    /** How far the newest time of a row is ahead of the clock of the store. */
+    rowsAheadMs: 0,
     /** How often the next writes are overtaken. */
     overtaken: 0,
     onWrite: (): void => undefined,
@@ -42,7 +44,8 @@ export function holdTestStore(nowMs: () => number) {
     async read(wanted) {
       reach();
       for (const { maker } of wanted.makers) if (!makers.has(maker)) held.set(maker, {});
-      return { standing: draftOf(held), versions: new Map(), nowMs: nowMs() };
+      const clockMs = nowMs();
+      return { standing: draftOf(held), versions: new Map(), clockMs, nowMs: clockMs + held.rowsAheadMs };
     },
     async write(_reading, groups) {
       reach();
