@@ -49,6 +49,14 @@ describe('orders', () => {
     },
   );
 
+  test('that were stored by a clock that is ahead, and are sent again, are told its time too', async () => {
+    const { post, clock, held } = openRoutes({ storeAheadMs: 700 });
+    const order = await signOrder(maker);
+    held.hashes.set(hashOf(order), { remembered: 'ACCEPTED' });
+    const refused = await post(paths.limitOrders, [order]);
+    expect(refused).toMatchObject({ code: 'duplicate', headers: { 'X-Server-Time': String(clock.nowMs + 700) } });
+  });
+
   test('that Postgres placed in time are appended, while the read model is behind by no more than is allowed', async () => {
     const lagSeconds = settings.PROJECTION_LAG_SECONDS_MAX;
     const timely = openRoutes({ lagSeconds });

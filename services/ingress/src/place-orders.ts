@@ -20,7 +20,7 @@ import {
 import { type AppendedAt, LogUnavailable } from '@makerbook/kafka';
 import { acknowledge } from './acknowledge/acknowledge-facts.js';
 import { type AppendingParts, appendDecided } from './append/append-facts.js';
-import { type DecidingParts, decideInTime, placementOf } from './decide/decide-in-time.js';
+import { type DecidingParts, decideInTime, placementOf, serverTime } from './decide/decide-in-time.js';
 import { parsePlacements, parseValidUntil } from './parse/parse-placements.js';
 import type { Parts } from './parts.js';
 import { describeBudget } from './refuse-placements.js';
@@ -49,7 +49,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
 
 /** Decides, and appends what was decided with these facts: all of them, or nothing. */
 export async function decideAndAppend(
-  parts: DecidingParts & AppendingParts & Pick<Parts, 'now'>,
+  parts: DecidingParts & AppendingParts,
   request: ApiRequest,
   asked: Placement | Replacement,
   proven: readonly ProvenOrder[],
@@ -62,8 +62,7 @@ export async function decideAndAppend(
   metrics.took('decide', startedAt);
   if (isRefusal(decided)) return decided;
   const { nowMs, decisions } = decided;
-  // The clock of Postgres may be ahead of the one here. Who names this time in a cancel-all means these orders too.
-  const headers = nowMs > parts.now() ? { 'X-Server-Time': String(nowMs) } : {};
+  const headers = serverTime(nowMs);
   const facts = [...cancelled, ...submittedFacts(proven, nowMs, { kind: 'request', requestId })];
   const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
   if (appended instanceof LogUnavailable) {

@@ -1,5 +1,6 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
+import { SERVER_TIME } from './send.js';
 
 /** Headers of answers that a page may read, beside those that any page may. */
 const exposedHeaders = [
@@ -11,7 +12,7 @@ const exposedHeaders = [
   'X-Next-Cursor',
   'X-List-Version',
   'X-Cancel-All-At',
-  'X-Server-Time',
+  SERVER_TIME,
   'Server-Timing',
   'X-Log-Position',
   'X-Receipt',

@@ -8,7 +8,7 @@ export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';
 export * from './reply.js';
 export * from './run-service.js';
-export { endWithClient, send } from './send.js';
+export { endWithClient, SERVER_TIME, send } from './send.js';
 export { type Route, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
 export * from './serve-page.js';

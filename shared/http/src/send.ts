@@ -16,6 +16,9 @@ const PACK_BYTES_MIN = 16_384;
 /** More codings than any client names. The work for one request is bounded by it. */
 const CODINGS_MAX = 16;
 
+/** The header with the time in Unix milliseconds. A reply may name a later time than that of its sending. */
+export const SERVER_TIME = 'X-Server-Time';
+
 /** A request's id, and when it was here by `performance.now()` if that was noted. */
 type SentNotes = Pick<RequestNotes, 'requestId'> & Partial<Pick<RequestNotes, 'startedAt'>>;
 
@@ -26,12 +29,13 @@ type SentNotes = Pick<RequestNotes, 'requestId'> & Partial<Pick<RequestNotes, 's
  */
 export function send(request: Request, response: Response, reply: Reply, { requestId, startedAt }: SentNotes): void {
   if (response.headersSent || response.destroyed) return;
-  response.setHeader('X-Server-Time', Date.now());
   if (startedAt !== undefined)
     response.setHeader('Server-Timing', `app;dur=${(performance.now() - startedAt).toFixed(2)}`);
   const { status, contentType, headers, body } = toWire(reply, requestId);
   response.statusCode = status;
+  response.setHeader(SERVER_TIME, Math.max(Date.now(), Number(headers[SERVER_TIME] ?? 0)));
   for (const [name, value] of Object.entries(headers)) {
+    if (name === SERVER_TIME) continue;
     if (name.startsWith('RateLimit')) response.append(name, value);
     else response.setHeader(name, value);
   }

@@ -6,7 +6,7 @@ import {
   REQUEST_AGE_MS_MAX,
   type Replacement,
 } from '@makerbook/domain';
-import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
+import { type ApiRequest, type Refusal, type ReplyHeaders, SERVER_TIME, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { orderBudgetOf } from '@makerbook/whitelist';
 import { release } from '../append/append-facts.js';
@@ -69,12 +69,23 @@ export async function decideInTime(
     }
     if (ofClient > 0) await charge(ofClient);
     if (refusal?.cause === 'untrusted') trust.noteLoss();
-    if (refusal !== undefined) return inListOf(asked, refusal, refuse(refusal, left));
+    if (refusal !== undefined) {
+      const refused = inListOf(asked, refusal, refuse(refusal, left));
+      return { ...refused, headers: { ...refused.headers, ...serverTime(decided.nowMs) } };
+    }
     const nowMs = monotonicMs();
     if (nowMs - begunAtMs <= settings.POSTGRES_TIMEOUT_MS && nowMs - receivedAtMs <= REQUEST_AGE_MS_MAX) return decided;
     await release(parts, requestId, decisions);
     return unavailable('nothing was stored: the store of orders took too long');
   }
+}
+
+/**
+ * The time by which a request was decided. The clock of the store may be ahead of the one here, and who names this time
+ * in a cancel-all means these orders too: also after `duplicate`, which says that they were stored before.
+ */
+export function serverTime(nowMs: number): ReplyHeaders {
+  return { [SERVER_TIME]: String(nowMs) };
 }
 
 /** Points to the item in its list of the body, where the request has two. */
