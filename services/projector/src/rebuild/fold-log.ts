@@ -58,8 +58,10 @@ export async function foldLog(
   await Promise.all(Array.from({ length: atOnce }, foldNext));
   // A partition that is given up commits what is left, but does not say whether that worked.
   const reached = await readPositions(postgres.query);
-  const behind = targets.findIndex((to, partition) => reached !== undefined && (reached[partition] ?? 0n) < to);
-  if (behind >= 0) throw new PostgresUnavailable(`the rows of partition ${behind} were not committed`);
+  const isReached = targets.every((to, partition) => reached !== undefined && (reached[partition] ?? 0n) >= to);
+  if (!isReached) {
+    throw new PostgresUnavailable(`the last facts were not committed: rows are at ${reached ?? 'a part of a block'}`);
+  }
 }
 
 const refuse = async () => {

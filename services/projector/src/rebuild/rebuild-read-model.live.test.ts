@@ -92,24 +92,30 @@ describe('verify', () => {
   });
 });
 
-test('a fold whose last commit fails says so: tables that are behind would be put in place of the live ones', async () => {
-  await appendAll(here, stream);
-  const ends = await here.log.endOffsets(here.topics.makerEvents);
-  const { log, topics } = here;
-  const postgres = {
-    ...here.postgres,
-    query: async (sql: string, values: readonly unknown[] = [], name?: string) => {
-      // One array has the positions of the commit, in the binary form of Postgres.
-      const isOfEnd = (array: unknown) =>
-        Buffer.isBuffer(array) && array.length === 32 && array.readBigInt64BE(24) === ends[partition];
-      if (name?.startsWith('save') && values.some(isOfEnd)) throw new PostgresUnavailable('cut');
-      return here.postgres.query(sql, values, name);
-    },
-  } as Postgres;
-  const parts = { log, postgres, topics, settings: readSettings(rebuildSettings, here.environment) };
-  await expect(foldLog(ends, parts, { hasNoFeeds: true })).rejects.toThrow('were not committed');
-  await foldLog(ends, { ...parts, postgres: here.postgres }, { hasNoFeeds: true });
-});
+test.each([
+  ['', {}],
+  [', and is a part of a block', { COMMIT_TRANSITIONS_MAX: '1' }],
+])(
+  'a fold whose last commit fails%s says so: tables behind would be put in place of the live ones',
+  async (_, more) => {
+    await appendAll(here, stream);
+    const ends = await here.log.endOffsets(here.topics.makerEvents);
+    const { log, topics } = here;
+    const postgres = {
+      ...here.postgres,
+      query: async (sql: string, values: readonly unknown[] = [], name?: string) => {
+        // One array has the positions of the commit, in the binary form of Postgres.
+        const isOfEnd = (array: unknown) =>
+          Buffer.isBuffer(array) && array.length === 32 && array.readBigInt64BE(24) === ends[partition];
+        if (name?.startsWith('save') && values.some(isOfEnd)) throw new PostgresUnavailable('cut');
+        return here.postgres.query(sql, values, name);
+      },
+    } as Postgres;
+    const parts = { log, postgres, topics, settings: readSettings(rebuildSettings, { ...here.environment, ...more }) };
+    await expect(foldLog(ends, parts, { hasNoFeeds: true })).rejects.toThrow('were not committed');
+    await foldLog(ends, { ...parts, postgres: here.postgres }, { hasNoFeeds: true });
+  },
+);
 
 describe('pruned rows', () => {
   const pruning = (offsetsAt: PruneParts['log']['offsetsAt']): PruneParts => ({
