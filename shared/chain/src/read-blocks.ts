@@ -94,12 +94,19 @@ export function readBlock(node: Answering, number: number | 'latest'): Promise<B
 export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilter): Promise<readonly ChainLog[]> {
   const params = [{ blockHash: header.hash, ...filterParams(filter) }];
   const asked = { method: 'eth_getLogs', params };
-  const first = await node
-    .callAll([asked], ([logs], endpoint) => ({ logs: logsOfBlock(logs, header, endpoint), endpoint }))
-    .catch(async (error: unknown) => {
-      if (!(error instanceof RpcRefused)) throw error;
-      return readLogsOfReceipts(node, header, filter);
+  const take = ([logs]: readonly unknown[], endpoint: string) => {
+    return { logs: logsOfBlock(logs, header, endpoint), endpoint };
+  };
+  let first: ReturnType<typeof take>;
+  try {
+    first = await node.callAll([asked], take);
+  } catch (error) {
+    if (!(error instanceof RpcRefused)) throw error;
+    return readLogsOfReceipts(node, header, filter).catch((refused: unknown) => {
+      // Not every node serves receipts. The first failure says whether trying again may help.
+      throw refused instanceof RpcRefused ? error : refused;
     });
+  }
   if (first.logs.length > 0 || !mayHold(header, filter)) return first.logs;
 
   // An endpoint that lacks the block may answer with no logs: it must show the block.
@@ -121,14 +128,18 @@ export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilt
   return askAgain(node);
 }
 
-function readLogsOfReceipts(node: Answering, header: LoggingBlock, { address, topics }: LogFilter) {
+function readLogsOfReceipts(
+  node: Answering,
+  header: LoggingBlock,
+  { address, topics }: LogFilter,
+): Promise<readonly ChainLog[]> {
   const isAsked = (log: ChainLog) =>
     (topics === undefined || topics.some((topic) => topic === log.topics[0])) &&
     (address === undefined || [address].flat().includes(log.address));
   return node.callAll([{ method: 'eth_getBlockReceipts', params: [header.hash] }], ([receipts], endpoint) => {
     if (!Array.isArray(receipts)) throw new RpcUnavailable(`${endpoint} has no receipts of block ${header.number} yet`);
     const logs = receipts.flatMap((receipt: { readonly logs?: unknown }) => receipt.logs ?? []);
-    return { logs: logsOfBlock(logs, header, endpoint).filter(isAsked), endpoint };
+    return logsOfBlock(logs, header, endpoint).filter(isAsked);
   });
 }
 

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-import { type LoggingBlock, RpcUnavailable, readBlockAndHead, readLogs, readLogsOfRange } from './index.js';
+import { type LoggingBlock, RpcRefused, RpcUnavailable, readBlockAndHead, readLogs, readLogsOfRange } from './index.js';
 import { openChain } from './testing/open-chain.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
-/** Replaces the node's own result. */
+/** Replaces the node's own result, by another one or a refusal. */
 type Forge = (method: string, result: unknown, times: number) => unknown;
 
 const filter = { topics: [eventTopics.transfer] };
@@ -31,7 +31,10 @@ const forging = async (forge: Forge): Promise<{ readonly url: string; readonly a
     const { status, body: real } = await chain.forward(body);
     const forged = ([JSON.parse(real)].flat() as { id: number; result: unknown }[]).map((answer) => {
       const call = calls.find(({ id }) => id === answer.id);
-      return { ...answer, result: forge(call?.method ?? '', answer.result, times) };
+      const result = forge(call?.method ?? '', answer.result, times);
+      return result instanceof RpcRefused
+        ? { id: answer.id, error: { code: result.code, message: result.reason } }
+        : { ...answer, result };
     });
     return { status, body: JSON.stringify(forged.length === 1 ? forged[0] : forged) };
   });
@@ -108,6 +111,23 @@ test('more logs than a node of Kaia gives are read from the receipts', async () 
   const full = await newest();
   const logs = await readLogs(nodeOf(rpcUrl), full, { ...filter, address });
   expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, index) => index));
+});
+
+describe('logs that a node refuses', () => {
+  const tooMany = new RpcRefused('eth_getLogs', -32005, 'query returned more than 10000 results');
+
+  test('are those of its receipts, also where these have none', async () => {
+    const full = await forging((method, result) => (method === 'eth_getLogs' ? tooMany : result));
+    expect(await readLogs(nodeOf(full.url), second, filter)).toEqual(expected);
+    const strict = await forging((method) => (method === 'eth_getLogs' ? tooMany : []));
+    expect(await readLogs(nodeOf(strict.url), second, filter)).toEqual([]);
+  });
+
+  test('are refused as at first where it serves no receipts', async () => {
+    const unknown = new RpcRefused('eth_getBlockReceipts', -32601, 'the method does not exist');
+    const bare = await forging((method) => (method === 'eth_getLogs' ? tooMany : unknown));
+    await expect(readLogs(nodeOf(bare.url), second, filter)).rejects.toMatchObject({ code: tooMany.code });
+  });
 });
 
 describe('logs of another block', () => {
