@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { PostgresUnavailable } from '@makerbook/postgres';
+import { PostgresRefused } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders.js';
 import { forgetEnded } from './forget-ended.js';
@@ -46,7 +46,7 @@ async function forget(
     moreOrdersMin: 3,
     loadOrders: async (onOrders) => {
       read += 1;
-      if (read <= fails) throw new PostgresUnavailable('away');
+      if (read <= fails) throw new PostgresRefused('permission denied');
       onOrders(open.map((number) => orderOf(number)));
       onLoaded();
       return [rows];

@@ -1,5 +1,4 @@
 import { type Logger, partitionOf } from '@makerbook/kafka';
-import { isRetryable } from '../retry.js';
 import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders.js';
 import type { FollowedLog } from './follow-log.js';
 import type { WatchedSet } from './watched-set.js';
@@ -36,7 +35,7 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
     try {
       await retainOpen(parts);
     } catch (error) {
-      if (!isRetryable(error)) throw error;
+      // The watcher does not need Postgres to publish. Until the rows are read it watches more than is open.
       logger.warn({ reason: String(error) }, 'the open orders were not read again: tried again');
       continue;
     }

@@ -337,3 +337,12 @@ describe('a reading', () => {
     expect(set.isNews(reading(1, { nonce: '0x1' }))).toBe(true);
   });
 });
+
+test('an order of rows that a failover has lost has the offset at which the log gives it', () => {
+  const set = new WatchedSet();
+  set.add(orderOf(1));
+  set.add(orderOf(1), UNREAD, 7n);
+  set.add(orderOf(2));
+  set.retain((_order, _maker, offset) => offset === 7n);
+  expect([1, 2].map((n) => set.findOrder(hashOf(n)) >= 0)).toEqual([true, false]);
+});

@@ -48,7 +48,12 @@ export class WatchedSet {
   /** Adds the order unless it is there. @param offset its place in the log, where it is not from the rows */
   add(added: WatchedOrder, unread?: UnreadOrder, offset?: bigint): void {
     const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
-    if (this.findOrder(orderHash) >= 0) return;
+    const known = this.findOrder(orderHash);
+    if (known >= 0) {
+      // Rows that were read before a failover may be of facts that are folded again.
+      if (offset !== undefined) this.#offsets[known] = Number(offset);
+      return;
+    }
     const maker = this.#makersByAddress.get(address) ?? newMaker(address);
     const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
     const order = this.#orders.insert(orderHash);
