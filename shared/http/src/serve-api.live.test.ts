@@ -64,6 +64,8 @@ beforeAll(async () => {
     route('GET', '/things', echo),
     route('PATCH', '/text', async () => okText('0x00')),
     route('GET', '/limited', async () => slower),
+    route('GET', '/late', async () => okText('done', { 'X-Server-Time': String(Date.now() - 5_000) })),
+    route('GET', '/ahead', async () => okText('done', { 'X-Server-Time': String(Date.now() + 60_000) })),
     { ...route('PATCH', '/guarded', async () => okText('done')), clientLimit: { name: 'patches', units: 3 } },
     {
       ...route('GET', '/costly', async ({ charge }) => {
@@ -131,12 +133,14 @@ describe('the HTTP server', () => {
 
   test('says with each answer what its clock is, and how long it took', async () => {
     const sentAtMs = Date.now();
-    for (const path of ['/things', '/limited', '/nowhere']) {
+    for (const path of ['/things', '/limited', '/nowhere', '/late']) {
       const { headers } = await fetch(`${base}${path}`, { headers: { 'x-forwarded-for': '10.9.9.9' } });
       expect(Number(headers.get('x-server-time'))).toBeGreaterThanOrEqual(sentAtMs);
       const [, took] = /^app;dur=([0-9]+\.[0-9]{2})$/.exec(headers.get('server-timing') ?? '') ?? [];
       expect(Number(took)).toBeLessThanOrEqual(Date.now() - sentAtMs + 1);
     }
+    const { headers } = await fetch(`${base}/ahead`);
+    expect(Number(headers.get('x-server-time'))).toBeGreaterThanOrEqual(sentAtMs + 60_000);
   });
 
   test.each([
