@@ -50,8 +50,8 @@ export async function readList(
   const current = state && (await finder.find(maker, state.version));
   const found = current ?? inMemory(cache.find(maker));
   if (found === undefined) return undefined;
+  // The list is kept as it was read: this clock may be ahead for a moment.
   const list = hideExpired(found.list, nowSeconds);
-  if (list !== found.list) cache.keep(maker, list);
   const { records, next } = takePage(pickRecords(list.records, page.only), page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
   // After a crash of Postgres the rows can be older than they were when their state was read.
