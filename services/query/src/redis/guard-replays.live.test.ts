@@ -95,6 +95,16 @@ describe('the budget of a maker', () => {
   });
 });
 
+test('a salt that is given back may come again at any instance', async () => {
+  const [guard, second] = [guardOf(redis), guardOf(redis)];
+  for (const signing of [own, { signer: `0x${'c3'.repeat(20)}` as const, maker: own.maker }]) {
+    await guard.takeSalt(signing, salt, nowMs);
+    expect(await second.takeSalt(signing, salt, nowMs)).toEqual({ kind: 'used' });
+    await guard.releaseSalt(signing.signer, salt);
+    expect(await second.takeSalt(signing, salt, nowMs)).toMatchObject({ kind: 'taken' });
+  }
+});
+
 describe('without Redis', () => {
   test('each instance knows what it saw itself, for as long as the window', async () => {
     const guard = guardOf(lost());

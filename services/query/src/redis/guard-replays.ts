@@ -51,6 +51,12 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     return true;
   }
 
+  /** Another instance took the salt. It may give it back to Redis, and this one is not told of that. */
+  function refuseUsed(name: string): Taken {
+    seen.delete(name);
+    return { kind: 'used' };
+  }
+
   async function release(name: string): Promise<void> {
     seen.delete(name);
     await redis.attempt((client) => client.del(name));
@@ -69,7 +75,7 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
       if (isOfKey) {
         const first = await redis.attempt((client) => client.set(name, '1', 'PX', windowMs, 'NX'));
         if (first === undefined) return { kind: 'takenLocally' };
-        if (first === null) return { kind: 'used' };
+        if (first === null) return refuseUsed(name);
       }
       const keys = [redis.keys.listBudget(maker), ...(isOfKey ? [] : [name])];
       const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
@@ -77,7 +83,7 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
       if (answer === undefined) return { kind: 'takenLocally' };
       const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
       if (kind === 'taken') return { kind, remaining: figure };
-      if (kind === 'used') return { kind };
+      if (kind === 'used') return refuseUsed(name);
       if (isOfKey) await release(name);
       else seen.delete(name);
       return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
