@@ -56,7 +56,10 @@ test('what a request costs more is taken off, also beyond the end of the budget'
   const { here, admit, ask } = open(readerOf('one', 'a'));
   const reader = admit('a');
   if (isRefusal(reader)) throw new Error(reader.detail);
+  const told = () => reader.headers()['RateLimit'];
+  expect(told()).toBe('"book"; r=2; t=1');
   reader.charge(4);
+  expect(told()).toBe('"book"; r=0; t=2');
   const whenMs = (ms: number) => {
     here.ms = ms;
     return ask('a');

@@ -41,8 +41,8 @@ export interface Admitted {
   readonly name: string;
   /** The name; where anyone may read, the client's address. */
   readonly client: string;
-  /** Of its budget. */
-  readonly headers: ReplyHeaders;
+  /** What is left of its budget now. */
+  readonly headers: () => ReplyHeaders;
   /** Takes so many more requests off it, also beyond its end: the next one waits for longer. */
   readonly charge: (requests: number) => void;
   readonly takeRoom: () => Room | Refusal;
@@ -131,20 +131,20 @@ export function admitReaders({ readFile, streamsMax, monotonicMs, onFault }: Rea
       const own = spent.get(name) ?? { tokens: { left: undefined, atMs: 0 }, streams: 0 };
       spent.set(name, own);
       const takeOne = () => takeRoom(known, own, digest);
-      if (known === anyone) return { name, client, headers: {}, charge: () => undefined, takeRoom: takeOne };
+      if (known === anyone) return { name, client, headers: () => ({}), charge: () => undefined, takeRoom: takeOne };
       const budget = { ratePerSecond, burst };
       const tokens = spend(own.tokens, budget, 1, monotonicMs());
-      const headersOf = (retryMs?: number) =>
-        rateHeaders('book', [{ maker: name, budget }], [heldOf(0, Math.max(0, tokens.left))], retryMs);
+      const headersOf = ({ left = 0 }: Tokens, retryMs?: number) =>
+        rateHeaders('book', [{ maker: name, budget }], [heldOf(0, Math.max(0, left))], retryMs);
       if (isSpent(tokens.left)) {
         const detail = `${name} has spent its budget of ${ratePerSecond} requests a second`;
-        return { code: 'rate_limited', detail, headers: headersOf(retryAfterMsOf(tokens.left, budget)) };
+        return { code: 'rate_limited', detail, headers: headersOf(tokens, retryAfterMsOf(tokens.left, budget)) };
       }
       own.tokens = tokens;
       const charge = (requests: number) => {
         own.tokens = spend(own.tokens, budget, requests, monotonicMs());
       };
-      return { name, client: name, headers: headersOf(), charge, takeRoom: takeOne };
+      return { name, client: name, headers: () => headersOf(own.tokens), charge, takeRoom: takeOne };
     },
     /** The open streams and snapshots, by reader. */
     streams: (): readonly (readonly [reader: string, streams: number])[] =>

@@ -126,11 +126,12 @@ export function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
       request.describe({ reader: reader.name });
       if (book.recent() === undefined) return unavailable('the book is still being read; try again');
       const reply = await answer(request, reader);
-      if (isRefusal(reply)) return reply;
+      const headers = { ...reader.headers(), ...reply.headers };
+      if (isRefusal(reply)) return { ...reply, headers };
       metrics.read(reader.name, kind);
       if (reply.stream !== undefined)
         logger.info({ requestId: request.requestId, reader: reader.name }, `a ${kind} begins`);
-      return { ...reply, headers: { ...reader.headers, ...reply.headers } };
+      return { ...reply, headers };
     },
   });
   return [

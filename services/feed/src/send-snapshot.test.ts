@@ -61,7 +61,7 @@ function openSnapshots(book = openBook(1_000)) {
     };
     const room = { enter: count(1), leave: count(-1) };
     const takeRoom = () => refusal ?? room;
-    return snapshot({ headers: {} }, { name: client, client, headers: {}, charge: () => undefined, takeRoom });
+    return snapshot({ headers: {} }, { name: client, client, headers: () => ({}), charge: () => undefined, takeRoom });
   }
   return { ask, askHead, outcomes, streams: () => streams, book };
 }
