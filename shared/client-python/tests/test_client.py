@@ -50,10 +50,14 @@ class Calls(Case):
 
     def test_what_is_no_answer_of_the_service_leaves_the_outcome_open(self) -> None:
         gateway = Answer(parts=[b"<html>"], status=502)
-        for answer, code in ((gateway, "unreadable"), (LOST, "unreachable"), (Answer({}), "unreadable")):
+        coded = Answer({"code": "101504", "type": "Status report"}, status=504)
+        odd = Answer({})
+        answers = ((gateway, "unreadable"), (coded, "unreadable"), (LOST, "unreachable"), (odd, "unreadable"))
+        for answer, code in answers:
             _, caller = self.open(answer, retry=Retry(attempts_max=1))
             error = self.refused(caller, "place_orders", [caller.order()])
             self.assertEqual((error.code, error.may_have_happened), (code, True))
+            self.assertEqual(error.retryable, answer is not odd)
         for answer in (gateway, LOST):
             _, caller = self.open(answer, retry=Retry(attempts_max=1))
             self.assertFalse(self.refused(caller, "list_orders").may_have_happened)

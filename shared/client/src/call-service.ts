@@ -94,7 +94,8 @@ function errorOf(call: Call, response: Response, text: string): MakerbookError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
   const problem = parseJson(text) as Problem | null | undefined;
-  if (typeof problem?.code === 'string')
+  // A gateway's own body may have a code too. The service's names the status.
+  if (typeof problem?.code === 'string' && problem.status === status)
     return new MakerbookError({ ...problem, retryAfterSeconds, problem, ...outcomeOf(call) });
   // The answer of a gateway in front of a service that is away.
   const retryable = status >= 500 || status === 429;

@@ -233,9 +233,13 @@ describe('a failure', () => {
   });
 
   test('of a gateway in between is `unreadable` with its status', async () => {
-    answers = [(_, response) => response.writeHead(502).end('<html>')];
-    const bad = { code: 'unreadable', status: 502, retryable: true };
-    expect(await failureOf(clientOf().listOrders())).toMatchObject(bad);
+    const order = await signed();
+    const bodies = ['<html>', '{"code":"101504","type":"Status report"}'];
+    answers = bodies.map((body) => (_, response) => response.writeHead(502).end(body));
+    for (const _ of bodies) {
+      const bad = { code: 'unreadable', status: 502, retryable: true, mayHaveHappened: true };
+      expect(await failureOf(clientOf().placeOrders([order]))).toMatchObject(bad);
+    }
   });
 
   test('by an answer of another shape is `unreadable`, and not retryable', async () => {

@@ -122,7 +122,8 @@ def expect_200(call: Call, response: Response) -> Response:
         "may_have_happened": outcome_of(call),
         "retry_after_seconds": float(retry_after) if re.fullmatch("[0-9]{1,9}", retry_after) else None,
     }
-    if isinstance(problem, dict) and isinstance(problem.get("code"), str):
+    # A gateway's own body may have a code too. The service's names the status.
+    if isinstance(problem, dict) and isinstance(problem.get("code"), str) and problem.get("status") == response.status:
         retryable = problem.get("retryable") is True
         raise MakerbookError(
             problem["code"], str(problem.get("detail", "")), retryable=retryable, problem=problem, **more
