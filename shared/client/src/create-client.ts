@@ -95,7 +95,8 @@ export interface MakerbookClient {
   streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by
-   * its record, or by its hash and its salt; or all that have some salts are, and the answer names each.
+   * its record, or by its hash and its salt; or all that have some salts are, and the answer names each, but for those
+   * that an earlier try has cancelled whose answer was lost.
    */
   cancelOrders(orders: readonly OrderToCancel[] | SaltsToCancel): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */

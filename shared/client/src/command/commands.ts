@@ -1,7 +1,8 @@
-import type { Info, OrderHistory } from '@makerbook/contracts-http';
+import type { Cancellation, Info, OrderHistory } from '@makerbook/contracts-http';
 import { readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
 import { runNetwork } from '../bad-network/run-network.js';
 import type { MakerbookClient } from '../create-client.js';
+import { MakerbookError } from '../errors.js';
 import type { ListFilter } from '../read-orders.js';
 import type { SignedOrder } from '../take-orders.js';
 import { findSalts, notFound } from './find-orders.js';
@@ -117,7 +118,8 @@ export const commands: Readonly<Record<string, Command>> = {
     read(words) {
       const sign = readTerms(words);
       return async function* ({ client }) {
-        yield* await client.placeOrders([await sign(client)], { duplicateCountsAsStored: true });
+        const order = await sign(client);
+        yield* await naming(order, client.placeOrders([order], { duplicateCountsAsStored: true }));
       };
     },
   },
@@ -132,13 +134,11 @@ export const commands: Readonly<Record<string, Command>> = {
       const [salts, sign, left] = [readSalts(words), readTerms(words), readLeft(words)];
       const gone = salts === undefined ? readOrders(words) : [];
       return async ({ client }) => {
-        if (salts !== undefined) {
-          return client.replaceOrders({ salts, ...left }, [await sign(client)], { duplicateCountsAsStored: true });
-        }
-        const { known, unknown } = await findSalts(client, gone);
+        const { known, unknown } = salts === undefined ? await findSalts(client, gone) : { known: [], unknown: [] };
         if (unknown.length > 0) throw notFound(unknown);
-        const named = known.map((order) => ({ ...order, ...left }));
-        return client.replaceOrders(named, [await sign(client)], { duplicateCountsAsStored: true });
+        const named = salts === undefined ? known.map((order) => ({ ...order, ...left })) : { salts, ...left };
+        const order = await sign(client);
+        return naming(order, client.replaceOrders(named, [order], { duplicateCountsAsStored: true }));
       };
     },
   },
@@ -161,10 +161,15 @@ export const commands: Readonly<Record<string, Command>> = {
       }
       const orders = readOrders(words);
       return async function* ({ client }) {
-        const { known } = await findSalts(client, orders);
-        const cancelled = known.length === 0 ? [] : await client.cancelOrders(known);
-        const statuses = new Map(cancelled.map(({ orderHash, status }) => [orderHash as string, status]));
-        for (const { orderHash } of orders) yield { orderHash, status: statuses.get(orderHash) ?? 'NOT_FOUND' };
+        const { known, unknown } = await findSalts(client, orders);
+        // One that is on its way is in no list. Only where the service is asked to cancel it can it not come alive.
+        const unlisted = unknown.map((orderHash) => ({ orderHash, salt: 0n }));
+        const statuses = new Map<string, Cancellation['status']>();
+        for (const some of [known, unlisted]) {
+          if (some.length === 0) continue;
+          for (const { orderHash, status } of await client.cancelOrders(some)) statuses.set(orderHash, status);
+        }
+        for (const { orderHash } of orders) yield { orderHash, status: statuses.get(orderHash) };
       };
     },
   },
@@ -259,6 +264,26 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
 };
+
+/** An order was not placed, or nobody knows whether it was: then it can be looked up and cancelled by its hash. */
+export class PlacingFailed extends Error {
+  override readonly name = 'PlacingFailed';
+  readonly orderHash: string;
+  readonly salt: string;
+
+  constructor({ orderHash, order }: SignedOrder, cause: MakerbookError) {
+    super(cause.message, { cause });
+    this.orderHash = orderHash;
+    this.salt = order.salt;
+  }
+}
+
+/** @throws PlacingFailed where the service or the network has failed */
+function naming<T>(order: SignedOrder, placing: Promise<T>): Promise<T> {
+  return placing.catch((error: unknown) => {
+    throw error instanceof MakerbookError ? new PlacingFailed(order, error) : error;
+  });
+}
 
 /** The terms of an order. Nothing is signed that the service must refuse. */
 function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrder> {

@@ -263,6 +263,8 @@ describe('a fault is one line of JSON', () => {
     const { exitCode, complaint } = await run(`place ${TERMS}`, { handle });
     expect(exitCode).toBe(1);
     expect(complaint).toEqual({
+      orderHash: expect.any(String),
+      salt: expect.any(String),
       code: 'remaining_changed',
       detail: 'no',
       status: 409,
@@ -282,9 +284,31 @@ describe('a fault is one line of JSON', () => {
     expect(sent.every(({ method }) => method === 'GET')).toBe(true);
   });
 
+  test('of no order that is to be cancelled and not listed: it may be on its way, and the service is asked', async () => {
+    const other = `0x${'7e'.repeat(32)}`;
+    const handle: Handle = (request) => {
+      if (request.path.endsWith(other)) return refuse('not_found');
+      const named = request.body as { readonly orderHash: string }[];
+      if (request.path !== paths.cancellations) return handleAll(request);
+      return answer(
+        named.map(({ orderHash }) => ({ orderHash, status: orderHash === HASH ? 'CANCELLED' : 'NOT_FOUND' })),
+      );
+    };
+    const { printed, sent } = await run(`cancel ${other} ${HASH}`, { handle });
+    expect(printed.map((line) => JSON.parse(line))).toEqual([
+      { orderHash: other, status: 'NOT_FOUND' },
+      { orderHash: HASH, status: 'CANCELLED' },
+    ]);
+    const asked = sent.filter(({ path }) => path === paths.cancellations);
+    expect(asked.map(({ body }) => body)).toMatchObject([[{ orderHash: HASH }], [{ orderHash: other, salt: '0x0' }]]);
+  });
+
   test('with exit code 3 where nobody knows whether it was stored, and 1 where nothing could be', async () => {
     const handle: Handle = () => answer('<html>');
-    expect(await run(`place ${TERMS}`, { handle })).toMatchObject({ exitCode: 3, complaint: { code: 'unreadable' } });
+    for (const words of [`place ${TERMS} --salt 8`, `replace ${HASH}:7 ${TERMS} --salt 8`]) {
+      const told = { code: 'unreadable', orderHash: expect.stringMatching(/^0x[0-9a-f]{64}$/), salt: '0x8' };
+      expect(await run(words, { handle })).toMatchObject({ exitCode: 3, complaint: told });
+    }
     expect(await run('heartbeat 30s', { handle })).toMatchObject({ exitCode: 3 });
     expect(await run('list', { handle })).toMatchObject({ exitCode: 1, complaint: { mayHaveHappened: false } });
   });

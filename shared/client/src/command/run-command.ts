@@ -7,7 +7,7 @@ import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import { retry } from '../retry-calls.js';
-import { aliases, type Command, commands, type Service } from './commands.js';
+import { aliases, type Command, commands, PlacingFailed, type Service } from './commands.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
 
 const USAGE = `makerbook <command>
@@ -97,6 +97,10 @@ function readConnection(environment: Terminal['environment'], maker: string | un
 
 /** What a fault says on standard error. */
 function describeFault(error: unknown): object {
+  if (error instanceof PlacingFailed) {
+    const { cause, orderHash, salt } = error;
+    return { ...describeFault(cause), orderHash, salt };
+  }
   if (error instanceof WrongWords || error instanceof WrongValue) return { code: 'wrong_words', detail: error.message };
   if (error instanceof BotFailed) return { code: 'bot_failed', detail: error.message };
   if (!(error instanceof MakerbookError)) return { code: 'failed', detail: String((error as Error).message ?? error) };
@@ -109,5 +113,6 @@ function describeFault(error: unknown): object {
 function exitCodeOf(error: unknown): number {
   if (error instanceof WrongWords || error instanceof WrongValue) return 2;
   if (error instanceof BotFailed) return 1;
+  if (error instanceof PlacingFailed) return exitCodeOf(error.cause);
   return error instanceof MakerbookError && !error.mayHaveHappened ? 1 : 3;
 }
