@@ -57,9 +57,11 @@ async def take_back(client: AsyncClient) -> None:
 
 async def main() -> None:
     key = read_private_key("MAKER_KEY", KEY)
-    async with await AsyncClient.connect(URL, key, retry=Retry(attempts_max=4)) as client:
+    # A heartbeat whose answer is lost is followed by a newer one, and not tried again.
+    beats = await AsyncClient.connect(URL, key, timeout_seconds=1.5, retry=Retry(attempts_max=1))
+    async with beats, await AsyncClient.connect(URL, key, retry=Retry(attempts_max=4)) as client:
         sell, want = (token["address"] for token in (await client.read_info())["tokens"][:2])
-        beating = asyncio.create_task(beat(client))
+        beating = asyncio.create_task(beat(beats))
         try:
             for moves in range(10**9):
                 try:

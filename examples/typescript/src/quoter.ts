@@ -25,7 +25,10 @@ if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing):
 const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
-const client = createClient({ ...stack, signer: readPrivateKey('MAKER_KEY', key), retry: { attemptsMax: 6 } });
+const signer = readPrivateKey('MAKER_KEY', key);
+const client = createClient({ ...stack, signer, retry: { attemptsMax: 6 } });
+/** For heartbeats: one whose answer is lost is followed by a newer one, and not tried again. */
+const impatient = createClient({ ...stack, signer, timeoutMs: 1_500 });
 
 /** The orders that may be open, as far as this bot knows. */
 const open = new Map<string, OrderToReplace>();
@@ -53,7 +56,7 @@ const nowSeconds = async () => Math.floor((await client.serverTimeMs()) / 1000);
 /** Unless the next one comes in time, the service cancels all orders. */
 async function beat(): Promise<void> {
   for (; !isStopping; await pause(MOVE_MS)) {
-    await client.sendHeartbeat((await nowSeconds()) + SWITCH_SECONDS).catch(complain);
+    await impatient.sendHeartbeat((await nowSeconds()) + SWITCH_SECONDS).catch(complain);
   }
 }
 
@@ -88,8 +91,8 @@ async function signQuotes(price: bigint): Promise<readonly SignedOrder[]> {
   return Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
 }
 
-/** Replaces what is open by new quotes: all or nothing. */
-async function move(price: bigint): Promise<void> {
+/** Replaces what is open by new quotes: all or nothing. @returns whether to move again at once */
+async function move(price: bigint): Promise<boolean> {
   const gone = [...open.values()];
   let orders: readonly SignedOrder[] = [];
   const keep = () => {
@@ -103,6 +106,7 @@ async function move(price: bigint): Promise<void> {
     open.clear();
     keep();
     console.log('moved', gone.length);
+    return false;
   } catch (failure) {
     const { code, index = 0, mayHaveHappened, problem } = complain(failure);
     // Nobody knows whether the old or the new orders are open.
@@ -114,7 +118,9 @@ async function move(price: bigint): Promise<void> {
     if (one !== undefined && code === 'remaining_changed')
       open.set(one.orderHash, { ...one, remainingMakingAmount: problem?.remainingMakingAmount });
     // Prices that cannot be moved are taken back.
-    mustCancel = mayHaveHappened || (code !== 'not_found' && code !== 'remaining_changed');
+    const isLeft = !mayHaveHappened && (code === 'not_found' || code === 'remaining_changed');
+    mustCancel = !isLeft;
+    return isLeft;
   }
 }
 
@@ -122,7 +128,8 @@ await new Promise<void>((resolve) => void follow(resolve));
 process.once('SIGTERM', () => (isStopping = true));
 void beat();
 for (let n = 0n; !isStopping; n += 1n) {
-  if (!mustCancel) await move(400n * 10n ** 12n + (n % 10n) * 10n ** 10n);
+  const price = 400n * 10n ** 12n + (n % 10n) * 10n ** 10n;
+  while (!mustCancel && (await move(price)));
   if (mustCancel) await cancelOpen().catch(complain);
   if (!isStopping) await pause(MOVE_MS);
 }
