@@ -1,3 +1,4 @@
+import type { Address } from '@makerbook/contracts-primitives';
 import { type Logger, partitionOf } from '@makerbook/kafka';
 import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders.js';
 import type { FollowedLog } from './follow-log.js';
@@ -48,19 +49,21 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
  * Keeps an order that the rows cannot have: its offset is behind theirs, as after a failover, which takes them back.
  * Keeps one too that is read from the log while the rows are read: it was not in the set when its row was.
  */
-async function retainOpen({ watched, followed, partitions, loadOrders }: ForgetEndedParts): Promise<void> {
+async function retainOpen(parts: ForgetEndedParts): Promise<void> {
+  const { watched, followed, partitions, loadOrders, signal, wait } = parts;
   const readTo = followed.partitions.map(({ position }) => position);
   const open = new Set<number>();
   const positions = await loadOrders((orders) => {
     for (const { orderHash } of orders) open.add(watched.findOrder(orderHash));
   });
   const rowsOf = new Map(positions.map((each) => [each.partition, each]));
-  watched.retain((order, maker, offset) => {
+  const stays = (order: number, maker: Address, offset: bigint | undefined) => {
     if (open.has(order)) return true;
     const partition = partitionOf(maker, partitions);
     const rows = rowsOf.get(partition);
     const rowsTo = rows?.quarantined.get(maker) ?? rows?.nextOffset ?? 0n;
     const at = offset ?? followed.startOf(partition) - 1n;
     return at >= rowsTo || at >= (readTo[partition] ?? 0n);
-  });
+  };
+  await watched.retain(stays, () => wait(0, signal));
 }

@@ -26,6 +26,7 @@ const reading = (maker: number, rest: Partial<MakerObserved>): MakerObserved => 
   ...rest,
 });
 const named = (n: number) => ({ orderHash: hashOf(n), filled: '0x0', cancelled: false }) as const;
+const pauseNever = async () => undefined;
 const unreadIn = (set: WatchedSet) => [...set.unread.keys()].map((slot) => set.orderHash(slot));
 
 type Step =
@@ -338,11 +339,26 @@ describe('a reading', () => {
   });
 });
 
-test('an order of rows that a failover has lost has the offset at which the log gives it', () => {
+test('an order of rows that a failover has lost has the offset at which the log gives it', async () => {
   const set = new WatchedSet();
   set.add(orderOf(1));
   set.add(orderOf(1), UNREAD, 7n);
   set.add(orderOf(2));
-  set.retain((_order, _maker, offset) => offset === 7n);
+  await set.retain((_order, _maker, offset) => offset === 7n, pauseNever);
   expect([1, 2].map((n) => set.findOrder(hashOf(n)) >= 0)).toEqual([true, false]);
+});
+
+test('orders are dropped a few at a time, and others come and go meanwhile', async () => {
+  const set = new WatchedSet();
+  for (let n = 0; n < 25_000; n += 1) set.add(orderOf(n));
+  let pauses = 0;
+  await set.retain(
+    (order) => order % 2 === 0,
+    async () => {
+      pauses += 1;
+      // The order that is looked at next.
+      set.remove(hashOf(10_000 * pauses - 1));
+    },
+  );
+  expect([pauses, set.sizes().orders]).toEqual([2, 12_500]);
 });

@@ -17,6 +17,8 @@ const unproven = { orders: 0, hasCode: undefined, sweptAt: -1 };
 const SHARING_MAKERS = 10;
 /** Expired orders are dropped this often; until then they are watched without harm. */
 const EXPIRY_PAUSE_SECONDS = 60;
+/** `retain` pauses after so many orders. */
+const RETAINED_AT_ONCE = 10_000;
 
 /**
  * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with
@@ -116,10 +118,17 @@ export class WatchedSet {
     for (const [order, seconds] of this.#expiresAt.entries()) if (seconds <= nowSeconds) this.#drop(order);
   }
 
-  /** Drops the orders that are not to stay, by slot, maker and offset: undefined of one from the rows. */
-  retain(stays: (order: number, maker: Address, offset: bigint | undefined) => boolean): void {
-    for (const [order, seconds] of this.#expiresAt.entries()) {
-      if (seconds === Number.POSITIVE_INFINITY) continue;
+  /**
+   * Drops the orders that are not to stay, by slot, maker and offset: undefined of one from the rows. A million take
+   * seconds, so it pauses now and then. An order that is added meanwhile may be asked about or not.
+   */
+  async retain(
+    stays: (order: number, maker: Address, offset: bigint | undefined) => boolean,
+    pause: () => Promise<void>,
+  ): Promise<void> {
+    for (const order of this.#expiresAt.keys()) {
+      if (order % RETAINED_AT_ONCE === RETAINED_AT_ONCE - 1) await pause();
+      if (this.#expiresAt[order] === Number.POSITIVE_INFINITY) continue;
       const offset = this.#offsets[order] ?? -1;
       if (!stays(order, this.pairOf(order).maker.address, offset < 0 ? undefined : BigInt(offset))) this.#drop(order);
     }
