@@ -42,8 +42,9 @@ async def beat(client: AsyncClient) -> None:
     """Unless the next heartbeat comes in time, the service cancels all orders."""
     while True:
         try:
-            await client.send_heartbeat(await client.server_time_ms() // 1000 + SWITCH_SECONDS)
-        except MakerbookError as error:
+            cancel_at = await client.server_time_ms() // 1000 + SWITCH_SECONDS
+            await asyncio.wait_for(client.send_heartbeat(cancel_at), 1.5)  # then a newer one is better than another try
+        except (MakerbookError, asyncio.TimeoutError) as error:
             print("no heartbeat:", error, flush=True)
         await asyncio.sleep(1)
 
@@ -57,11 +58,9 @@ async def take_back(client: AsyncClient) -> None:
 
 async def main() -> None:
     key = read_private_key("MAKER_KEY", KEY)
-    # A heartbeat whose answer is lost is followed by a newer one, and not tried again.
-    beats = await AsyncClient.connect(URL, key, timeout_seconds=1.5, retry=Retry(attempts_max=1))
-    async with beats, await AsyncClient.connect(URL, key, retry=Retry(attempts_max=4)) as client:
+    async with await AsyncClient.connect(URL, key, retry=Retry(attempts_max=4)) as client:
         sell, want = (token["address"] for token in (await client.read_info())["tokens"][:2])
-        beating = asyncio.create_task(beat(beats))
+        beating = asyncio.create_task(beat(client))
         try:
             for moves in range(10**9):
                 try:
