@@ -53,6 +53,7 @@ describe('a bot', () => {
   test.each<[what: string, steps: readonly Step[], states: readonly (readonly [Hex, FinalState])[], failed: string]>([
     ['was told', [heard(placed)], [[A, open]], ''],
     ['was never told of an order', [lost(placed)], [[A, open]], 'knows_every_order'],
+    ['is about to be told of an order', [heard(placed)], [[B, open]], ''],
     ['was told by a list', [lost(placed), heard(list(A))], [[A, open]], ''],
     ['was told that it is a duplicate', [lost(placed), heard(duplicate)], [[A, open]], ''],
     [

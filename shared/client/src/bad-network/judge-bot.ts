@@ -85,8 +85,9 @@ export class BotJudge {
   /** @param states of the orders that are open, or that the bot takes to be open; undefined where nobody could ask */
   judge(nowMs: number, states?: ReadonlyMap<Hex, FinalState>): readonly Verdict[] {
     const sinceMs = nowMs - GRACE_MS;
-    const isOld = (hash: Hex) => (this.#orders.get(hash)?.atMs ?? 0) < sinceMs;
-    const isUntold = (hash: Hex) => (this.#orders.get(hash)?.what ?? 'stored') === 'stored';
+    // The answer to an order that is unknown here is on its way: those of before were expected.
+    const isOld = (hash: Hex) => (this.#orders.get(hash)?.atMs ?? nowMs) < sinceMs;
+    const isUntold = (hash: Hex) => this.#orders.get(hash)?.what === 'stored';
     const open =
       states === undefined ? this.#of('stored') : [...states].flatMap(([hash, { isOpen }]) => (isOpen ? hash : []));
     const unknown = open.filter((hash) => isUntold(hash) && isOld(hash));
