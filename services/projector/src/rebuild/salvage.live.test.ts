@@ -68,23 +68,28 @@ const hashesOf = async ({ postgres }: TestDeployment, sql: string): Promise<stri
 const open = 'select order_hash from orders';
 const cancelled = `select distinct order_hash from order_history where happened = 'REMOVED' and reason = 'CANCELLED'`;
 
+const note = `insert into cancelling (maker, order_hash, partition, until_ms, instruction)`;
+const bytes = (hash: string) => Buffer.from(hash.slice(2), 'hex');
+
 describe('salvage', () => {
   test('has a restored log lead to what the rows had beyond it, with all makers suspended and the book empty', async () => {
     await projectAll(before, before.projector(), stream);
     const [kept, gone] = [await hashesOf(before, open), await hashesOf(before, cancelled)];
-    // One was answered and is not folded; one's cancellation was; one switch was; one order is lost.
+    // The cancellations of two orders were answered and are not folded, nor is one of the orders. One switch was
+    // answered too. One order is lost.
     const [maker] = makers as [Hex];
     const [late] = kept as [string];
-    const note = `insert into cancelling (maker, order_hash, partition, until_ms, instruction)`;
     await before.postgres.query(
       `${note} select maker, order_hash, partition, 0, null from orders where order_hash = $1`,
-      [Buffer.from(late.slice(2), 'hex')],
+      [bytes(late)],
     );
+    const flown = [bytes(maker), Buffer.alloc(32, 0xdd), partition];
+    await before.postgres.query(`${note} values ($1, $2, $3, 0, null)`, flown);
     const instruction = { subject: 'switch', issuedAtMs: 4_000_000_000_000, terms: { cancelAt: 4_000_000_000 } };
-    const named = [Buffer.from(maker.slice(2), 'hex'), Buffer.alloc(32, 0xee), partition];
+    const named = [bytes(maker), Buffer.alloc(32, 0xee), partition];
     await before.postgres.query(`${note} values ($1, $2, $3, 0, $4)`, [...named, JSON.stringify(instruction)]);
     const flying = 'insert into in_flight (maker, order_hash, partition, until_ms) values ($1, $2, $3, 0)';
-    await before.postgres.query(flying, named);
+    for (const each of [named, flown]) await before.postgres.query(flying, each);
 
     const lines = await run(before);
     expect(lines).toEqual([
@@ -113,11 +118,30 @@ describe('salvage', () => {
     // Hashes of orders that have ended are known, so they cannot be placed again.
     const known = 'select order_hash from hashes';
     expect(await hashesOf(after, known)).toEqual(expect.arrayContaining(await hashesOf(before, known)));
+    expect(await hashesOf(after, known)).toContain(`0x${'dd'.repeat(32)}`);
 
     // A repeat changes nothing.
     await run(before);
     await foldAll();
     expect(await hashesOf(after, open)).toEqual(now);
+  });
+
+  test('cancels an order that the archive has, and whose cancellation alone was answered before the rows came to it', async () => {
+    await foldAll();
+    const submitted = (hash: string) => stream.findIndex(({ value }) => value?.includes(hash));
+    const [unfolded] = (await hashesOf(after, open)).sort((a, b) => submitted(b) - submitted(a)) as [string];
+    await projectAll(before, before.projector(), stream.slice(0, submitted(unfolded)));
+    const [order] = await after.postgres.query<{ maker: Hex }>('select maker from orders where order_hash = $1', [
+      bytes(unfolded),
+    ]);
+    const named = [bytes(order?.maker ?? ''), bytes(unfolded), partition];
+    await before.postgres.query(`${note} values ($1, $2, $3, 0, null)`, named);
+    const flying = 'insert into in_flight (maker, order_hash, partition, until_ms) values ($1, $2, $3, 0)';
+    await before.postgres.query(flying, named);
+    expect(await run(before)).toHaveLength(1);
+    await foldAll();
+    expect(await hashesOf(after, open)).not.toContain(unfolded);
+    expect(await hashesOf(after, cancelled)).toContain(unfolded);
   });
 
   test('writes nothing to a log that was not restored', async () => {

@@ -54,7 +54,7 @@ export async function salvage(options: RebuildOptions, context: SalvageContext):
     const lost: string[] = [];
     for (const [partition, position] of kept.entries()) {
       await salvagePartition(rebuild, partition, position, writer);
-      lost.push(...(await readLost(live, partition)));
+      lost.push(...(await readLost(live, partition, schemas)));
     }
     await writer.append(servicePartition, [{ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: writer.hold }]);
     await appender.close();

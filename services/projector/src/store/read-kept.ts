@@ -16,6 +16,8 @@ export interface GoneHash {
 }
 
 const ROWS_PER_FETCH = 1_000;
+/** Of a cancellation whose order nothing names: its hash is remembered for good. */
+const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
 /** All makers of a partition that have rows in one of the schemas. */
 export async function readMakerNames(
@@ -29,19 +31,21 @@ export async function readMakerNames(
   return rows.map(({ maker }) => maker);
 }
 
-/** Instructions of makers that were answered, or will be, and are not folded. */
+/** Instructions of makers that were answered, or will be, and are not folded, in the order in which they were signed. */
 export async function readPending(
   { query }: Pick<Postgres, 'query'>,
   partition: number,
 ): Promise<{ readonly maker: Address; readonly instruction: Instruction }[]> {
-  const sql = 'select maker, instruction from cancelling where partition = $1 and instruction is not null';
+  const sql = `select maker, instruction from cancelling where partition = $1 and instruction is not null
+    order by (instruction->>'issuedAtMs')::bigint`;
   const rows = await query<{ maker: Address; instruction: Instruction }>(sql, [partition]);
   return rows.map(({ maker, instruction }) => ({ maker: maker, instruction }));
 }
 
 /**
  * Hashes that are gone by the kept rows, and of which the restored ones know nothing, or hold the order open; also
- * those whose cancellation was answered, or will be, and is not folded. What the chain has ended it ends again.
+ * those whose cancellation was answered, or will be, and is not folded: the order may not be folded either. What the
+ * chain has ended it ends again, but for an order whose nonce the chain may reach.
  */
 export async function* readGone(
   query: Query,
@@ -55,8 +59,18 @@ export async function* readGone(
         or exists (select from ${kept}.cancelling c where c.order_hash = h.order_hash and c.maker = h.maker))
       and case when exists (select from ${restored}.orders o where o.order_hash = h.order_hash and o.maker = h.maker)
         then not exists (select from ${kept}.order_history e
-          where e.order_hash = h.order_hash and e.happened = 'REMOVED' and e.reason <> 'CANCELLED')
-        else not exists (select from ${restored}.hashes r where r.order_hash = h.order_hash and r.maker = h.maker) end`;
+          where e.order_hash = h.order_hash and e.happened = 'REMOVED' and e.reason not in ('CANCELLED', 'NONCE_CHANGED'))
+        else not exists (select from ${restored}.hashes r where r.order_hash = h.order_hash and r.maker = h.maker) end
+    union
+    select c.order_hash, c.maker, coalesce(o.expires_at_seconds, f.expires_at_seconds, ${UNKNOWN_EXPIRY_SECONDS})
+    from ${kept}.cancelling c
+      left join ${kept}.in_flight f on f.order_hash = c.order_hash and f.maker = c.maker
+      left join ${restored}.orders o on o.order_hash = c.order_hash and o.maker = c.maker
+    where c.partition = ${partition} and c.instruction is null
+      and not exists (select from ${kept}.hashes h
+        where h.order_hash = c.order_hash and h.maker = c.maker and h.state <> 'UNFOLDED')
+      and (o.order_hash is not null
+        or not exists (select from ${restored}.hashes r where r.order_hash = c.order_hash and r.maker = c.maker))`;
   await query(sql);
   for (;;) {
     const rows = await query<{ order_hash: Hex; maker: Address; expires_at_seconds: bigint }>(
@@ -70,13 +84,26 @@ export async function* readGone(
   await query('close gone');
 }
 
-/** Orders that makers may have been answered, and of which nothing but the hash is left; one line each. */
-export async function readLost({ query }: Pick<Postgres, 'query'>, partition: number): Promise<string[]> {
-  const sql = `select order_hash, maker, 'was not folded for its maker is quarantined' as why
-      from hashes where partition = $1 and state = 'UNFOLDED'
-    union all
-    select order_hash, maker, 'was on its way' from in_flight f
-      where partition = $1 and not exists (select from hashes h where h.order_hash = f.order_hash and h.maker = f.maker)
+/**
+ * Orders that makers may have been answered, that the restored log lacks, and of which nothing but the hash is left; one
+ * line each.
+ */
+export async function readLost(
+  { query }: Pick<Postgres, 'query'>,
+  partition: number,
+  { kept, restored }: Schemas,
+): Promise<string[]> {
+  const sql = `select order_hash, maker, why from (
+      select order_hash, maker, 'was not folded for its maker is quarantined' as why
+        from ${kept}.hashes where partition = $1 and state = 'UNFOLDED'
+      union all
+      select order_hash, maker, 'was on its way' from ${kept}.in_flight f
+        where partition = $1
+          and not exists (select from ${kept}.hashes h where h.order_hash = f.order_hash and h.maker = f.maker)
+          and not exists (
+            select from ${kept}.cancelling c
+            where c.order_hash = f.order_hash and c.maker = f.maker and c.instruction is null)) lost
+    where not exists (select from ${restored}.hashes r where r.order_hash = lost.order_hash and r.maker = lost.maker)
     order by maker, order_hash`;
   const rows = await query<{ order_hash: Hex; maker: Address; why: string }>(sql, [partition]);
   return rows.map(({ order_hash, maker, why }) => `lost: ${order_hash} of ${maker} ${why}`);
