@@ -45,16 +45,14 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
   }
   const steps = stepsOf(decision, known, options);
   if (decision.do === 'cancel-only' && decision.mode === 'NORMAL') {
-    const suspended = await readSuspended(log, options);
-    const untilMs = (suspended?.atMs ?? 0) + options.holdMs;
-    if (options.nowMs < untilMs) {
-      const until = new Date(untilMs).toISOString();
-      return {
-        lines: [`the log was restored: makers repeat cancellations until ${until}; nothing was written`],
-        exitCode: 1,
-      };
+    const { atMs, makers = [] } = (await readSuspended(log, options, options.nowMs)) ?? { atMs: 0 };
+    const untilMs = (atMs ?? 0) + options.holdMs;
+    if (atMs === undefined || options.nowMs < untilMs) {
+      const until =
+        atMs === undefined ? 'the projector has read that, and then for a time' : new Date(untilMs).toISOString();
+      const line = `the log was restored: makers repeat cancellations until ${until}; nothing was written`;
+      return { lines: [line], exitCode: 1 };
     }
-    const { makers = [] } = suspended ?? {};
     steps.unshift(...stepsOf({ ...decision, do: 'add', makers }, known, options));
   }
   await appendFacts(log, steps, options);

@@ -3,7 +3,8 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { readMakers } from './read-makers.js';
 
-const DAY_MS = 86_400_000;
+/** No restore takes so long until orders are taken again. */
+const HOLD_MS_MAX = 7 * 86_400_000;
 
 /** A fact that an operator wrote, and where and when. */
 export interface PastDecision {
@@ -35,8 +36,8 @@ interface Topics {
 
 /** All makers that `salvage` has suspended, and of whom nobody has decided since. */
 export interface Suspended {
-  /** When the projector had folded that, in milliseconds since 1970: makers cannot cancel before. */
-  readonly atMs: number;
+  /** When the projector had folded that, in milliseconds since 1970, and undefined before: makers cannot cancel yet. */
+  readonly atMs: number | undefined;
   readonly makers: readonly Hex[];
 }
 
@@ -54,22 +55,21 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
 }
 
 /**
- * Reads the log of the day before the service was limited to cancellations, and since.
- * @returns undefined where `salvage` has not limited it, or the limit was lifted since
+ * Reads the log of the last week: what the projector shows may be behind it.
+ * @returns undefined where `salvage` has not limited the service to cancellations, or the limit was lifted since
  */
-export async function readSuspended(log: Log, topics: Topics): Promise<Suspended | undefined> {
-  const { service, serviceAtMs } = await readMakers(log, topics.prefix);
-  if (service?.mode !== 'CANCEL_ONLY') return undefined;
-  const [topic, offset] = [topicNames(topics.prefix).makerEvents, BigInt(service.position.offset)];
-  const record = (await log.readRecords({ topic, partition: servicePartition }, [offset])).get(offset);
-  if (record === undefined) return undefined;
-  const starts = await log.offsetsAt(topic, record.timestampMs - DAY_MS);
-  let isHeld = false;
-  for await (const { fact } of readDecisions(log, servicePartition, topics, starts[servicePartition])) {
+export async function readSuspended(log: Log, topics: Topics, nowMs: number): Promise<Suspended | undefined> {
+  const starts = await log.offsetsAt(topicNames(topics.prefix).makerEvents, nowMs - HOLD_MS_MAX);
+  const start = starts[servicePartition];
+  if (start === undefined) return undefined;
+  let heldAt: bigint | undefined;
+  for await (const { fact, offset } of readDecisions(log, servicePartition, topics, start)) {
+    if (fact.type !== 'ServiceModeSet') continue;
+    if (fact.mode === 'NORMAL') heldAt = undefined;
     // A person may have limited it too: that ends no hold.
-    if (fact.type === 'ServiceModeSet') isHeld = fact.mode === 'CANCEL_ONLY' && (isHeld || isHold(fact.cause));
+    else if (isHold(fact.cause)) heldAt ??= BigInt(offset);
   }
-  if (!isHeld) return undefined;
+  if (heldAt === undefined) return undefined;
   const newest = new Map<Hex, PastDecision>();
   for (const [partition, from] of starts.entries()) {
     if (from === undefined) continue;
@@ -80,7 +80,9 @@ export async function readSuspended(log: Log, topics: Topics): Promise<Suspended
     }
   }
   const makers = [...newest].flatMap(([maker, { fact }]) => (isHold(fact.cause) ? [maker] : []));
-  return { atMs: serviceAtMs, makers };
+  const { service, serviceAtMs } = await readMakers(log, topics.prefix);
+  const isFolded = service !== undefined && BigInt(service.position.offset) >= heldAt;
+  return { atMs: isFolded ? serviceAtMs : undefined, makers };
 }
 
 async function* readDecisions(

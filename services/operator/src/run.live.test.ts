@@ -174,6 +174,8 @@ describe('the operator', () => {
       at = await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
     }
     await appender.close();
+    const unread = expect.stringContaining('until the projector has read that');
+    expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: [unread], exitCode: 1 });
     const position = { partition: 0, offset: String(at[0]?.offset) };
     await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
     // The facts were written long ago: the time counts from when they were folded.
