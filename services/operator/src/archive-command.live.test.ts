@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, nameLog, RESTORED_HEADER, type StoredRecord } from '@makerbook/kafka';
+import { leaveTransactionOpen } from '@makerbook/kafka/testing';
 import { testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -17,8 +18,9 @@ import type { ArchiveCommand } from './parse-command.js';
 import { readTopic } from './read-topic.js';
 
 const PARTITIONS = 3;
+const brokers = testParts().kafkaBrokers.split(',');
 const log = connectLog({
-  brokers: testParts().kafkaBrokers.split(','),
+  brokers,
   clientId: 'archive-test',
   logger: silentLogger,
 });
@@ -154,8 +156,19 @@ describe('an archive of the log', () => {
     await run(to, 'restore');
     await fill();
     await run(from, 'archive');
+    // It was killed while it skipped the offset of a control record.
+    const place = { topic: topicOf(to), partition: 0 };
+    await leaveTransactionOpen(brokers, 'makerbook-operator-restore-0', place);
     expect(await run(to, 'restore')).toMatchObject({ lines: ['32 records in 3 partitions, at their offsets'] });
     expect(await contentOf(to)).toEqual(await contentOf(from));
+  });
+
+  test('is restored to a topic with as many partitions alone', async () => {
+    await log.createAppender().append(recordsOf([0], 1));
+    await run(from, 'archive');
+    const specs = topicSpecs(topicNames(to), PARTITIONS - 1).filter(({ name }) => name === topicOf(to));
+    await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
+    await expect(run(to, 'restore')).rejects.toThrow('has 2 partitions, and the archive 3: delete the topic');
   });
 
   test('without the right to alter the topic says what is to be set, before and behind the records', async () => {

@@ -1,6 +1,6 @@
 import { pause } from '@makerbook/contracts-primitives';
 import { type Log, RESTORED_HEADER, type StoredRecord } from '@makerbook/kafka';
-import { ArchiveBroken, type Part } from './encode-parts.js';
+import { ArchiveBroken, type Part, sizeOf } from './encode-parts.js';
 import { type Archive, addPart, mergeParts, type Newest, readNewest } from './open-archive.js';
 
 export type Archiving = Awaited<ReturnType<typeof archiveLog>>;
@@ -13,7 +13,7 @@ export interface ArchiveFaults {
   readonly onFault: (error: Error) => void;
 }
 
-/** Values and keys in one part. */
+/** Records in one part, as they lie in memory: of an idle log's blocks the headers are the most. */
 const PART_BYTES = 16 * 1024 * 1024;
 /** Pause between two fetches, between two parts, and before what the store has refused is tried again. */
 const FETCH_MS = 500;
@@ -155,7 +155,7 @@ class PartWriter {
       if (record.offset < (this.to[partition] ?? 0n))
         throw new ArchiveBroken(`partition ${partition} goes back to ${record.offset}: the log was made anew`);
       this.#records.push(record);
-      this.#bytes += record.key.length + (record.value?.length ?? 0);
+      this.#bytes += sizeOf(record);
       this.to[partition] = record.offset + 1n;
     }
     while (this.#bytes >= PART_BYTES && !stopping.aborted)

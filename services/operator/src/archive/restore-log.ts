@@ -9,7 +9,7 @@ import {
   type TopicSpec,
 } from '@makerbook/kafka';
 import type { Outcome } from '../outcome.js';
-import { ArchiveBroken } from './encode-parts.js';
+import { ArchiveBroken, sizeOf } from './encode-parts.js';
 import { type Archive, readParts, requireNewest } from './open-archive.js';
 import { Comparison } from './verify-archive.js';
 
@@ -18,7 +18,6 @@ const TIMEOUT_MS = 60_000;
 const APPEND_BYTES = 500_000;
 /** Records that are appended together lie closer in time. */
 const APPEND_SPAN_MS = 86_400_000;
-const RECORD_BYTES = 200;
 /** Brokers take a setting over some time after it is accepted. */
 const SETTLE_MS = 2_000;
 
@@ -42,7 +41,10 @@ export async function restoreLog(
   for await (const part of readParts(archive)) part.records(spec.name);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
+  await endOpened(log, clientId, to.length);
   const ends = await log.endOffsets(spec.name, { timeoutMs: TIMEOUT_MS });
+  if (ends.length !== to.length)
+    throw new Error(`${spec.name} has ${ends.length} partitions, and the archive ${to.length}: delete the topic`);
   // With its own time the broker would stamp all records with that of the restore.
   if (ends.some((end, partition) => end < (to[partition] ?? 0n))) await setTime(log, spec, 'CreateTime');
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
@@ -57,6 +59,21 @@ export async function restoreLog(
   await setTime(log, spec, time);
   const count = counts.reduce((sum, records) => sum + records, 0);
   return { lines: [`${count} records in ${counts.length} partitions, at their offsets`], exitCode: 0 };
+}
+
+/** The id under which a partition's offsets are skipped. */
+const skippingId = (clientId: string, partition: number): string => `${clientId}-restore-${partition}`;
+
+/** Ends what a restore that was killed has left open: its markers take offsets, so they come before the ends are read. */
+async function endOpened(log: Log, clientId: string, partitions: number): Promise<void> {
+  const ids = Array.from({ length: partitions }, (_, partition) => skippingId(clientId, partition));
+  await Promise.all(
+    ids.map(async (transactionalId) => {
+      const publisher = log.createFencedPublisher({ transactionalId, timeoutMs: TIMEOUT_MS });
+      await publisher.takeOver();
+      await publisher.close();
+    }),
+  );
 }
 
 /** @throws Error with what the operator is to do where the topic's time is another one and may not be set */
@@ -138,7 +155,7 @@ class PartitionRestore {
     const isFar = Math.abs(record.timestampMs - (first?.timestampMs ?? record.timestampMs)) > APPEND_SPAN_MS;
     const isGap = record.offset > this.#end + BigInt(this.#waiting.length);
     const { topic, partition, key, value, headers, timestampMs } = record;
-    const bytes = RECORD_BYTES + key.length + (value?.length ?? 0) + JSON.stringify(headers).length;
+    const bytes = sizeOf(record);
     if (isGap || isFar || this.#bytes + bytes > APPEND_BYTES) await this.#flush();
     if (isGap) await this.#fill(record.offset);
     this.#waiting.push({ topic, partition, key, value, headers, timestampMs });
@@ -165,7 +182,7 @@ class PartitionRestore {
   async #fill(to: bigint): Promise<void> {
     const { log, clientId } = this.#restore;
     if (this.#end >= to) return;
-    await log.skipOffsets(this.#place, Number(to - this.#end), `${clientId}-restore-${this.#place.partition}`);
+    await log.skipOffsets(this.#place, Number(to - this.#end), skippingId(clientId, this.#place.partition));
     this.#end = to;
   }
 }

@@ -2,7 +2,7 @@ import { silentLogger } from '@makerbook/telemetry';
 import { addPartitionsToTxnV3, initProducerIdV4 } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn, retryUntil } from '../cluster/deadline.js';
-import type { LogRecord } from '../log.js';
+import type { LogRecord, TopicPartition } from '../log.js';
 import { bytesOf } from '../produce/encode-batch.js';
 import { BatchStore } from '../produce/store-batches.js';
 
@@ -10,13 +10,13 @@ const TIMEOUT_MS = 60_000;
 const TRANSACTION_TIMEOUT_MS = 600_000;
 
 /**
- * For tests: stores a record in a transaction that nobody ends, as a writer does that is killed in the middle of it.
- * Whoever takes the id over aborts it.
+ * For tests: stores a record, or nothing, in a transaction that nobody ends, as a writer does that is killed in the
+ * middle of it. Whoever takes the id over aborts it.
  */
 export async function leaveTransactionOpen(
   brokers: readonly string[],
   transactionalId: string,
-  record: LogRecord,
+  record: LogRecord | TopicPartition,
 ): Promise<void> {
   const cluster = new Cluster({ brokers, clientId: 'leaves-open', logger: silentLogger });
   const { topic, partition } = record;
@@ -31,6 +31,7 @@ export async function leaveTransactionOpen(
       await coordinator.call(addPartitionsToTxnV3.api, deadline, [transaction]);
       return taken;
     });
+    if (!('key' in record)) return;
     const producer = { id: producerId, epoch: producerEpoch, sequence: 0 };
     const batch = { topic, partition, records: [record], bytes: bytesOf(record), producer };
     await new BatchStore(cluster, { transactionalId }).store(batch, deadline);
