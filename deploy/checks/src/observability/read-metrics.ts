@@ -10,6 +10,7 @@ const ofOthers = new Set([
   'kubelet_volume_stats_capacity_bytes',
   'kube_deployment_spec_replicas',
   'kube_deployment_status_replicas_unavailable',
+  'kube_pod_container_status_restarts_total',
   'kube_pod_status_phase',
   'kube_pod_status_ready',
 ]);
