@@ -193,6 +193,28 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
   ]);
 });
 
+test('Envoy has two pods, on different machines and in different zones, of which a drain takes one', () => {
+  const [gateway] = ofKind('Gateway');
+  const [proxy, ...others] = ofKind('EnvoyProxy');
+  const name = proxy?.metadata.name;
+  expect(others).toEqual([]);
+  expect(fieldOf(gateway, 'infrastructure')).toEqual({
+    parametersRef: { group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', name },
+  });
+  const spread = (topologyKey: string) => ({
+    topologyKey,
+    maxSkew: 1,
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: { 'gateway.envoyproxy.io/owning-gateway-name': gateway?.metadata.name } },
+    matchLabelKeys: ['pod-template-hash'],
+  });
+  const topologySpreadConstraints = [spread('kubernetes.io/hostname'), spread('topology.kubernetes.io/zone')];
+  const envoyDeployment = { replicas: 2, pod: { topologySpreadConstraints } };
+  expect(proxy?.spec).toEqual({
+    provider: { type: 'Kubernetes', kubernetes: { envoyDeployment, envoyPDB: { minAvailable: 1 } } },
+  });
+});
+
 describeOverlays((manifests, overlay) => {
   test('policies let in the namespaces of namespaces.yaml, and no other', () => {
     const folder = overlay === 'small' ? 'small' : 'production';

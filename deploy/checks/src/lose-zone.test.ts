@@ -25,7 +25,7 @@ describeOverlay('when a zone of production goes', () => {
   const services = ofKind('Deployment')
     .filter((deployment) => !isSingle(deployment))
     .map((deployment) => serviceOf(deployment, manifests));
-  const parts = [...services, ...kafkaParts(), postgresPart()];
+  const parts = [...services, ...kafkaParts(), postgresPart(), envoyPart()];
 
   test('the runbook says what is left of each part, and whether that is enough', () => {
     const rows = parts.map(({ name, replicas, needed }) => {
@@ -78,6 +78,15 @@ describeOverlay('when a zone of production goes', () => {
     const { topologyKey } = fieldOf<{ topologyKey: string }>(cluster, 'affinity');
     const spread = [{ topologyKey, maxSkew: 1 }, ...fieldOf<Constraint[]>(cluster, 'topologySpreadConstraints')];
     return { name: 'Postgres', replicas: fieldOf<number>(cluster, 'instances'), needed: 1, spread };
+  }
+
+  function envoyPart(): Part {
+    type Provider = {
+      kubernetes: { envoyDeployment: { replicas: number; pod: { topologySpreadConstraints: Constraint[] } } };
+    };
+    const { kubernetes } = fieldOf<Provider>(find('EnvoyProxy', 'makerbook'), 'provider');
+    const { replicas, pod } = kubernetes.envoyDeployment;
+    return { name: 'Envoy', replicas, needed: 1, spread: pod.topologySpreadConstraints };
   }
 });
 

@@ -58,7 +58,7 @@ test('CloudNativePG makes restricted pods of a Cluster, for it is told nothing e
 
 test('no pod is made of an object whose pods are not checked', () => {
   const checked = ['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Kafka', 'KafkaNodePool'];
-  const restrictedByOperator = ['Cluster'];
+  const restrictedByOperator = ['Cluster', 'EnvoyProxy'];
   const ofNoPod =
     /^(Namespace|ConfigMap|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScheduledBackup|PersistentVolumeClaim|ScaledObject|TriggerAuthentication)$/;
   const kinds = [...new Set(sources.map(({ kind }) => kind))];
