@@ -170,6 +170,8 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
   const targets = (kind: string, name = 'makerbook') => [{ group: 'gateway.networking.k8s.io', kind, name }];
   const size = `${Number(limitSettings.BODY_BYTES_MAX.fallback) / 1024}Ki`;
   const idle = '60s';
+  const tcp = { connectTimeout: '1s' };
+  const retry = { numRetries: 1, retryOn: { triggers: ['connect-failure'] } };
   const [, idleMsMax] = /IDLE_MS_MAX = ([\d_]+)/.exec(readText('shared/http/src/open-server.ts')) ?? [];
   expect(Number.parseInt(idle, 10) * 1000).toBeLessThan(Number(idleMsMax?.replaceAll('_', '')));
   expect(ofKind('ClientTrafficPolicy').map(({ spec }) => spec)).toEqual([
@@ -184,11 +186,13 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
     {
       targetRefs: targets('HTTPRoute'),
       requestBuffer: { limit: size },
-      timeout: { http: { requestTimeout: '30s', connectionIdleTimeout: idle } },
+      timeout: { tcp, http: { requestTimeout: '30s', connectionIdleTimeout: idle } },
+      retry,
     },
     {
       targetRefs: targets('HTTPRoute', 'book'),
-      timeout: { http: { connectionIdleTimeout: idle } },
+      timeout: { tcp, http: { connectionIdleTimeout: idle } },
+      retry,
     },
   ]);
 });
