@@ -11,6 +11,9 @@ const services = ['ingress', 'query', 'chain-watcher', 'projector'];
 /** Connections that Postgres keeps for superusers, and those of the owner's Jobs, of the operator and of people. */
 const OTHERS = 3 + 20;
 
+/** Pods that end at once: each keeps its connections for the 8 s of `preStop` and its drain, beside the next one. */
+const ENDING = 2;
+
 /** Connections of one process. A projector holds its claims by another one. */
 async function connectionsOf(service: string): Promise<number> {
   const settings = await loadSettings(service);
@@ -18,13 +21,13 @@ async function connectionsOf(service: string): Promise<number> {
   return Number(pool?.fallback ?? 1) + (service === 'projector' ? 1 : 0);
 }
 
-/** As many processes as there may be at once, one that replaces another included. */
+/** As many processes as there may be at once, those that start and end in a release included. */
 function processesOf(service: string): number {
   const deployment = find('Deployment', service);
   const scaler = find('HorizontalPodAutoscaler', service) ?? find('ScaledObject', service);
   const most = scaler?.spec?.['maxReplicas'] ?? scaler?.spec?.['maxReplicaCount'] ?? deployment?.spec?.['replicas'];
   const { rollingUpdate } = fieldOf<{ rollingUpdate: { maxSurge: number } }>(deployment, 'strategy');
-  return Number(most) + rollingUpdate.maxSurge;
+  return Number(most) + rollingUpdate.maxSurge + ENDING;
 }
 
 interface Role {
