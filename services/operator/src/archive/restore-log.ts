@@ -64,7 +64,7 @@ export async function restoreLog(
 /** The id under which a partition's offsets are skipped. */
 const skippingId = (clientId: string, partition: number): string => `${clientId}-restore-${partition}`;
 
-/** Ends what a restore that was killed has left open: its markers take offsets, so they come before the ends are read. */
+/** Ends what a restore that was killed has left open. The markers take offsets: they come before the ends are read. */
 async function endOpened(log: Log, clientId: string, partitions: number): Promise<void> {
   const ids = Array.from({ length: partitions }, (_, partition) => skippingId(clientId, partition));
   await Promise.all(

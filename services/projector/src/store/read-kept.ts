@@ -31,7 +31,7 @@ export async function readMakerNames(
   return rows.map(({ maker }) => maker);
 }
 
-/** Instructions of makers that were answered, or will be, and are not folded, in the order in which they were signed. */
+/** Instructions of makers that were answered, or will be, and are not folded, in the order of their signatures. */
 export async function readPending(
   { query }: Pick<Postgres, 'query'>,
   partition: number,
@@ -85,8 +85,8 @@ export async function* readGone(
 }
 
 /**
- * Orders that makers may have been answered, that the restored log lacks, and of which nothing but the hash is left; one
- * line each.
+ * Orders that makers may have been answered, that the restored log lacks, and of which the hash alone is left; one line
+ * each.
  */
 export async function readLost(
   { query }: Pick<Postgres, 'query'>,
