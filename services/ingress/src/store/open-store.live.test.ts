@@ -348,7 +348,7 @@ describe('a server that may have lost something', () => {
     const { sinceMs, isTrusted } = await store.beginTrust();
     expect([isTrusted, await store.beginTrust()]).toEqual([false, { sinceMs, isTrusted }]);
     await store.endTrust(sinceMs);
-    await owner.query('update trust set since_ms = since_ms + 60000');
+    await owner.query('update trust set since_ms = since_ms + 20000');
     expect(await askOf(placing([1]))).toBe('untrusted');
     await owner.query('update trust set since_ms = 0');
     expect(await askOf(placing([1]))).toBe('stored');
