@@ -2,10 +2,10 @@ import type { Cancellation, Info, OrderHistory } from '@makerbook/contracts-http
 import { readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
 import { runNetwork } from '../bad-network/run-network.js';
 import type { MakerbookClient } from '../create-client.js';
-import { MakerbookError } from '../errors.js';
 import type { ListFilter } from '../read-orders.js';
 import type { SignedOrder } from '../take-orders.js';
 import { findSalts, notFound } from './find-orders.js';
+import { naming } from './name-order.js';
 import {
   type OptionName,
   readAmount,
@@ -264,26 +264,6 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
 };
-
-/** An order was not placed, or nobody knows whether it was: then it can be looked up and cancelled by its hash. */
-export class PlacingFailed extends Error {
-  override readonly name = 'PlacingFailed';
-  readonly orderHash: string;
-  readonly salt: string;
-
-  constructor({ orderHash, order }: SignedOrder, cause: MakerbookError) {
-    super(cause.message, { cause });
-    this.orderHash = orderHash;
-    this.salt = order.salt;
-  }
-}
-
-/** @throws PlacingFailed where the service or the network has failed */
-function naming<T>(order: SignedOrder, placing: Promise<T>): Promise<T> {
-  return placing.catch((error: unknown) => {
-    throw error instanceof MakerbookError ? new PlacingFailed(order, error) : error;
-  });
-}
 
 /** The terms of an order. Nothing is signed that the service must refuse. */
 function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrder> {

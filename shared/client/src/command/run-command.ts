@@ -7,7 +7,8 @@ import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import { retry } from '../retry-calls.js';
-import { aliases, type Command, commands, PlacingFailed, type Service } from './commands.js';
+import { aliases, type Command, commands, type Service } from './commands.js';
+import { PlacingFailed } from './name-order.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
 
 const USAGE = `makerbook <command>
