@@ -1,10 +1,10 @@
-import type { Cancellation, Info, OrderHistory } from '@makerbook/contracts-http';
+import type { Info, OrderHistory } from '@makerbook/contracts-http';
 import { readBytes, readHex, readUint256, readWhole } from '@makerbook/contracts-primitives';
 import { runNetwork } from '../bad-network/run-network.js';
 import type { MakerbookClient } from '../create-client.js';
 import type { ListFilter } from '../read-orders.js';
 import type { SignedOrder } from '../take-orders.js';
-import { findSalts, notFound } from './find-orders.js';
+import { cancelNamed, findSalts, notFound } from './find-orders.js';
 import { naming } from './name-order.js';
 import {
   type OptionName,
@@ -160,17 +160,7 @@ export const commands: Readonly<Record<string, Command>> = {
         };
       }
       const orders = readOrders(words);
-      return async function* ({ client }) {
-        const { known, unknown } = await findSalts(client, orders);
-        // One that is on its way is in no list. Only where the service is asked to cancel it can it not come alive.
-        const unlisted = unknown.map((orderHash) => ({ orderHash, salt: 0n }));
-        const statuses = new Map<string, Cancellation['status']>();
-        for (const some of [known, unlisted]) {
-          if (some.length === 0) continue;
-          for (const { orderHash, status } of await client.cancelOrders(some)) statuses.set(orderHash, status);
-        }
-        for (const { orderHash } of orders) yield { orderHash, status: statuses.get(orderHash) };
-      };
+      return ({ client }) => cancelNamed(client, orders);
     },
   },
   'cancel-all': {
