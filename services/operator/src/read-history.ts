@@ -3,8 +3,8 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { readMakers } from './read-makers.js';
 
-/** No restore takes so long until orders are taken again. */
-const HOLD_MS_MAX = 7 * 86_400_000;
+/** `salvage` suspends all makers within less time than this, and its projector folds that. */
+const WINDOW_MS = 7 * 86_400_000;
 
 /** A fact that an operator wrote, and where and when. */
 export interface PastDecision {
@@ -55,11 +55,14 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
 }
 
 /**
- * Reads the log of the last week: what the projector shows may be behind it.
+ * Reads the log of the last week, and since a week before the projector showed that the service is limited: what it
+ * shows may be behind the log.
  * @returns undefined where `salvage` has not limited the service to cancellations, or the limit was lifted since
  */
 export async function readSuspended(log: Log, topics: Topics, nowMs: number): Promise<Suspended | undefined> {
-  const starts = await log.offsetsAt(topicNames(topics.prefix).makerEvents, nowMs - HOLD_MS_MAX);
+  const { service, serviceAtMs } = await readMakers(log, topics.prefix);
+  const shownMs = service?.mode === 'CANCEL_ONLY' ? serviceAtMs : nowMs;
+  const starts = await log.offsetsAt(topicNames(topics.prefix).makerEvents, Math.min(nowMs, shownMs) - WINDOW_MS);
   const start = starts[servicePartition];
   if (start === undefined) return undefined;
   let heldAt: bigint | undefined;
@@ -80,7 +83,6 @@ export async function readSuspended(log: Log, topics: Topics, nowMs: number): Pr
     }
   }
   const makers = [...newest].flatMap(([maker, { fact }]) => (isHold(fact.cause) ? [maker] : []));
-  const { service, serviceAtMs } = await readMakers(log, topics.prefix);
   const isFolded = service !== undefined && BigInt(service.position.offset) >= heldAt;
   return { atMs: isFolded ? serviceAtMs : undefined, makers };
 }
