@@ -23,6 +23,9 @@ export function boundedSeconds(value: bigint): number {
   return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
 }
 
+/** The latest expiry that there is: of an order that nobody has named, whose hash is remembered for good. */
+export const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
+
 /** A hash and its maker. Anybody may cancel a hash of another maker, so it counts only for its own maker's order. */
 export interface HashKey {
   readonly orderHash: Hex;

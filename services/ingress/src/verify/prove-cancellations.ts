@@ -1,7 +1,7 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type CancelledHash, cancelledFact, type FoundHash } from '@makerbook/domain';
+import { type CancelledHash, cancelledFact, type FoundHash, UNKNOWN_EXPIRY_SECONDS } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
@@ -26,8 +26,6 @@ export function cancelledHashes(
 }
 
 const saltTypes = ['uint256', 'bytes32'] as const;
-/** The latest expiry that there is: of an order that nobody knows. */
-const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
 export interface Proven {
   /** Of orders that are known. */

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import type { Instruction } from '@makerbook/domain';
+import { type Instruction, UNKNOWN_EXPIRY_SECONDS } from '@makerbook/domain';
 import type { Postgres, Query } from '@makerbook/postgres';
 
 /** The schemas of one database: rows that were kept, and those that the restored log leads to. */
@@ -16,8 +16,6 @@ export interface GoneHash {
 }
 
 const ROWS_PER_FETCH = 1_000;
-/** Of a cancellation whose order nothing names: its hash is remembered for good. */
-const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
 /** All makers of a partition that have rows in one of the schemas. */
 export async function readMakerNames(
@@ -38,8 +36,7 @@ export async function readPending(
 ): Promise<{ readonly maker: Address; readonly instruction: Instruction }[]> {
   const sql = `select maker, instruction from cancelling where partition = $1 and instruction is not null
     order by (instruction->>'issuedAtMs')::bigint`;
-  const rows = await query<{ maker: Address; instruction: Instruction }>(sql, [partition]);
-  return rows.map(({ maker, instruction }) => ({ maker: maker, instruction }));
+  return query<{ maker: Address; instruction: Instruction }>(sql, [partition]);
 }
 
 /**
