@@ -5,7 +5,7 @@ import type { MakerbookClient } from '../create-client.js';
 import type { ListFilter } from '../read-orders.js';
 import type { SignedOrder } from '../take-orders.js';
 import { cancelNamed, findSalts, notFound } from './find-orders.js';
-import { naming } from './name-order.js';
+import { nameInFailure } from './name-order.js';
 import {
   type OptionName,
   readAmount,
@@ -119,7 +119,7 @@ export const commands: Readonly<Record<string, Command>> = {
       const sign = readTerms(words);
       return async function* ({ client }) {
         const order = await sign(client);
-        yield* await naming(order, client.placeOrders([order], { duplicateCountsAsStored: true }));
+        yield* await nameInFailure(order, client.placeOrders([order], { duplicateCountsAsStored: true }));
       };
     },
   },
@@ -134,11 +134,14 @@ export const commands: Readonly<Record<string, Command>> = {
       const [salts, sign, left] = [readSalts(words), readTerms(words), readLeft(words)];
       const gone = salts === undefined ? readOrders(words) : [];
       return async ({ client }) => {
-        const { known, unknown } = salts === undefined ? await findSalts(client, gone) : { known: [], unknown: [] };
+        const replace = async (named: Parameters<MakerbookClient['replaceOrders']>[0]) => {
+          const order = await sign(client);
+          return nameInFailure(order, client.replaceOrders(named, [order], { duplicateCountsAsStored: true }));
+        };
+        if (salts !== undefined) return replace({ salts, ...left });
+        const { known, unknown } = await findSalts(client, gone);
         if (unknown.length > 0) throw notFound(unknown);
-        const named = salts === undefined ? known.map((order) => ({ ...order, ...left })) : { salts, ...left };
-        const order = await sign(client);
-        return naming(order, client.replaceOrders(named, [order], { duplicateCountsAsStored: true }));
+        return replace(known.map((order) => ({ ...order, ...left })));
       };
     },
   },

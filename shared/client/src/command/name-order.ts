@@ -14,8 +14,8 @@ export class PlacingFailed extends Error {
   }
 }
 
-/** @throws PlacingFailed where the service or the network has failed */
-export function naming<T>(order: SignedOrder, placing: Promise<T>): Promise<T> {
+/** Names the order where it cannot be placed. @throws PlacingFailed where the service or the network has failed */
+export function nameInFailure<T>(order: SignedOrder, placing: Promise<T>): Promise<T> {
   return placing.catch((error: unknown) => {
     throw error instanceof MakerbookError ? new PlacingFailed(order, error) : error;
   });
