@@ -21,7 +21,7 @@ async function connectionsOf(service: string): Promise<number> {
   return Number(pool?.fallback ?? 1) + (service === 'projector' ? 1 : 0);
 }
 
-/** As many processes as there may be at once, those that start and end in a release included. */
+/** Counts the processes that may run at once, also those that start and end in a release. */
 function processesOf(service: string): number {
   const deployment = find('Deployment', service);
   const scaler = find('HorizontalPodAutoscaler', service) ?? find('ScaledObject', service);

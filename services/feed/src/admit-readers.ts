@@ -41,7 +41,7 @@ export interface Admitted {
   readonly name: string;
   /** The name; where anyone may read, the client's address. */
   readonly client: string;
-  /** What is left of its budget now. */
+  /** Tells what is left of its budget now. */
   readonly headers: () => ReplyHeaders;
   /** Takes so many more requests off it, also beyond its end: the next one waits for longer. */
   readonly charge: (requests: number) => void;

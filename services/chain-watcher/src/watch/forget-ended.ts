@@ -46,8 +46,8 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
 }
 
 /**
- * Keeps an order that the rows cannot have: its offset is behind theirs, as after a failover, which takes them back.
- * Keeps one too that is read from the log while the rows are read: it was not in the set when its row was.
+ * Forgets the orders that the rows do not have. Keeps one whose offset the rows have not reached: after a failover they
+ * go back. Also keeps one that is read from the log while the rows are read: it was not in the set when its row came.
  */
 async function retainOpen(parts: ForgetEndedParts): Promise<void> {
   const { watched, followed, partitions, loadOrders, signal, wait } = parts;

@@ -13,7 +13,7 @@ export interface ArchiveFaults {
   readonly onFault: (error: Error) => void;
 }
 
-/** Records in one part, as they lie in memory: of an idle log's blocks the headers are the most. */
+/** A part takes so many bytes in memory. Headers are most of the blocks of an idle log. */
 const PART_BYTES = 16 * 1024 * 1024;
 /** Pause between two fetches, between two parts, and before what the store has refused is tried again. */
 const FETCH_MS = 500;

@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { StoredRecord } from '@makerbook/kafka';
 import { z } from 'zod';
 
-/** What a record takes besides its texts. */
+/** A record takes so many bytes besides its texts. */
 const RECORD_BYTES = 200;
 
 const offsets = z.array(z.string().regex(/^\d+$/)).min(1);
@@ -141,7 +141,7 @@ function bytesOf(value: string | { base64: string } | null): Buffer | null {
 
 const sumOf = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** How much of a part or a batch a record takes, about. */
+/** Estimates the bytes that a record takes in memory, or in a batch. */
 export function sizeOf({ key, value, headers }: Pick<StoredRecord, 'key' | 'value' | 'headers'>): number {
   return RECORD_BYTES + key.length + (value?.length ?? 0) + JSON.stringify(headers).length;
 }

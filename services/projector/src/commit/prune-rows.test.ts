@@ -37,6 +37,6 @@ test('the log is asked for what was written HISTORY_DAYS days ago, to the millis
   const { asked, history } = await prune(30, [7n, undefined]);
   expect(asked[0]).toEqual(['facts', NOW_MS - 30 * 86_400_000]);
   expect((await prune(1, [])).asked[0]).toEqual(['facts', NOW_MS - 86_400_000]);
-  // Without a younger record nothing is deleted: the log stands still, or the clock is ahead.
+  // Delete nothing where no record is younger: the log stands still, or the clock is ahead.
   expect(history).toEqual([[0, 7n]]);
 });

@@ -60,7 +60,7 @@ export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise
   };
   for (const partition of owned()) {
     const before = kept[partition];
-    // Each block is in each partition. Without a younger record the log stands still, or the clock here is far ahead.
+    // Delete nothing where no record is younger: the log stands still, or the clock here is far ahead.
     if (before !== undefined) await untilDone(() => pruneHistory(postgres, partition, before));
     await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
   }
