@@ -44,7 +44,7 @@ const burnAlerts = readRules()
 const FIRES_MS_MAX = 240_000;
 const ENDS_MS_MAX = 300_000;
 const WARM_MS = 30_000;
-const PATCHES_PER_SECOND = 5;
+const ASKED_PER_SECOND = 5;
 
 /**
  * Takes each service and each part away in turn, under load, and waits until a real Prometheus raises the alert of its
@@ -62,7 +62,7 @@ export async function rehearseAlerts(bed: ChaosBed, options: RehearsalOptions): 
     closing.push(prometheus.stop);
     const load = await putLoadOn(bed, options.makers, createChance(options.seed), () => true);
     closing.push(load.stop);
-    closing.push(beginPatching(bed.baseUrl).stop);
+    closing.push(beginAsking(bed.baseUrl).stop);
     await pause(WARM_MS);
     await untilQuiet(prometheus);
     const wrong = await runQueries(prometheus, report);
@@ -86,16 +86,16 @@ function targetsOf({ stack }: ChaosBed): Record<string, string[]> {
   return targets;
 }
 
-/** A PATCH that asks for no change: 400. */
-function beginPatching(baseUrl: string): Pace {
+/** Asks for what the load does not: a PATCH without a change, which is 400, and the pairs of the book. */
+function beginAsking(baseUrl: string): Pace {
   const headers = { 'Content-Type': 'application/json' };
-  return beginAtPace(PATCHES_PER_SECOND, async () => {
-    const answer = await fetch(`${baseUrl}${paths.quoteData}`, {
-      method: 'PATCH',
-      headers,
-      body: '{"data":"0x"}',
-    }).catch(() => undefined);
+  const ask = async (path: string, init: RequestInit) => {
+    const answer = await fetch(new URL(path, baseUrl), init).catch(() => undefined);
     await answer?.arrayBuffer().catch(() => undefined);
+  };
+  return beginAtPace(ASKED_PER_SECOND, async () => {
+    await ask(paths.quoteData, { method: 'PATCH', headers, body: '{"data":"0x"}' });
+    await ask(paths.bookPairs, {});
   });
 }
 
