@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { findFreePort, until } from '@makerbook/parts';
+import { until } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import { opsAt } from './testing/ask-ops.js';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
@@ -28,11 +28,6 @@ test.each(['MULTICALL_ADDRESS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
 );
 
 test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
-  [
-    'as Kafka is away',
-    async () => ({ KAFKA_BROKERS: `127.0.0.1:${await findFreePort()}`, KAFKA_TIMEOUT_MS: '1000' }),
-    /no broker of 127\.0\.0\.1:\d+ answered/,
-  ],
   [
     'as its topics are missing',
     async () => ({ TOPIC_PREFIX: `${stage.prefix}nowhere.` }),

@@ -10,14 +10,14 @@ import {
 } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, monotonicMs, pause, unixMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
+import { healthOf, type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { openSource } from './blocks/open-source.js';
 import type { WatcherSettings } from './env.js';
-import { judgeLiveness, judgeReadiness, Vitals } from './health.js';
+import { judgeLiveness, judgeReadiness, type Signs, Vitals } from './health.js';
 import { createMetrics, type WatcherMeters } from './metrics.js';
 import type { MakerReader } from './observe/read-makers.js';
 import { readOpenOrders } from './store/read-open-orders.js';
@@ -39,9 +39,10 @@ type ServiceTelemetry = Pick<Telemetry, 'logger' | 'serveMetrics'>;
 /**
  * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is ready
  * once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of the
- * Kaia node may be away, now and later. `failed` settles when the watcher can do no more and is to be stopped: at once
- * where an invariant is broken, and where it has halted some time later, so that its metrics can be scraped.
- * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
+ * Kaia node may be away, now and later. While Kafka is away, the start waits: the watcher is alive, and not ready.
+ * `failed` settles when the watcher can do no more and is to be stopped: at once where an invariant is broken, and some
+ * time later where it has halted, so that its metrics can be scraped.
+ * @throws TopicMismatch when a topic is missing or has other partitions than configured
  */
 export function runWatcher(settings: WatcherSettings, telemetry: ServiceTelemetry): Promise<Watcher> {
   return startService(async (starting) => ({
@@ -56,6 +57,8 @@ class RunningWatcher {
   readonly #starting: Starting;
   readonly #meters: WatcherMeters = createMetrics();
   readonly #vitals: Vitals;
+  /** Undefined until Kafka has answered. */
+  #signs: Signs | undefined;
   /** Aborted when the watcher stops or halts. */
   readonly #stopping = new AbortController();
   /** Aborted when the process is to end, also one that has halted. */
@@ -77,8 +80,8 @@ class RunningWatcher {
     const [settings, logger, meters, vitals] = [this.#settings, this.#logger, this.#meters, this.#vitals];
     const { signal } = this.#stopping;
     const { monotonicMs, unixMs } = vitals;
-    let ops: OpenServer | undefined;
-    this.#onStop(() => ops?.stop());
+    const ops = await this.#serveOps();
+    this.#onStop(ops.stop);
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
     this.#onStop(() => log.close());
@@ -92,7 +95,8 @@ class RunningWatcher {
     const node = createNode({ urls, monotonicMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     this.#onStop(() => node.close());
     const read = [names.makerEvents, names.book];
-    await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
+    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name));
+    await vitals.retryFor('blocks', signal)(() => log.verifyTopics(specs));
     const reader = this.#openReader(node);
     const source = await openSource({
       settings,
@@ -143,14 +147,23 @@ class RunningWatcher {
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });
-    ops = await serveOps(settings, {
-      live: () => judgeLiveness(signs, settings.LIVE_SILENCE_MS_MAX),
-      ready: () => judgeReadiness(signs, settings.READY_LAG_SECONDS_MAX),
-      serveMetrics: this.#telemetry.serveMetrics,
-    });
+    this.#signs = signs;
     const working = work.run().catch((error: Error) => this.#fail(error));
     this.#onStop(() => working);
     return ops.port;
+  }
+
+  #serveOps(): Promise<OpenServer> {
+    const settings = this.#settings;
+    const { failures } = this.#vitals;
+    return serveOps(settings, {
+      live: () => (this.#signs === undefined ? healthOf({}) : judgeLiveness(this.#signs, settings.LIVE_SILENCE_MS_MAX)),
+      ready: () =>
+        this.#signs === undefined
+          ? healthOf({ start: failures.get('blocks') ?? 'the topics are being checked' })
+          : judgeReadiness(this.#signs, settings.READY_LAG_SECONDS_MAX),
+      serveMetrics: this.#telemetry.serveMetrics,
+    });
   }
 
   /** What is opened last is closed first, and before all of it the work ends. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type StrictNode, until } from '@makerbook/parts';
+import { openTcpGate, type StrictNode, testParts, until } from '@makerbook/parts';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
@@ -17,7 +17,7 @@ let token: Address;
 /** Preferred to that of the stage. */
 let node: StrictNode;
 
-const { watch, openGate, openNode } = eachOnAStage(
+const { watch, run, openGate, openNode } = eachOnAStage(
   (own) => {
     stage = own;
   },
@@ -134,3 +134,20 @@ test.each(['120', '0'])(
     await stage.settled();
   },
 );
+
+test('a watcher that starts while Kafka is away is alive and not ready, and begins once Kafka is back', async () => {
+  const gate = await openTcpGate(`kafka://${testParts().kafkaBrokers}`);
+  try {
+    await gate.shut();
+    const { ops, countLines } = await run({ KAFKA_BROKERS: new URL(gate.url).host });
+    await until('readiness says so', async () => /no broker/.test(await ops.check('/readyz', 'start')));
+    expect((await ops.ask('/livez')).status).toBe(200);
+    expect((await ops.ask('/readyz')).status).toBe(503);
+    expect(countLines('a dependency is away')).toBe(1);
+    await gate.open();
+    await until('it is ready', async () => (await ops.ask('/readyz')).status === 200);
+    await stage.settled();
+  } finally {
+    await gate.close();
+  }
+});

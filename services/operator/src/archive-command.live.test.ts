@@ -7,7 +7,7 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, nameLog, RESTORED_HEADER, type StoredRecord } from '@makerbook/kafka';
 import { leaveTransactionOpen } from '@makerbook/kafka/testing';
-import { testParts, until } from '@makerbook/parts';
+import { findFreePort, openTcpGate, testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { addPart, mergeParts, type Newest } from './archive/open-archive.js';
@@ -317,7 +317,7 @@ describe('an archive of the log', () => {
 
 describe('an archive that follows the log', () => {
   /** Ports and telemetry of a process that nobody scrapes. */
-  const serve = () =>
+  const serve = (environment: Record<string, string> = {}) =>
     followLog(
       folder,
       {
@@ -325,6 +325,7 @@ describe('an archive that follows the log', () => {
           PARTITIONS: `${PARTITIONS}`,
           OPS_PORT: '0',
           KAFKA_BROKERS: testParts().kafkaBrokers,
+          ...environment,
         }),
         ...settingsOf(from),
       },
@@ -371,5 +372,30 @@ describe('an archive that follows the log', () => {
     const told = `${count} records are the log's; it has 0 offsets beyond them`;
     await until('all is archived', async () => (await run(from, 'verify')).lines.includes(told));
     await third.stop();
+  });
+
+  test('is alive and not ready while Kafka or its store is away at its start, and begins once both are back', async () => {
+    await fill();
+    const gate = await openTcpGate(`kafka://${testParts().kafkaBrokers}`);
+    const opsPort = await findFreePort();
+    const health = (path: string) => fetch(`http://127.0.0.1:${opsPort}${path}`).catch(() => undefined);
+    const says = async (fault: RegExp) => fault.test((await (await health('/readyz'))?.text()) ?? '');
+    try {
+      await gate.shut();
+      rmSync(folder, { recursive: true });
+      writeFileSync(folder, '');
+      const starting = serve({ KAFKA_BROKERS: new URL(gate.url).host, OPS_PORT: String(opsPort) });
+      await until('it waits for Kafka', () => says(/"archive":"no broker/));
+      expect([(await health('/livez'))?.status, (await health('/readyz'))?.status]).toEqual([200, 503]);
+      await gate.open();
+      await until('it waits for the folder', () => says(/"archive":"ENOTDIR/));
+      rmSync(folder);
+      const following = await starting;
+      await until('it is ready', async () => (await health('/readyz'))?.status === 200);
+      expect(following.archiving.added().records).toBe(32);
+      await following.stop();
+    } finally {
+      await gate.close();
+    }
   });
 });

@@ -3,7 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Appender, LogRecord } from '@makerbook/kafka';
 import { readRecords } from '@makerbook/kafka/testing';
-import { testParts, until } from '@makerbook/parts';
+import { findFreePort, openTcpGate, testParts, until } from '@makerbook/parts';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from './env.js';
@@ -113,6 +113,37 @@ describe('a running projector', () => {
     expect(text).toMatch(/^projector_parked_messages_total [45]$/m);
     expect(text).toMatch(/^projector_quarantined_makers(\{[^}]*\})? 1$/m);
     expect((await ask(projector, '/readyz')).status).toBe(200);
+  });
+
+  test('is alive and not ready while Postgres or Kafka is away at its start, and begins once both are back', async () => {
+    const opsPort = await findFreePort();
+    const gates = {
+      postgres: await openTcpGate(here.databaseUrl),
+      kafka: await openTcpGate(`kafka://${testParts().kafkaBrokers}`),
+    };
+    try {
+      await gates.postgres.shut();
+      await gates.kafka.shut();
+      environment['DATABASE_URL'] = gates.postgres.url;
+      environment['KAFKA_BROKERS'] = new URL(gates.kafka.url).host;
+      environment['OPS_PORT'] = String(opsPort);
+      const starting = start();
+      const health = (path: string) => fetch(`http://127.0.0.1:${opsPort}${path}`).catch(() => undefined);
+      const saysOf = async (away: RegExp) => away.test((await (await health('/readyz'))?.text()) ?? '');
+      await until('it waits for Postgres', () => saysOf(/"start":"[^"]*(ECONNREFUSED|connection)/i));
+      expect([(await health('/livez'))?.status, (await health('/readyz'))?.status]).toEqual([200, 503]);
+      await gates.postgres.open();
+      await until('it waits for Kafka', () => saysOf(/"start":"no broker/));
+      expect([(await health('/livez'))?.status, (await health('/readyz'))?.status]).toEqual([200, 503]);
+      await gates.kafka.open();
+      await starting;
+      await appender.append([submitted(0)]);
+      await projected(1n);
+      await until('it is ready', async () => (await health('/readyz'))?.status === 200);
+    } finally {
+      await Promise.all(running.splice(0).map((projector) => projector.stop()));
+      await Promise.all([gates.postgres.close(), gates.kafka.close()]);
+    }
   });
 
   test('refuses to start where topics are missing or have other partitions, and says so', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { topicNames } from '@makerbook/contracts-events';
-import { monotonicMs, pause, unixMs } from '@makerbook/contracts-primitives';
-import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
+import { monotonicMs, pause, retry, Unavailable, unixMs } from '@makerbook/contracts-primitives';
+import { healthOf, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
 import { connectPostgres, type PostgresOptions, verifySchema } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
@@ -28,9 +28,9 @@ export interface RunningProjector extends Running {
 }
 
 /**
- * Starts the projector: the schema and the topics are checked, and the partitions that this process gets are projected
- * until `stop`.
- * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
+ * Starts the projector: checks the schema and the topics, and projects the partitions that this process gets until
+ * `stop`. While Postgres or Kafka is away, it waits: it is alive, and not ready.
+ * @throws SchemaMismatch, PostgresRefused, TopicMismatch
  */
 export function runProjector(settings: ProjectorSettings, telemetry: Telemetry): Promise<RunningProjector> {
   const { logger } = telemetry;
@@ -40,7 +40,24 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       failure = error;
       end(error);
     };
-    const { postgres, claims, log } = await connect(settings, telemetry, onStop);
+    let signs: (() => Signs) | undefined;
+    let awaited = 'the schema and the topics are being checked';
+    const { postgres, claims, log } = connect(settings, telemetry, onStop);
+    const ops = await serveOps(settings, {
+      live: () => (signs === undefined ? healthOf({}) : judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX)),
+      ready: async () => {
+        if (signs === undefined) return healthOf({ start: awaited });
+        const answer = postgres.check().then(() => 'ok');
+        return judgeReadiness(signs(), await answer.catch((error: Error) => error.message));
+      },
+      serveMetrics: telemetry.serveMetrics,
+    });
+    onStop(ops.stop);
+    const onAway = (reason: string) => {
+      if (reason !== awaited) logger.warn({ reason }, 'the start waits for Postgres or Kafka');
+      awaited = reason;
+    };
+    await verifyParts({ settings, postgres, log, onAway });
     const meters = createMetrics(unixMs);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const source = { topic: topics.makerEvents, groupId: `${settings.TOPIC_PREFIX}makerbook-projector` };
@@ -82,7 +99,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       onFatal: fail,
     });
     onStop(ownership.stop);
-    const signs = (): Signs => ({
+    signs = () => ({
       monotonicMs: monotonicMs(),
       consumer: consumer.health(),
       failure: failure?.message,
@@ -90,22 +107,12 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       commitsWaiting: Array.from(projector.owned, ([partition, { taken }]) => [partition, taken.committer.waitsFor]),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
-    const ops = await serveOps(settings, {
-      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: async () => {
-        const answer = postgres.check().then(() => 'ok');
-        return judgeReadiness(signs(), await answer.catch((error: Error) => error.message));
-      },
-      serveMetrics: telemetry.serveMetrics,
-    });
-    // Partitions are given back at once, whatever a probe waits for.
-    onStop(() => Promise.all([ops.stop(), ownership.stop()]));
     logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
     return { opsPort: ops.port };
   });
 }
 
-async function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Starting['onStop']) {
+function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Starting['onStop']) {
   const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
     // What a crash of Postgres takes back is folded again.
@@ -129,11 +136,32 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, onSto
     applicationName: 'makerbook-projector-claims',
   });
   onStop(claims.close);
-  await verifySchema(postgres);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
   onStop(log.close);
-  await log.verifyTopics(usedTopics(settings));
   return { postgres, claims, log };
+}
+
+/** @throws SchemaMismatch, PostgresRefused, TopicMismatch */
+async function verifyParts({
+  settings,
+  postgres,
+  log,
+  onAway,
+}: Pick<ReturnType<typeof connect>, 'postgres' | 'log'> & {
+  readonly settings: ProjectorSettings;
+  readonly onAway: (reason: string) => void;
+}): Promise<void> {
+  const verify = async () => {
+    await verifySchema(postgres);
+    await log.verifyTopics(usedTopics(settings));
+  };
+  await retry(verify, {
+    mayRepeat(error) {
+      if (!(error instanceof Unavailable)) return false;
+      onAway(error.message);
+      return true;
+    },
+  });
 }
 
 /** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */

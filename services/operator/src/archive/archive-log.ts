@@ -25,10 +25,10 @@ const MERGE_EVERY = 100;
 /**
  * Adds to an archive what the log has beyond it, and goes on until it is stopped.
  * @param topic its name in Kafka, with the deployment's prefix
- * @throws ArchiveBroken where the archive is broken, or of another log; LogUnavailable
+ * @throws ArchiveBroken where the archive is broken, of another log, or not signed; LogUnavailable
  */
 export async function archiveLog(log: Log, topic: string, archive: Archive, faults: ArchiveFaults) {
-  if (archive.key?.type === 'public') throw new Error('ARCHIVE_KEY is a public key: it signs nothing');
+  if (archive.key?.type === 'public') throw new ArchiveBroken('ARCHIVE_KEY is a public key: it signs nothing');
   const newest = await readNewest(archive);
   await expectSameLog(log, topic, archive, newest);
   const from = endOf(archive, newest);
