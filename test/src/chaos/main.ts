@@ -10,9 +10,11 @@ npm run chaos -- --alerts [--faster N] [--only WORD]
   model, the feed and a replay, and each order with the chain. --brokers 3: a Kafka of three brokers, of which one after another
   is killed. --source: whether the watchers have a topic of a node of Kaia beside JSON-RPC; unless given, those of an odd seed
   have. --only: faults whose kind or part contains the word. The figures and logs of a run are kept in .chaos/
-  --alerts: takes each service and each part away in turn, and waits until a real Prometheus raises the alert of its runbook,
-  and until that ends. --faster: how many times shorter than in production the times of the rules are, 10 unless given (no
-  window below a minute). --only: parts whose name contains the word. Needs prometheus on the PATH`;
+  --alerts: takes each service, each part and a router away in turn, and waits until a real Prometheus raises the alert of its
+  runbook, and until that ends. --faster: how many times shorter than in production the times of the rules are, 10 unless given
+  (no window below a minute). --only: parts whose name contains the word. Needs prometheus on the PATH`;
+/** The alerts need one that acknowledges. */
+const ROUTER = 'rehearsed';
 /** Nothing is away for longer when one of three brokers is killed. */
 const AWAY_MS_MAX = 10_000;
 const { values } = readOptions(USAGE, {
@@ -39,6 +41,7 @@ console.log(`seed ${seed}, source ${source}`);
 const bed = await (await import('./open-bed.js')).openBed({
   brokers,
   ...(source === 'topic' && { topicSeed: seed }),
+  ...(values.alerts && { router: ROUTER }),
 });
 const stop = () => bed.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.once(signal, () => void stop());
@@ -68,7 +71,7 @@ async function harm(): Promise<boolean> {
 
 async function rehearse(): Promise<boolean> {
   const { rehearseAlerts } = await import('./rehearse-alerts.js');
-  const wrong = await rehearseAlerts(bed, { seed, makers, faster, only, folder, report });
+  const wrong = await rehearseAlerts(bed, { router: ROUTER, seed, makers, faster, only, folder, report });
   for (const each of wrong) console.log(each);
   return wrong.length === 0;
 }

@@ -38,9 +38,11 @@ export interface BedOptions {
   readonly brokers: 1 | 3;
   /** Draws what the topic lacks and repeats. Absent: the watchers have no topic. */
   readonly topicSeed?: number;
+  /** A router that makers can wait for. */
+  readonly router?: string;
 }
 
-export async function openBed({ brokers, topicSeed }: BedOptions): Promise<ChaosBed> {
+export async function openBed({ brokers, topicSeed, router = '' }: BedOptions): Promise<ChaosBed> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-chaos-'));
   // Root runs Postgres as another user, who needs to enter this folder.
   chmodSync(folder, 0o711);
@@ -104,6 +106,7 @@ export async function openBed({ brokers, topicSeed }: BedOptions): Promise<Chaos
         REDIS_URL: addresses.redisUrl,
         RPC_URL: rpcUrl,
         TOPIC_REPLICATION_FACTOR: String(brokers),
+        ROUTERS: router,
       },
       report,
     });

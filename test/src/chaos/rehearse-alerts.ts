@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
 import { listQueries, readRules } from '@makerbook/deploy-checks';
 import { createChance } from '@makerbook/parts';
+import { commandsIn, startCommand } from '../examples/run-commands.js';
 import { beginAtPace, type Pace } from '../kit/generate-load.js';
 import { type Fault, freeze, refuseAll } from './faults.js';
 import type { ChaosBed } from './open-bed.js';
@@ -11,6 +12,8 @@ import { type Firing, type Prometheus, runPrometheus } from './run-prometheus.js
 import { speedUpRules } from './speed-up-rules.js';
 
 export interface RehearsalOptions {
+  /** The name of the router that the bed knows. */
+  readonly router: string;
   readonly seed: number;
   readonly makers: number;
   /** So many times shorter than in production are the times of the rules, but no window below a minute. */
@@ -24,6 +27,7 @@ export interface RehearsalOptions {
 
 /** What is taken away, and the alert that has to say so. */
 const expected: Readonly<Record<string, string>> = {
+  router: 'RouterSilent',
   query: 'QueryDown',
   feed: 'FeedDown',
   ingress: 'IngressDown',
@@ -41,14 +45,15 @@ const mayBeEmpty =
 const burnAlerts = readRules()
   .flatMap(({ rules }) => rules)
   .flatMap((rule) => ('alert' in rule && rule.expr.startsWith('slo:burn_rate') ? [rule.alert] : []));
+const [COMMAND = ''] = commandsIn('examples/README.md', 'npm run example:router');
 const FIRES_MS_MAX = 240_000;
 const ENDS_MS_MAX = 300_000;
 const WARM_MS = 30_000;
 const ASKED_PER_SECOND = 5;
 
 /**
- * Takes each service and each part away in turn, under load, and waits until a real Prometheus raises the alert of its
- * runbook, and until that ends.
+ * Takes each service, each part and a router away in turn, under load, and waits until a real Prometheus raises the
+ * alert of its runbook, and until that ends.
  * @returns what was wrong; none where each alert came and went, and each query of rules and panels has a result
  * @throws Error where there is no Prometheus, or alerts fire with everything there
  */
@@ -63,12 +68,14 @@ export async function rehearseAlerts(bed: ChaosBed, options: RehearsalOptions): 
     const load = await putLoadOn(bed, options.makers, createChance(options.seed), () => true);
     closing.push(load.stop);
     closing.push(beginAsking(bed.baseUrl).stop);
+    const router = runRouter(bed, options.router);
+    closing.push(router.stop);
     await pause(WARM_MS);
     await untilQuiet(prometheus);
     const wrong = await runQueries(prometheus, report);
     report('| taken away | alert | after, s | over, s after it was back | others |\n|---|---|---|---|---|');
     const names = Object.keys(expected).filter((name) => name.includes(options.only));
-    for (const name of names) wrong.push(...(await rehearse(name, bed, prometheus, report)));
+    for (const name of names) wrong.push(...(await rehearse(name, harmsOf(name, bed, router), prometheus, report)));
     return [...wrong, ...bed.restarts.slice(startedWith)];
   } finally {
     for (const close of closing.reverse()) await close();
@@ -99,22 +106,43 @@ function beginAsking(baseUrl: string): Pace {
   });
 }
 
+/** A router that acknowledges the book; it is killed and started again. */
+function runRouter({ stack }: ChaosBed, name: string) {
+  const environment = {
+    KAFKA_BROKERS: stack.addresses.kafkaBrokers,
+    TOPIC_PREFIX: stack.topicPrefix,
+    ROUTER_NAME: name,
+  };
+  const start = () => startCommand(COMMAND, environment);
+  let running = start();
+  const stop = () => running.stop();
+  const begin = async () => {
+    await stop();
+    const end = async () => {
+      running = start();
+    };
+    return { detail: name, end };
+  };
+  return { stop, begin };
+}
+
 /** A service answers nobody, and neither does another one of its kind; a part refuses every connection. */
-function harmsOf(name: string, bed: ChaosBed): Fault[] {
+function harmsOf(name: string, bed: ChaosBed, router: Pick<Fault, 'begin'>): Pick<Fault, 'begin'>[] {
+  if (name === 'router') return [router];
   const processes = bed.stack.processes().filter((process) => process.name.replace(/-\d+$/, '') === name);
   return processes.length > 0 ? processes.map((process) => freeze(bed, process.name)) : [refuseAll(bed, name)];
 }
 
 async function rehearse(
   name: string,
-  bed: ChaosBed,
+  harms: readonly Pick<Fault, 'begin'>[],
   prometheus: Prometheus,
   report: RehearsalOptions['report'],
 ): Promise<string[]> {
   const alert = expected[name] ?? '';
   await untilQuiet(prometheus);
   const takenAt = performance.now();
-  const begun = await Promise.all(harmsOf(name, bed).map((harm) => harm.begin(createChance(1))));
+  const begun = await Promise.all(harms.map((harm) => harm.begin(createChance(1))));
   let firing: Firing[] = [];
   const raisedAfterMs = await waitFor(
     async () => {
