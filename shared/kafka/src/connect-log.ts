@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster } from './cluster/cluster.js';
 import { ConsumerLoop } from './consume/consume-partitions.js';
-import { TopicFollower } from './consume/follow-topic.js';
+import { POLL_MS_MAX, TopicFollower } from './consume/follow-topic.js';
 import { parkIn } from './consume/park-records.js';
 import type { ConnectOptions, Log } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
@@ -69,7 +69,7 @@ export function connectLog(options: ConnectOptions): Log {
     },
     createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {
-      const follower = new TopicFollower(new Cluster(options), logger, followOptions);
+      const follower = new TopicFollower(new Cluster(options, POLL_MS_MAX), logger, followOptions);
       const stop = async () => {
         await follower.stop();
         // A process opens and stops many in its life: keep nothing of them.

@@ -13,10 +13,14 @@ export interface Address {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Every call has its own deadline, so the library's is never reached. */
 const REQUEST_TIMEOUT_MS = 600_000;
-/** Longer than a broker waits for news before it answers a fetch. */
-const LATE_MS = 700;
 /** Beyond its bound the library would queue requests and send them later, perhaps after their calls have failed. */
 const IN_FLIGHT_MAX = 1_000_000;
+
+/** Hears of a call that is not answered, each time that so long has passed. */
+export interface LateCalls {
+  readonly afterMs: number;
+  readonly tell: () => void;
+}
 
 /**
  * One connection to one broker. It opens with the first call, and again after it was lost. A call that fails or
@@ -26,16 +30,15 @@ const IN_FLIGHT_MAX = 1_000_000;
 export class Broker {
   readonly address: Address;
   readonly #options: ConnectOptions;
-  readonly #onLate: (() => void) | undefined;
+  readonly #late: LateCalls | undefined;
   #connection: Connection | undefined;
   #opening: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param onLate called at intervals while a call is not answered */
-  constructor(address: Address, options: ConnectOptions, onLate?: () => void) {
+  constructor(address: Address, options: ConnectOptions, late?: LateCalls) {
     this.address = address;
     this.#options = options;
-    this.#onLate = onLate;
+    this.#late = late;
   }
 
   /**
@@ -57,7 +60,7 @@ export class Broker {
       isSent = true;
       return api.async(connection, ...request);
     };
-    const late = this.#onLate && setInterval(this.#onLate, LATE_MS);
+    const late = this.#late && setInterval(this.#late.tell, this.#late.afterMs);
     try {
       return await within(deadline, exchange(), () => new Error('no answer in time'));
     } catch (error) {

@@ -8,6 +8,8 @@ import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
+/** An answer that comes so much later than it may is late. */
+const LATE_MS = 200;
 export const NO_NODE = -1;
 
 /** By partition the node id of its leader, NO_NODE where it has none. */
@@ -28,11 +30,14 @@ export class Cluster {
   readonly #outdated = new Set<string>();
   readonly #asked = new Map<string, Promise<TopicLayout>>();
   readonly #coordinators = new Map<string, number>();
+  readonly #lateMs: number;
   #isLooking = false;
   #isClosed = false;
 
-  constructor(options: ConnectOptions) {
+  /** @param waitMsMax how long a broker may wait for news before it answers a fetch */
+  constructor(options: ConnectOptions, waitMsMax = 500) {
     this.#options = options;
+    this.#lateMs = waitMsMax + LATE_MS;
     this.#seeds = options.brokers.map((address) => [NO_NODE, new Broker(parseBroker(address), options)]);
   }
 
@@ -74,7 +79,8 @@ export class Cluster {
     }
     for (const { nodeId, host, port } of brokers) {
       if (this.#brokers.has(nodeId)) continue;
-      const broker: Broker = new Broker({ host, port }, this.#options, () => void this.#lookFor(broker));
+      const late = { afterMs: this.#lateMs, tell: () => void this.#lookFor(broker) };
+      const broker: Broker = new Broker({ host, port }, this.#options, late);
       this.#brokers.set(nodeId, broker);
     }
   }

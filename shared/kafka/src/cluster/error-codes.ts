@@ -2,8 +2,13 @@ import { type ProtocolError, protocolErrors, protocolErrorsCodesById, type Respo
 
 export const NO_ERROR = 0;
 
-/** Errors that leave open whether a batch was stored. */
+/**
+ * Errors that leave open whether a batch was stored. A leader that steps down while it waits for its replicas says the
+ * same as one that never was the leader.
+ */
 export const outcomeUnknown: readonly string[] = [
+  'NOT_LEADER_OR_FOLLOWER',
+  'UNKNOWN_TOPIC_OR_PARTITION',
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
   'KAFKA_STORAGE_ERROR',

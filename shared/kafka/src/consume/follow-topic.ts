@@ -8,7 +8,7 @@ import { Fetcher, type RecordRange } from './fetch-partitions.js';
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 /** Below the age at which a reader's news is too old for the take-over of a chain-watcher. */
-const POLL_MS_MAX = 1_500;
+export const POLL_MS_MAX = 1_500;
 
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
 export class TopicFollower implements Following {

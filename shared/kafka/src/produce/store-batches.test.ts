@@ -120,6 +120,25 @@ test('a batch never grows beyond its bound, and one call is never cut in two', a
   await expect(appender.append([tooLarge])).rejects.toBeInstanceOf(RecordTooLarge);
 });
 
+test.each([
+  ['NOT_LEADER_OR_FOLLOWER', 6, true],
+  ['UNKNOWN_TOPIC_OR_PARTITION', 3, true],
+  ['NOT_ENOUGH_REPLICAS', 19, false],
+])(
+  'a leader that said %s once may have stored the batch, whatever others say later: %i, %s',
+  async (_name, code, may) => {
+    const codes = [code];
+    const call = async () => {
+      const errorCode = codes.shift() ?? 19;
+      return { responses: [{ name: 't', partitionResponses: [{ index: 0, errorCode, baseOffset: -1n }] }] };
+    };
+    const cluster = { leaderOf: async () => ({ call }), forgetLayout: () => undefined } as unknown as Cluster;
+    const stored = new BatchStore(cluster).store(batchOf('a'), deadlineIn(600));
+    await expect(stored).rejects.toMatchObject({ mayHaveBeenAppended: may });
+    expect(codes).toEqual([]);
+  },
+);
+
 test('64 MiB wait for Kafka and no more, and what has failed makes room again', async () => {
   const noLeader = () => Promise.reject(new LogUnavailable('no leader', { mayHaveBeenAppended: false }));
   const cluster = { leaderOf: noLeader, forgetLayout: () => undefined } as unknown as Cluster;
