@@ -46,6 +46,18 @@ describe('cancellations', () => {
   const unplacedOf = (...numbers: number[]) => cancelOf(...numbers).map((hash) => ({ ...hash, ordersBudget: budget }));
 
   test.each<[string, Partial<MakerStanding>, Partial<Cancellation>, string]>([
+    [
+      'of more orders than a full budget holds take all of it',
+      {},
+      { hashes: cancelOf(1, 2, 3, 4, 5, 6) },
+      'stored, cancels 0, 6 marks, 0 placed',
+    ],
+    [
+      'of so many are refused where it is not full',
+      { cancels: { left: 4, atMs: NOW_MS } },
+      { hashes: cancelOf(1, 2, 3, 4, 5, 6) },
+      'rate_limited 0, 0 marks, 0 placed',
+    ],
     ['are charged and marked', {}, { hashes: cancelOf(1, 2) }, 'stored, cancels 3, 2 marks, 0 placed'],
     [
       'are refused all where the budget is spent',
@@ -123,6 +135,20 @@ describe('a cancellation of all orders', () => {
     expect(marked(all({ making: a }))).toEqual([99, 1]);
     expect(marked(all({ taking: a, untilMs: NOW_MS + 1 }))).toEqual([99, 2]);
     expect(told(all({}, 99))).toBe('rate_limited undefined, 0 marks, 0 placed');
+  });
+
+  test('marks no order that another request of the same reading cancels', () => {
+    const request = {
+      kind: 'cancel-all',
+      lastsMs: 9,
+      ...own,
+      budget: { ...budget, burst: 1_000 },
+      mark: hashOf(99),
+    } as const;
+    const draft = draftOf(standingOf({ listed }));
+    const ask = (untilMs: number) => decide(draft, { ...request, scope: { untilMs } }, NOW_MS);
+    applyDecisions(draft, ask(NOW_MS).decisions, NOW_MS);
+    expect(marked(ask(NOW_MS + 1))).toEqual([99, 3]);
   });
 });
 

@@ -88,7 +88,8 @@ function chargeCancels(standing: Standing, hashes: readonly CancelledHash[], now
     .map(([maker, budget]) => ({ maker, budget }))
     .sort((a, b) => (a.maker < b.maker ? -1 : 1));
   const spent = owners.map(({ maker, budget }) => {
-    const count = cost * hashes.filter((hash) => hash.maker === maker).length;
+    // A salt may name more orders than a full budget holds: a maker can always cancel.
+    const count = Math.min(cost * hashes.filter((hash) => hash.maker === maker).length, Math.max(cost, budget.burst));
     return { maker, budget, count, ...spend(makerOf(standing, maker).cancels, budget, count, nowMs) };
   });
   const beyond = spent.filter(({ left }) => isSpent(left));
@@ -177,7 +178,8 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
     order.acceptedAtMs <= untilMs &&
     (making === undefined || order.making === making) &&
     (taking === undefined || order.taking === taking);
-  const marked = makerOf(standing, maker).listed.filter(isMeant);
+  const isLeft = ({ orderHash }: { readonly orderHash: Hex }) => hashOf(standing, orderHash).isCancelling !== true;
+  const marked = makerOf(standing, maker).listed.filter((order) => isMeant(order) && isLeft(order));
   const hashes = [own, ...marked.map(({ orderHash }) => ({ ...own, orderHash }))];
   return { ...charged, decisions: [...charged.decisions, ...hashes.map((hash) => markOf(hash, nowMs + lastsMs))] };
 }

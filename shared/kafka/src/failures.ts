@@ -14,7 +14,7 @@ export class LogUnavailable extends Unavailable {
   }
 }
 
-/** The records of one call do not fit into one record batch. Nothing was stored; a retry does not help. */
+/** A record does not fit into a record batch. Nothing was stored; a retry does not help. */
 export class RecordTooLarge extends Error {
   override readonly name = 'RecordTooLarge';
 }

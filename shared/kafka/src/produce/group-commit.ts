@@ -8,8 +8,8 @@ import type { Transactor } from './transactions.js';
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Group commit. The records of one call for one partition always lie in one batch, which they may share with other
- * calls. A call for several partitions is a transaction.
+ * Group commit. The records of one call for one partition lie in one batch, which they may share with other calls. A
+ * call for several partitions, or of more records than a batch holds, is a transaction.
  *
  * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches have
  * no producer id: one that is sent again after an unknown outcome may be stored twice.
@@ -39,7 +39,9 @@ export class GroupCommit implements Appender {
     if (this.#isClosed) throw unavailable('the appender is closed');
     const { topic, partition } = first;
     const isOfOne = records.every((record) => record.partition === partition && record.topic === topic);
-    return isOfOne ? this.#appendBatch(first, records) : this.#appendTransaction(records);
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
+    const isBatch = isOfOne && (bytes <= BATCH_BYTES_MAX || records.length === 1);
+    return isBatch ? this.#appendBatch(first, records, bytes) : this.#appendTransaction(records);
   };
 
   readonly close = async (): Promise<void> => {
@@ -47,11 +49,12 @@ export class GroupCommit implements Appender {
     await Promise.allSettled([this.#transactor.close(), ...this.#calls]);
   };
 
-  async #appendBatch({ topic, partition }: LogRecord, records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
-    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
-    if (bytes > BATCH_BYTES_MAX) {
-      throw new RecordTooLarge(`${records.length} records of ${bytes} bytes do not fit into ${BATCH_BYTES_MAX}`);
-    }
+  async #appendBatch(
+    { topic, partition }: LogRecord,
+    records: readonly LogRecord[],
+    bytes: number,
+  ): Promise<readonly AppendedAt[]> {
+    if (bytes > BATCH_BYTES_MAX) throw new RecordTooLarge(`a record of ${bytes} bytes is beyond ${BATCH_BYTES_MAX}`);
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
