@@ -19,6 +19,13 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
+const arrivals = new WeakMap<IncomingMessage, number>();
+
+/** When the head of a request was here, by the monotonic clock: one that is pipelined waits for those before it. */
+export function arrivedAtMs(request: IncomingMessage): number {
+  return arrivals.get(request) ?? performance.now();
+}
+
 /** The exchanges of a connection without a whole answer yet, the first one under way; and how the connection ends. */
 interface Connection {
   readonly exchanges: Exchange[];
@@ -84,6 +91,7 @@ export function followConnections(
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const connection = connections.get(request.socket);
     if (connection === undefined) return;
+    arrivals.set(request, performance.now());
     connection.exchanges.push({ request, response });
     if (connection.exchanges.length === 1) start(connection, handle);
     else if (connection.exchanges.length > PIPELINED_MAX) request.socket.destroy();

@@ -14,9 +14,11 @@ let base: string;
 const large = Buffer.from(JSON.stringify(Array.from({ length: 5_000 }, (_, n) => n)));
 const releases: (() => void)[] = [];
 let handled = 0;
+let arrivedAtMs = 0;
 
 async function echo(request: ApiRequest): Promise<Reply> {
   handled += 1;
+  arrivedAtMs = request.receivedAtMs;
   return okJson(JSON.stringify({ body: request.body ?? null, query: [...request.query], id: request.requestId }));
 }
 
@@ -241,9 +243,12 @@ describe('the HTTP server', () => {
     const answers = ask(`${get('/slow')}${get('/things')}GET /things HTTP/1.0\r\n\r\n`);
     await until(() => releases.length > 0);
     expect(handled).toBe(before);
+    await pause(50);
+    const answeredAtMs = performance.now();
     releases.pop()?.();
     expect((await answers).match(/HTTP\/1.1 200/g)).toHaveLength(3);
     expect(handled).toBe(before + 2);
+    expect(arrivedAtMs).toBeLessThan(answeredAtMs);
     expect(await ask(get('/slow') + get('/things').repeat(100))).toBe('');
     expect(handled).toBe(before + 2);
   });

@@ -4,6 +4,7 @@ import { describeSpan, type Logger } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { allowOrigins } from './allow-origins.js';
 import { oddPath } from './compare-paths.js';
+import { arrivedAtMs } from './follow-connections.js';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
 import { type AnswerLog, logAnswers } from './log-answers.js';
 import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-requests.js';
@@ -157,7 +158,7 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
   const queryAt = request.url.indexOf('?');
   return {
     requestId: notes.requestId,
-    receivedAtMs: notes.startedAt,
+    receivedAtMs: arrivedAtMs(request),
     client: addressOf(request),
     charge: notes.charge,
     params: request.params as Record<string, string>,
