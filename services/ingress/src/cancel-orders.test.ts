@@ -75,6 +75,28 @@ describe('cancellations', () => {
     expect(statuses(await post(paths.limitOrders, [order]))).toBe('unavailable');
   });
 
+  test('by a cancel key are not answered while Postgres is away, also where the key is a maker itself', async () => {
+    const { post, seen, held } = openRoutes({
+      cancelKeysOf: () => [lower(other)],
+      isCancelKey: (key) => key === lower(other),
+    });
+    const order = await signOrder(maker);
+    held.isAway = true;
+    const refused = { code: 'unavailable', detail: expect.stringMatching(/nothing was cancelled.*use cancel-all/) };
+    expect(await post(paths.cancellations, [salted(order, other)])).toMatchObject(refused);
+    expect(seen.appended).toBe(0);
+    expect(statuses(await post(paths.cancellations, [salted(order)]))).toEqual(['CANCELLED']);
+  });
+
+  test('by a cancel key are 503 while the whitelist is read, and by the maker are taken', async () => {
+    const { post, seen, held } = openRoutes({ isCaughtUp: () => false, cancelKeysOf: () => [] });
+    const order = await signOrder(maker);
+    openIn({ held }, order);
+    expect(statuses(await post(paths.cancellations, [cancelling(order, key)]))).toBe('unavailable');
+    expect(seen.appended).toBe(0);
+    expect(statuses(await post(paths.cancellations, [cancelling(order)]))).toEqual(['CANCELLED']);
+  });
+
   test('of unknown hashes beyond the bound are not answered, and known orders do not suffer', async () => {
     const known = await signOrder(maker);
     const { post, held } = openRoutes();

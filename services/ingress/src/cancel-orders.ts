@@ -95,7 +95,7 @@ async function decideAndAnswer(
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
   metrics.ordersCancelled(facts.length);
-  if (unsure.length > 0) return refuseUnsure(unsure, facts.length, parts.askWallets !== undefined);
+  if (unsure.length > 0) return refuseUnsure(unsure, facts.length);
   const isCancelled = (orderHash: Hex) => toCancel.has(orderHash) || unplaced.has(orderHash);
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
@@ -139,11 +139,9 @@ async function decideCancels(
   return refuse(decided.refusal, decided.left);
 }
 
-function refuseUnsure(unsure: readonly Hex[], cancelled: number, hasWallets: boolean): Refusal {
+function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
   const others = cancelled === 0 ? 'nothing was cancelled' : `the ${cancelled} other orders were cancelled`;
   const which = unsure.length === 1 ? unsure[0] : `${unsure.length} orders, the first ${unsure[0]}`;
-  const remedy = hasWallets
-    ? 'a key with the salt, or a contract with cancel-all, cancels'
-    : "With the order's salt it is cancelled";
-  return unavailable(`it is not known now whether ${which} may still be placed; ${others}. ${remedy} at once`);
+  const remedy = "With the order's salt the maker's key cancels it at once; cancel keys and contracts use cancel-all";
+  return unavailable(`it is not known now whether ${which} may still be placed; ${others}. ${remedy}`);
 }

@@ -72,6 +72,13 @@ describe('orders', () => {
       'duplicate 0 left 4 client 1',
     ],
     ['that have expired are charged to the client', {}, [], [numbered(1), expired], 'order_expired 1 left 4 client 1'],
+    [
+      'expired beside one in flight',
+      {},
+      [[1, { inFlight: { expiresAtSeconds: 9 } }]],
+      [numbered(1), expired],
+      'order_expired 1 client 2',
+    ],
     ['that have all expired are charged to nobody else', {}, [], [expired], 'order_expired 0 client 1'],
     ['expired beside known ones', {}, [[1, accepted]], [numbered(1), expired], 'order_expired 1 client 2'],
     [

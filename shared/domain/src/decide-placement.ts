@@ -74,7 +74,7 @@ export function decidePlacement(standing: Standing, request: Placement, nowMs: n
   const timely = untimely === undefined ? orders : orders.filter((one) => check([one]) === undefined);
   const late = orders.length - timely.length;
   if (untimely !== undefined && timely.length === 0) return { ...refused(untimely), ofClient: late };
-  const known = timely.filter(({ orderHash }) => hashOf(standing, orderHash).remembered !== undefined);
+  const known = timely.filter(({ orderHash }) => isKnown(hashOf(standing, orderHash)));
   const makers = request.makers.filter(({ maker }) => timely.some(({ order }) => order.maker === maker));
   const charged = chargeOrders(standing, { ...request, makers }, timely, nowMs);
   const budgets = { of: 'orders', makers } as const;
@@ -115,6 +115,11 @@ function placeAll({ makers, orders, lastsMs }: Placement, nowMs: number): Decisi
     expiresAtSeconds: boundedSeconds(order.expiresAt),
     untilMs: nowMs + lastsMs,
   }));
+}
+
+/** Anybody can send it again, also while its first request is on its way. */
+function isKnown({ remembered, inFlight }: HashStanding): boolean {
+  return remembered !== undefined || inFlight !== undefined;
 }
 
 function isAccepted({ remembered }: HashStanding): boolean {
@@ -160,7 +165,7 @@ function chargeOrders(
   let retryAfterMs = 0;
   for (const { maker, budget } of makers) {
     const own = orders.filter(({ order, orderHash }) => {
-      return order.maker === maker && hashOf(standing, orderHash).remembered === undefined;
+      return order.maker === maker && !isKnown(hashOf(standing, orderHash));
     });
     const { left, atMs } = spend(makerOf(standing, maker).orders, budget, own.length, nowMs);
     before.push(Math.floor(left + own.length));

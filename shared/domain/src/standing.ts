@@ -191,17 +191,15 @@ export function applyDecisions(draft: Draft, decisions: readonly Decision[], now
 function afterMark(
   own: MakerStanding,
   { isCancelling, order, inFlight, remembered }: HashStanding,
-  { orderHash, instruction }: Extract<Decision, { kind: 'mark' }>,
+  { instruction }: Extract<Decision, { kind: 'mark' }>,
   nowMs: number,
 ): MakerStanding {
   const instructions = instruction === undefined ? own.instructions : [...own.instructions, instruction];
-  const listed = own.listed.filter((each) => each.orderHash !== orderHash);
-  if (isCancelling) return { ...own, instructions, listed };
+  if (isCancelling) return { ...own, instructions };
   const isExpired = (expiresAtSeconds: number) => expiresAtSeconds <= Math.floor(nowMs / 1000);
   return {
     ...own,
     instructions,
-    listed,
     open: own.open - (order === undefined ? 0 : 1),
     expired: Math.max(0, own.expired - (order !== undefined && isExpired(order.expiresAtSeconds) ? 1 : 0)),
     inFlight: own.inFlight - (inFlight !== undefined && !isExpired(inFlight.expiresAtSeconds) ? 1 : 0),

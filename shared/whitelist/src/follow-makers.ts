@@ -16,6 +16,8 @@ export interface Makers {
   nonceOf(maker: Address): bigint | undefined;
   /** The addresses that may cancel for the maker. */
   cancelKeysOf(maker: Address): readonly Address[];
+  /** Whether the address may cancel for any maker. */
+  isCancelKey(address: Address): boolean;
   /** Whether the key may read this for the maker. */
   mayRead(maker: Address, key: Address, what: ReadRight): boolean;
   /** True while an operator has the service take no new orders. */
@@ -90,6 +92,7 @@ export function followMakers(
     isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
     cancelKeysOf: (maker) => known.get(maker)?.cancelKeys ?? [],
+    isCancelKey: (address) => [...known.values()].some(({ cancelKeys }) => cancelKeys.includes(address)),
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
     caughtUp,

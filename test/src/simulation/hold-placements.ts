@@ -91,7 +91,7 @@ export class PlacementsInMemory {
           ),
         ),
       note: (hashes, sinceMs, nowMs) => ask(() => this.#note(hashes, sinceMs, nowMs)),
-      release: (requestId, hashes) => ask(() => this.#release(requestId, new Set(hashes))),
+      release: (...all) => ask(() => this.#release(...all)),
       forgetNotes: (olderThanMs) =>
         ask(() => {
           const beforeMs = this.#nowMs() - olderThanMs;
@@ -256,11 +256,12 @@ export class PlacementsInMemory {
     for (const [maker, lock] of this.#locks) if (lock.by === by) this.#locks.delete(maker);
   }
 
-  #release(requestId: string, orderHashes: ReadonlySet<Hex>): void {
-    const isReleased = (row: InFlight) => orderHashes.has(row.orderHash) && row.requestId === requestId;
-    for (const rows of this.#rows) rows.forget(isReleased);
-    const marked = new Set(this.#rows.flatMap(({ tables }) => tables.cancelling.map(({ orderHash }) => orderHash)));
-    for (const orderHash of orderHashes) if (!marked.has(orderHash)) this.markedAtMs.delete(orderHash);
+  #release(requestId: string, placed: readonly Hex[], marked: readonly Hex[]): void {
+    const isReleased = (of: readonly Hex[]) => (row: InFlight) =>
+      of.includes(row.orderHash) && row.requestId === requestId;
+    for (const rows of this.#rows) rows.forget(isReleased(placed), isReleased(marked));
+    const left = new Set(this.#rows.flatMap(({ tables }) => tables.cancelling.map(({ orderHash }) => orderHash)));
+    for (const orderHash of marked) if (!left.has(orderHash)) this.markedAtMs.delete(orderHash);
   }
 
   #note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): void {

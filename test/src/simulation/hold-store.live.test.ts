@@ -171,7 +171,7 @@ async function decideInto(store: Store) {
   );
   await find();
   for (const maker of makers) for (const request of requestsOf(maker)) await ask(request);
-  await store.release('r9', hashes);
+  await store.release('r9', hashes, hashes);
   await find();
   await store.forgetNotes(-60_000);
   await find();

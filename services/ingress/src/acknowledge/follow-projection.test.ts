@@ -65,6 +65,8 @@ describe('how long the read model has been behind', () => {
     positions = [10n, 5n];
     await pass(1);
     expect(projection.lagSeconds()).toBe(8);
+    expect(projection.lagSeconds([1])).toBe(8);
+    expect(projection.lagSeconds([0, 5])).toBe(0);
     positions = [12n, 8n];
     await pass(1);
     expect(projection.lagSeconds()).toBe(0);

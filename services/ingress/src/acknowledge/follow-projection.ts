@@ -45,9 +45,14 @@ export function followProjection(
         if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: monotonicMs() });
       }
     },
-    /** The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0. */
-    lagSeconds(): number {
-      const oldestMs = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
+    /**
+     * The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0.
+     * @param partitions only facts in these; all by default
+     */
+    lagSeconds(partitions: Iterable<number> = awaited.keys()): number {
+      const oldestMs = Math.min(
+        ...[...partitions].map((each) => awaited.get(each)?.sinceMs ?? Number.POSITIVE_INFINITY),
+      );
       return Math.max(0, (monotonicMs() - oldestMs) / 1000);
     },
     /** Waits until the rows have passed these facts, at most so long. @returns whether. Throws what Postgres throws. */

@@ -55,9 +55,11 @@ export async function release(
   requestId: string,
   decisions: readonly Decision[],
 ): Promise<void> {
-  const orderHashes = decisions.flatMap((one): Hex[] => (one.kind === 'charge' ? [] : [one.orderHash]));
-  if (orderHashes.length === 0) return;
-  await store.release(requestId, orderHashes).catch((error: unknown) => {
+  const hashesOf = (kind: 'place' | 'mark') =>
+    decisions.flatMap((one): Hex[] => (one.kind === kind ? [one.orderHash] : []));
+  const [placed, marked] = [hashesOf('place'), hashesOf('mark')];
+  if (placed.length + marked.length === 0) return;
+  await store.release(requestId, placed, marked).catch((error: unknown) => {
     logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
   });
 }

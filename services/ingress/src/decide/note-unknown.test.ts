@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { silentLogger } from '@makerbook/telemetry';
 import { countUnknownNotes } from './note-unknown.js';
 
 test('notes of unknown hashes are bounded for each client and in total, until the window ends', () => {
@@ -7,6 +8,7 @@ test('notes of unknown hashes are bounded for each client and in total, until th
   const notes = countUnknownNotes({
     settings: { UNKNOWN_HASHES_PER_CLIENT_MAX: 3, UNKNOWN_HASHES_MAX: 5 },
     store: { forgetNotes: async (olderThanMs) => void older.push(olderThanMs) },
+    logger: silentLogger,
     monotonicMs: () => nowMs,
   });
   expect(notes.mayNote('a', 3)).toBe(true);

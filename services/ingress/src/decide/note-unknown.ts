@@ -1,5 +1,6 @@
 import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { NOTE_MS } from '@makerbook/domain';
+import type { Logger } from '@makerbook/telemetry';
 import type { IngressSettings } from '../env.js';
 import type { Store } from '../store/store.js';
 
@@ -7,12 +8,13 @@ interface NoteParts {
   readonly monotonicMs: () => MonotonicMs;
   readonly settings: Pick<IngressSettings, 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
   readonly store: Pick<Store, 'forgetNotes'>;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 export type UnknownNotes = ReturnType<typeof countUnknownNotes>;
 
 /** Bounds the notes of unknown hashes that this process makes: each is a row in Postgres, and anybody may ask. */
-export function countUnknownNotes({ settings, store, monotonicMs }: NoteParts) {
+export function countUnknownNotes({ settings, store, logger, monotonicMs }: NoteParts) {
   const clients = new Map<string, number>();
   let total = 0;
   let endsAtMs = 0;
@@ -21,7 +23,10 @@ export function countUnknownNotes({ settings, store, monotonicMs }: NoteParts) {
     const nowMs = monotonicMs();
     if (nowMs < endsAtMs) return;
     // Older notes are of no use.
-    if (total > 0) void store.forgetNotes(NOTE_MS).catch(() => undefined);
+    if (total > 0)
+      store.forgetNotes(NOTE_MS).catch((error: Error) => {
+        logger.warn({ reason: error.message }, 'old notes of unknown hashes were not deleted: they are next time');
+      });
     clients.clear();
     total = 0;
     endsAtMs = nowMs + NOTE_MS;

@@ -324,9 +324,10 @@ describe('what is read', () => {
 test('what was not appended is released, and what another request has stored stays', async () => {
   const { decisions } = await ask(placing([1]));
   expect(decisions).toHaveLength(2);
-  await store.release('another', [hashOf(1)]);
+  await store.release('another', [hashOf(1)], [hashOf(1)]);
+  await store.release(`r${requests - 1}`, [], [hashOf(1)]);
   expect(await askOf(placing([1]))).toBe('in_flight');
-  await store.release(`r${requests - 1}`, [hashOf(1)]);
+  await store.release(`r${requests - 1}`, [hashOf(1)], []);
   expect(await askOf(placing([1]))).toBe('stored');
 });
 
@@ -338,6 +339,15 @@ test('notes are forgotten when they are old', async () => {
   await owner.query('update in_flight set until_ms = until_ms - 61000');
   await store.forgetNotes(60_000);
   expect(await isNoted()).toBe(false);
+});
+
+test('of more old notes than a statement deletes none is left', async () => {
+  await owner.query(`insert into in_flight (order_hash, until_ms) select decode(lpad(to_hex(n), 64, '0'), 'hex'), 1
+    from generate_series(1, 50000) as n`);
+  await store.note([hashOf(1_000_000)], 0, 0);
+  await store.forgetNotes(60_000);
+  const [{ count } = { count: 0n }] = await owner.query<{ count: bigint }>('select count(*) from in_flight');
+  expect(Number(count)).toBe(1);
 });
 
 describe('a server that may have lost something', () => {
@@ -430,7 +440,7 @@ test('every look-up is by an index, whatever the size of the tables', async () =
   await owner.query('update in_flight set until_ms = 1 where maker is null');
   expect(await askOf(placing([20]), by)).toBe('stored');
   await noted.alone([maker], async () => undefined);
-  await noted.release('r', [hashOf(1)]);
+  await noted.release('r', [hashOf(1)], [hashOf(1)]);
   // What requests of several kinds ask that share a statement.
   await noted.read({ ...wantedOf([5], [6]), isInstructing: true, isCancellingAll: true });
   await noted.forgetNotes(0);

@@ -4,6 +4,8 @@ import { findHashes, lockMakers, readStanding } from './read-standing.js';
 import type { ReadAndWrite, Store } from './store.js';
 import { writeDecisions } from './write-decisions.js';
 
+const FORGOTTEN_AT_ONCE = 20_000;
+
 /** What ingress decides by, in Postgres. Each call is one statement, but for `alone`. */
 export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): Store {
   const readAndWrite = (query: Query): ReadAndWrite => ({
@@ -25,11 +27,15 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
     async note(orderHashes, trustedSinceMs, nowMs) {
       await postgres.query(noteSql, [encodeArray('bytea', orderHashes), trustedSinceMs, nowMs], 'note');
     },
-    async release(requestId, orderHashes) {
-      await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), requestId], 'release');
+    async release(requestId, placed, marked) {
+      const hashes = [placed, marked].map((own) => encodeArray('bytea', own));
+      await postgres.query(releaseSql, [...hashes, requestId], 'release');
     },
     async forgetNotes(olderThanMs) {
-      await postgres.query(forgetSql, [olderThanMs]);
+      for (;;) {
+        const forgotten = await postgres.query(forgetSql, [olderThanMs], 'forget notes');
+        if (forgotten.length < FORGOTTEN_AT_ONCE) return;
+      }
     },
     async beginTrust() {
       const [row] = await postgres.query<{ since_ms: bigint; is_trusted: boolean }>(beginTrustSql);
@@ -59,10 +65,16 @@ const inBookSql = `
   group by order_hash having bool_or(status <> 'VALIDATING') or not bool_or(happened = 'OPENED') limit 1`;
 
 const releaseSql = `
-  with placed as (delete from in_flight where order_hash = any ($1::bytea[]) and request_id = $2)
-  delete from cancelling where order_hash = any ($1::bytea[]) and request_id = $2`;
+  with placed as (delete from in_flight where order_hash = any ($1::bytea[]) and request_id = $3)
+  delete from cancelling where order_hash = any ($2::bytea[]) and request_id = $3`;
 
-const forgetSql = `delete from in_flight where partition is null and until_ms < ${clockSql} - $1::bigint`;
+// Anybody may have had a hundred thousand notes made: each statement ends in time. The time in a query of its own is
+// one value, which the index can look up.
+const forgetSql = `
+  delete from in_flight where order_hash in (
+    select order_hash from in_flight where partition is null and until_ms < (select ${clockSql} - $1::bigint)
+    order by until_ms limit ${FORGOTTEN_AT_ONCE}) and partition is null
+  returning 1`;
 
 // What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
 const beginTrustSql = `

@@ -65,8 +65,11 @@ export interface Store extends ReadAndWrite {
   wereNeverInBook(orderHashes: readonly Hex[]): Promise<boolean>;
   /** Notes that hashes were told unknown, where nothing was lost since and no request has placed them. */
   note(orderHashes: readonly Hex[], trustedSinceMs: number, nowMs: number): Promise<void>;
-  /** The append of a request has certainly stored nothing: deletes what was stored of it. */
-  release(requestId: string, orderHashes: readonly Hex[]): Promise<void>;
+  /**
+   * The append of a request has certainly stored nothing: deletes the rows of the orders that it has placed, and the
+   * marks of those that it cancels. The id is the client's, which may use it for several requests.
+   */
+  release(requestId: string, placed: readonly Hex[], marked: readonly Hex[]): Promise<void>;
   /** Deletes notes that are older. */
   forgetNotes(olderThanMs: number): Promise<void>;
   /** Notes that a server that has no row, or another start time, may have lost something by now. */

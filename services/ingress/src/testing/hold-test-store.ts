@@ -86,7 +86,7 @@ export function holdTestStore(nowMs: () => number) {
     async note(orderHashes) {
       for (const hash of orderHashes) held.rows.set(hash, { ...held.rows.get(hash), notedUntilMs: nowMs() });
     },
-    release: async (_requestId, orderHashes) => void held.released.push(orderHashes),
+    release: async (_requestId, ...released) => void held.released.push(released.flat()),
     forgetNotes: async () => undefined,
     beginTrust: async () => ({ sinceMs: 0, isTrusted: true }),
     endTrust: async () => undefined,

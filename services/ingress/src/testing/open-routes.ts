@@ -67,6 +67,7 @@ export function openRoutes(given: Given = {}) {
       limitsOf: () => ({}),
       nonceOf: () => 0n,
       cancelKeysOf: (address: Hex) => (address === lower(maker) ? [lower(key)] : []),
+      isCancelKey: (address: Hex) => address === lower(key),
       ...makers,
     },
     store,

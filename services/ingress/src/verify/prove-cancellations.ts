@@ -2,7 +2,7 @@ import type { OrderCancelled } from '@makerbook/contracts-events';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type CancelledHash, cancelledFact, type FoundHash, UNKNOWN_EXPIRY_SECONDS } from '@makerbook/domain';
-import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { describeSignatureRefusal, isSignatureRefusal, recoverAddress } from '@makerbook/signatures';
 import { cancelBudgetOf, type Makers } from '@makerbook/whitelist';
@@ -62,10 +62,20 @@ export async function proveCancellations(
       unsure.add(orderHash);
       continue;
     }
-    const makerOf = (signer: Address) => makerFor(makers, signer, found?.maker);
+    let isByKey = false;
+    const makerOf = (signer: Address) => {
+      isByKey ||= found === undefined && makers.isCancelKey(signer);
+      return makerFor(makers, signer, found?.maker);
+    };
     const proof = proveCancellation({ hashCancellation }, cancellation, salt, makerOf);
+    // Nobody knows whether it is an order of the signer's, or of another maker whose key it is.
+    if (isByKey) {
+      unsure.add(orderHash);
+      continue;
+    }
     const maker = 'maker' in proof ? proof.maker : found?.maker;
     if ('fault' in proof) {
+      if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read, and with it whose keys cancel');
       if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
       if (maker !== undefined) doubts.push({ ...proof, index, wallet: maker, signature: cancellation.text });
     }
@@ -122,8 +132,8 @@ export function proveCancellation(
 }
 
 /**
- * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: a key
- * cannot cancel it, and whatever it is, only its own maker's cancellation counts.
+ * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: whatever
+ * it is, only its own maker's cancellation counts.
  */
 function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
   if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;

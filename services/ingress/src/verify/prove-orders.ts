@@ -2,6 +2,7 @@ import { bytesToHex } from '@makerbook/contracts-evm';
 import { unlessAway } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkTerms, type Order, type ProvenOrder, refuseLate, wasAccepted } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, type Refusal, unavailable } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
 import { recoverSigner } from '@makerbook/signatures';
 import type { PostedOrder } from '../parse/parse-placements.js';
 import type { Parts } from '../parts.js';
@@ -50,7 +51,8 @@ async function refuseBeforeSignatures(
     const detail = 'the service takes no new orders for now; cancelling and listing go on';
     return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
-  if (projection.lagSeconds() > settings.PROJECTION_LAG_SECONDS_MAX)
+  const partitions = new Set(orders.map(({ maker }) => partitionOf(maker, settings.PARTITIONS)));
+  if (projection.lagSeconds(partitions) > settings.PROJECTION_LAG_SECONDS_MAX)
     return unavailable('nothing was stored: the read model is behind the log');
   return undefined;
 }

@@ -88,9 +88,9 @@ export class RowsInMemory {
   }
 
   /** What ingress does after an append that certainly failed. */
-  forget(isReleased: (row: InFlight) => boolean): void {
-    const inFlight = new Map([...this.tables.inFlight].filter(([, row]) => !isReleased(row)));
-    this.tables = { ...this.tables, inFlight, cancelling: this.tables.cancelling.filter((row) => !isReleased(row)) };
+  forget(isPlaced: (row: InFlight) => boolean, isMarked: (row: InFlight) => boolean): void {
+    const inFlight = new Map([...this.tables.inFlight].filter(([, row]) => !isPlaced(row)));
+    this.tables = { ...this.tables, inFlight, cancelling: this.tables.cancelling.filter((row) => !isMarked(row)) };
   }
 
   /** Deletes the hashes that may be forgotten. A maker in quarantine keeps all. */
