@@ -26,6 +26,8 @@ export interface MessageContext {
   timeMs: number;
   /** W3C `traceparent`, `tracestate` and `baggage`, those that there are. */
   trace?: TraceHeaders;
+  /** The time of its record by which a fact has to be in the log. See `isTooLate`. */
+  storedByMs?: number | undefined;
 }
 
 /** The headers by which a trace goes on. */
@@ -197,6 +199,24 @@ export function decodeAcknowledged(
   return decode(bookAcknowledged, message);
 }
 
+/** Names by when a fact has to be in the log, in milliseconds since 1970. */
+export const STORED_BY = 'stored_by';
+
+/**
+ * Whether a fact came into the log after its writer had given it up: it counts for nothing. A broker may store what it
+ * got seconds or minutes before, and by then its writer has been told that nobody knows it.
+ */
+export function isTooLate({ headers, timestampMs }: TimedMessage): boolean {
+  const storedBy = headers[STORED_BY];
+  return storedBy !== undefined && timestampMs > Number(storedBy);
+}
+
+/** A message as it was read, with the time of its record by the broker's clock, in milliseconds since 1970. */
+export interface TimedMessage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timestampMs: number;
+}
+
 /** The trace that a message belongs to: what it leads to carries the same headers. */
 export function traceOf(headers: Readonly<Record<string, string>>): TraceHeaders {
   const trace: Record<string, string> = {};
@@ -216,6 +236,7 @@ export function messageHeaders(type: string, context: MessageContext): Record<st
     ce_source: context.source,
     ce_time: new Date(context.timeMs).toISOString(),
     'content-type': 'application/json',
+    ...(context.storedByMs !== undefined && { [STORED_BY]: String(context.storedByMs) }),
     ...context.trace,
   };
 }

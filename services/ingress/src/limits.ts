@@ -1,9 +1,9 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { IngressSettings } from './env.js';
 
-/** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
+/** What is appended in time may wait so long for the process. */
 const APPEND_SPARE_MS = 1_000;
-/** The clock of the rows is the brokers', and may be ahead of the one here. */
+/** The clocks of the brokers, by which the rows are forgotten, may differ by so much from each other. */
 const CLOCK_SPARE_MS = 2_000;
 
 /** The longest time from reading what a request is decided by to the end of the append that follows. */
@@ -14,6 +14,15 @@ export function appendMsMaxOf(settings: IngressSettings): number {
 /** From a decision to the time by which its append has ended and a later record is stored. */
 export function settledMsOf(settings: IngressSettings): number {
   return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
+}
+
+/**
+ * The time of its record by which an order has to be in the log: once its row is forgotten, no later record of it
+ * counts.
+ * @param untilMs of its row
+ */
+export function storedByMsOf(untilMs: number): number {
+  return untilMs - CLOCK_SPARE_MS;
 }
 
 export function makerEventsTopicOf({ TOPIC_PREFIX }: IngressSettings): string {

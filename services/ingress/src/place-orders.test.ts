@@ -67,6 +67,28 @@ describe('orders', () => {
     expect(late.seen.appended).toBe(0);
   });
 
+  test.each([
+    ['in time', 0, 'stored'],
+    ['later than their rows are kept', 8_001, 'unavailable'],
+  ])('that the log stores %s count, or are of unknown outcome', async (_what, brokerAheadMs, expected) => {
+    const { post, records, held, clock } = openRoutes({ brokerAheadMs });
+    const placed = await signOrder(maker);
+    const reply = await post(paths.limitOrders, [placed]);
+    expect(isRefusal(reply) ? reply.code : 'stored').toBe(expected);
+    expect(records.map(({ headers }) => headers['stored_by'])).toEqual([String(clock.nowMs + 8_000)]);
+    // Another request that places it waits, until the clock of the rows has passed.
+    expect(held.released).toEqual([]);
+    const open = await signOrder(maker);
+    openIn({ held }, open);
+    await post(paths.replacements, { cancel: [cancelling(open)], place: [await signOrder(maker)] });
+    expect(records.slice(1).map(({ headers }) => headers['stored_by'])).toEqual(
+      Array(2).fill(String(clock.nowMs + 8_000)),
+    );
+    openIn({ held }, open);
+    await post(paths.cancellations, [cancelling(open)]);
+    expect(records.at(-1)?.headers['stored_by']).toBeUndefined();
+  });
+
   test('that another request places are waited for, and Valid-Until is judged again then', async () => {
     const { post, clock, held } = openRoutes();
     const orders = [await signOrder(maker)];

@@ -1,4 +1,4 @@
-import { topicNames } from '@makerbook/contracts-events';
+import { STORED_BY, topicNames } from '@makerbook/contracts-events';
 import { type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { readTopic } from './read-topic.js';
 
@@ -65,7 +65,9 @@ export async function resolveParked(
     const { key, value } = record;
     if (resolution === 'replayed') {
       const partition = key === '' ? message.partition : partitionOf(key, partitions);
-      const headers = { ...message.headers, 'replayed-from': id };
+      // It is stored now, and whoever asked was answered long ago.
+      const { [STORED_BY]: _, ...own } = message.headers;
+      const headers = { ...own, 'replayed-from': id };
       await appender.append([{ topic: message.topic, partition, key, value, headers }]);
     }
     const headers = { ...originOf(record), [RESOLUTION]: resolution, 'resolution-command': commandId };

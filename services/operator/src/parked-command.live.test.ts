@@ -78,7 +78,8 @@ describe('parked messages', () => {
   test('are listed, shown, and appended again where they belong, once', async () => {
     const other = (home + 1) % 4;
     const headers = { ce_type: 'makerbook.Unheard.v1', ce_id: 'id-1' };
-    await append({ partition: other, value: Buffer.from('{"a":1}'), headers });
+    // Else it would be too late for good.
+    await append({ partition: other, value: Buffer.from('{"a":1}'), headers: { ...headers, stored_by: '1' } });
     await consume(1, 0n, () => true);
     const id = `${other}:0`;
     expect((await run('list')).lines).toEqual([
@@ -91,7 +92,9 @@ describe('parked messages', () => {
     expect(await run('replay', id)).toEqual({ lines: [`${id}: it was replayed already`], exitCode: 1 });
     const replayed = (await readRecords(log, names.makerEvents)).filter(({ partition }) => partition === home);
     expect(replayed).toMatchObject([{ key: maker, headers: { ...headers, 'replayed-from': id } }]);
-    expect(replayed.map(({ value }) => String(value))).toEqual(['{"a":1}']);
+    expect(replayed.map(({ value, headers: own }) => [String(value), own['stored_by']])).toEqual([
+      ['{"a":1}', undefined],
+    ]);
     expect((await run('show', id)).lines[0]).toBe(`${id}: replayed`);
     expect((await run('list')).lines).toEqual(['nothing is parked']);
   });

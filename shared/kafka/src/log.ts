@@ -23,9 +23,15 @@ export interface StoredRecord extends LogRecord {
   readonly timestampMs: number;
 }
 
-export interface AppendedAt {
+export interface LogPlace {
   readonly partition: number;
   readonly offset: bigint;
+}
+
+/** Where a record was stored, and when. */
+export interface AppendedAt extends LogPlace {
+  /** The time of the record, by the broker's clock; -1 in a topic that keeps the writers' times. */
+  readonly timeMs: number;
 }
 
 export interface TopicSpec {

@@ -44,7 +44,7 @@ function setUp(answer: (records: readonly LogRecord[]) => Promise<void> = async 
   const append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     appends.push(records);
     await answer(records);
-    return records.map(({ partition }, n) => ({ partition, offset: BigInt(n) }));
+    return records.map(({ partition }, n) => ({ partition, offset: BigInt(n), timeMs: 0 }));
   };
   const publisher = new FactPublisher({
     publisher: { append } as unknown as FencedPublisher,

@@ -26,8 +26,8 @@ function submittedOf(n: number, whose: Address): MakerEvent {
 /** A log of so many partitions with these facts, and what puts one more into it. */
 function openLog(partitions: number, facts: readonly (readonly [partition: number, fact: MakerEvent])[] = []) {
   const log = new LogInMemory({ partitions });
-  const put = (partition: number, fact: MakerEvent) => {
-    const message = encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 });
+  const put = (partition: number, fact: MakerEvent, storedByMs?: number) => {
+    const message = encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0, storedByMs });
     log.store([{ topic: topics.makerEvents, partition, ...message, key: maker }]);
   };
   for (const [partition, fact] of facts) put(partition, fact);
@@ -55,6 +55,20 @@ async function follow({ log, partitions }: ReturnType<typeof openLog>, starts: r
   return { watched, followed, orders };
 }
 const snapshot = { partition: 0, nextOffset: 0n, block: undefined, newestRead: -1, makers: [], quarantined: new Map() };
+
+test('facts that came too late change nothing', async () => {
+  const log = openLog(1, [[0, submittedOf(1, maker)]]);
+  const cancelled = {
+    type: 'OrderCancelled',
+    maker,
+    expiresAtSeconds: 9,
+    cause: { kind: 'request', requestId: 'r' },
+  } as const;
+  log.put(0, { ...cancelled, orderHash: hashOf(1) }, -1);
+  log.put(0, submittedOf(2, maker), -1);
+  log.put(0, submittedOf(3, maker), Number.MAX_SAFE_INTEGER);
+  expect((await follow(log)).orders()).toEqual([1, 3]);
+});
 
 test('a reading in a partition that is not its maker’s does not count', async () => {
   const own = partitionOf(maker, 2);

@@ -2,6 +2,7 @@ import { ChainContradiction } from '@makerbook/chain';
 import {
   type BlockProcessed,
   decodeMakerEvent,
+  isTooLate,
   type MakerEvent,
   misplacement,
   servicePartition,
@@ -229,7 +230,7 @@ export class FollowedLog {
         if (!isKnown) this.#noteMaker(fact.maker, view);
         return;
       case 'OrderSubmitted': {
-        if (isKnown) return;
+        if (isKnown || isTooLate(record)) return;
         const { orderHash, maker, order, signature, byWallet } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
         const walletSignature = byWallet ? signature : null;
@@ -240,7 +241,7 @@ export class FollowedLog {
       }
       case 'OrderCancelled':
         // The book has no tombstone of an order that it never had. Anybody may cancel a hash of another maker.
-        if (!isKnown) watched.remove(fact.orderHash, fact.maker);
+        if (!isKnown && !isTooLate(record)) watched.remove(fact.orderHash, fact.maker);
         return;
       case 'MakerObserved':
         if (fact.block.number < (view.block?.number ?? -1)) return;

@@ -1,6 +1,6 @@
 import { decodeAcknowledged } from '@makerbook/contracts-events';
 import type { MonotonicMs } from '@makerbook/contracts-primitives';
-import type { AppendedAt, Log, StoredRecord } from '@makerbook/kafka';
+import type { Log, LogPlace, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
 const POLL_MS = 10;
@@ -54,7 +54,7 @@ export function followAcks(
     },
     onFatal,
   });
-  const unseenBy = (facts: readonly AppendedAt[]) =>
+  const unseenBy = (facts: readonly LogPlace[]) =>
     routers.filter((router) => {
       const own = acknowledged.get(router);
       return facts.some(({ partition, offset }) => (own?.get(partition)?.offset ?? 0n) <= offset);
@@ -69,7 +69,7 @@ export function followAcks(
       return new Map(ages);
     },
     /** Waits until all routers have applied the facts, at most so long. @returns those that have not */
-    async awaitSeen(facts: readonly AppendedAt[], timeoutMs: number): Promise<readonly string[]> {
+    async awaitSeen(facts: readonly LogPlace[], timeoutMs: number): Promise<readonly string[]> {
       const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {
         const unseen = unseenBy(facts);

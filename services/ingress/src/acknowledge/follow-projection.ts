@@ -1,4 +1,4 @@
-import type { AppendedAt } from '@makerbook/kafka';
+import type { LogPlace } from '@makerbook/kafka';
 import type { PartitionClockRow } from '@makerbook/postgres';
 import type { FollowAcksOptions } from './follow-acks.js';
 
@@ -14,7 +14,7 @@ export function followProjection(
   { monotonicMs, pause }: Pick<FollowAcksOptions, 'monotonicMs' | 'pause'>,
 ) {
   /** The first appended fact of each partition that is not known to be in the rows. */
-  const awaited = new Map<number, AppendedAt & { readonly sinceMs: number }>();
+  const awaited = new Map<number, LogPlace & { readonly sinceMs: number }>();
   let reading: Promise<ReadonlyMap<number, bigint>> | undefined;
   let isStopped = false;
 
@@ -40,7 +40,7 @@ export function followProjection(
   void watchLag();
   return {
     /** The log has acknowledged these facts. */
-    appended(facts: readonly AppendedAt[]): void {
+    appended(facts: readonly LogPlace[]): void {
       for (const fact of facts) {
         if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: monotonicMs() });
       }
@@ -56,7 +56,7 @@ export function followProjection(
       return Math.max(0, (monotonicMs() - oldestMs) / 1000);
     },
     /** Waits until the rows have passed these facts, at most so long. @returns whether. Throws what Postgres throws. */
-    async havePassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean> {
+    async havePassed(facts: readonly LogPlace[], timeoutMs: number): Promise<boolean> {
       const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {
         const positions = await readPositions();
@@ -71,6 +71,6 @@ export function followProjection(
   };
 }
 
-function isPassed(positions: ReadonlyMap<number, bigint>, { partition, offset }: AppendedAt): boolean {
+function isPassed(positions: ReadonlyMap<number, bigint>, { partition, offset }: LogPlace): boolean {
   return (positions.get(partition) ?? 0n) > offset;
 }

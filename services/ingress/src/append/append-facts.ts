@@ -1,9 +1,14 @@
-import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
+import {
+  encodeMakerEvent,
+  type MessageContext,
+  type OrderCancelled,
+  type OrderSubmitted,
+} from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Decision, type ExitFact, nameOfExit } from '@makerbook/domain';
 import { type AppendedAt, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
-import { makerEventsTopicOf } from '../limits.js';
+import { makerEventsTopicOf, storedByMsOf } from '../limits.js';
 import type { Parts } from '../parts.js';
 
 type Fact = OrderSubmitted | OrderCancelled | ExitFact;
@@ -12,7 +17,8 @@ export type AppendingParts = Pick<Parts, 'settings' | 'projection' | 'metrics' |
 
 /**
  * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is
- * released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
+ * released. Where the outcome is unknown it stays: the fold meets it, or its clock passes. Orders that a broker stores
+ * later than that count for nothing, nor do the cancellations beside them.
  * @param timeMs when the facts happened
  * @param decisions what was stored of the request
  * @returns where the last one of each partition is; the error where the log has not confirmed them
@@ -34,10 +40,13 @@ export async function appendDecided(
   const startedAt = performance.now();
   const topic = makerEventsTopicOf(settings);
   const origin = { 'makerbook.maker': facts[0]?.maker, 'makerbook.request_id': requestId };
+  const storedByMs = decisions
+    .flatMap((one) => (one.kind === 'place' ? [storedByMsOf(one.untilMs)] : []))
+    .reduce<number | undefined>((least, each) => Math.min(least ?? each, each), undefined);
+  const records = recordsOf({ topic, partitions: settings.PARTITIONS }, facts, { timeMs, storedByMs });
   try {
-    const appended = await inSendSpan(topic, facts.length, origin, () =>
-      append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, timeMs)),
-    );
+    const appended = await inSendSpan(topic, facts.length, origin, () => append(parts, records));
+    assertInTime(appended, storedByMs);
     projection.appended(appended);
     metrics.took('append', startedAt);
     return appended;
@@ -47,6 +56,14 @@ export async function appendDecided(
     logger.warn({ requestId, reason: error.message, facts: facts.length }, 'the log did not confirm');
     return error;
   }
+}
+
+/** @throws LogUnavailable where the fold passes over the orders: a broker was late, or its clock is far ahead */
+function assertInTime(appended: readonly AppendedAt[], storedByMs = Number.POSITIVE_INFINITY): void {
+  const late = appended.find(({ timeMs }) => timeMs > storedByMs);
+  if (late === undefined) return;
+  const detail = `stored at ${late.timeMs} by the broker's clock, and had to be by ${storedByMs}`;
+  throw new LogUnavailable(`partition ${late.partition}: ${detail}`, { mayHaveBeenAppended: true });
 }
 
 /** Best effort: what is not released is deleted by the clock of the rows. */
@@ -85,11 +102,11 @@ async function append(
 export function recordsOf(
   { topic, partitions }: { readonly topic: string; readonly partitions: number },
   facts: readonly Fact[],
-  timeMs: number,
+  times: Pick<MessageContext, 'timeMs' | 'storedByMs'>,
 ): LogRecord[] {
-  const trace = activeTrace();
+  const context = { source: '/makerbook/ingress', trace: activeTrace(), ...times };
   return facts.map((fact) => {
-    const { value, headers } = encodeMakerEvent(fact, { id: idOf(fact), source: '/makerbook/ingress', timeMs, trace });
+    const { value, headers } = encodeMakerEvent(fact, { ...context, id: idOf(fact) });
     return { topic, partition: partitionOf(fact.maker, partitions), key: fact.maker, value, headers };
   });
 }

@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { type Appender, LogUnavailable } from '@makerbook/kafka';
+import { type Appender, type LogRecord, LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -31,13 +31,12 @@ export function openRoutes(given: Given = {}) {
     isLogAway,
     mayHaveBeenAppended = true,
     acks,
-    isBehind: _,
     askWallets,
     askCode,
     storeAheadMs = 0,
     ...makers
   } = given;
-  const records: { readonly value: unknown }[] = [];
+  const records: LogRecord[] = [];
   const clock = { nowMs: Date.now() };
   const { held, store } = holdTestStore(() => clock.nowMs + storeAheadMs);
   const seen = { appended: 0, losses: 0, charged: 0 };
@@ -50,7 +49,7 @@ export function openRoutes(given: Given = {}) {
       return appended.map(({ partition }) => {
         const offset = ends.get(partition) ?? 0n;
         ends.set(partition, offset + 1n);
-        return { partition, offset };
+        return { partition, offset, timeMs: clock.nowMs + (given.brokerAheadMs ?? 0) };
       });
     },
   };
@@ -119,6 +118,8 @@ export type Given = Partial<Makers> & {
   readonly isBehind?: boolean;
   /** How far the clock of Postgres is ahead. */
   readonly storeAheadMs?: number;
+  /** How far that of the brokers is. */
+  readonly brokerAheadMs?: number;
 };
 
 export const cancelling = (order: SignedOrder, signer = maker, salt = order.order.salt) => {

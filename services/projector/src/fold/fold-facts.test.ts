@@ -52,6 +52,20 @@ test.each([
   },
 );
 
+test('an order that came too late changes nothing, nor does a cancellation beside it, and a later one counts', async () => {
+  const given = new GivenPartition();
+  const { orderHash } = orderOf(maker, 0);
+  const row = { orderHash, maker, untilMs: Number.MAX_SAFE_INTEGER, requestId: 'r', salt: '0x1', expiresAtSeconds: 9 };
+  given.rows.place(row as never);
+  expect(await given.whenTooLate(submitted(maker, 0))).toEqual([]);
+  expect([given.tables.orders.size, given.tables.inFlight.size]).toEqual([0, 1]);
+  await given.when(submitted(maker, 0), observed(maker, [0]));
+  expect([given.tables.orders.size, given.tables.inFlight.size]).toEqual([1, 0]);
+  expect(await given.whenTooLate(cancelled(maker, 0))).toEqual([]);
+  expect(given.tables.orders.size).toBe(1);
+  expect(given.parked).toEqual([]);
+});
+
 describe('a partition whose rows are behind its feeds', () => {
   test('stops the owner under whom the rows were replaced, before it believes one of them', async () => {
     const given = new GivenPartition({ heldMax: 0 });

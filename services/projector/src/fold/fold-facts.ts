@@ -17,6 +17,7 @@ export type Logged<F> = LoggedFact & { readonly fact: F };
 export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>): void {
   const { fact, offset } = logged;
   const { clock } = state;
+  if (logged.isTooLate) return passOver(state, logged);
   const feed = beginFact(state, logged);
   if (fact.type === 'MakerObserved') feed.fills(fact);
   if (!state.quarantined.has(fact.maker)) {
@@ -59,8 +60,13 @@ export function beginFact({ rules, unpublished }: PartitionState, logged: Logged
 
 export function endFact(state: PartitionState, logged: LoggedFact): void {
   state.gathered.fact(logged);
-  state.clockMs = logged.record.timestampMs;
-  moveTo(state, logged.offset + 1n);
+  passOver(state, logged);
+}
+
+/** A fact that changes nothing is behind: rows of a later request about the same order stay. */
+function passOver(state: PartitionState, { offset, record }: LoggedFact): void {
+  state.clockMs = record.timestampMs;
+  moveTo(state, offset + 1n);
 }
 
 /** All facts before the offset are done. */

@@ -1,4 +1,4 @@
-import { decodeMakerEvent, type MakerEvent, misplacement } from '@makerbook/contracts-events';
+import { decodeMakerEvent, isTooLate, type MakerEvent, misplacement } from '@makerbook/contracts-events';
 import { PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
 
 /** A fact of the log with what its consequences carry on from its message. */
@@ -7,6 +7,8 @@ export interface LoggedFact {
   readonly offset: bigint;
   /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
   readonly timeMs: number;
+  /** It came too late, and changes nothing. */
+  readonly isTooLate: boolean;
   /** The record as it was read, to be parked where it comes to that. */
   readonly record: StoredRecord;
 }
@@ -26,6 +28,7 @@ export function readFact(record: StoredRecord, partitions: number): LoggedFact {
     fact,
     offset: record.offset,
     timeMs: Number.isNaN(time) ? record.timestampMs : time,
+    isTooLate: isTooLate(record),
     record,
   };
 }

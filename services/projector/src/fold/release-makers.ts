@@ -66,7 +66,9 @@ async function foldAgain(
   const transitions: Transition[] = [];
   let { clock } = quarantine;
   for await (const { facts } of readFacts(quarantine.offset, to)) {
-    const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
+    const own = facts.filter(({ fact, isTooLate }) => {
+      return !isTooLate && (fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
+    });
     await loadHashes(state, own, rows);
     for (const { fact, offset } of own) {
       if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);

@@ -67,8 +67,14 @@ export function submittedOf(maker: Hex, number: number, expiresAt?: number): Ord
 }
 
 /** A fact as it would be read from the log. */
-export function storedRecord(fact: MakerEvent, place: { partition: number; offset: bigint }, timeMs = 0): StoredRecord {
+export function storedRecord(
+  fact: MakerEvent,
+  place: { partition: number; offset: bigint },
+  timeMs = 0,
+  storedByMs?: number,
+): StoredRecord {
   const context = {
+    storedByMs,
     id: `${place.offset}`,
     source: '/test',
     timeMs,

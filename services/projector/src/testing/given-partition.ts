@@ -71,6 +71,13 @@ export class GivenPartition {
     return this.#fold(this.#records.filter(({ offset }) => offset >= from));
   }
 
+  /** The same for a fact that came a millisecond too late. */
+  async whenTooLate(fact: MakerEvent): Promise<string[]> {
+    const timeMs = startSeconds * 1000;
+    this.#log.put(storedRecord(fact, { partition, offset: this.#end }, timeMs, timeMs - 1));
+    return this.#fold(this.#records.slice(-1));
+  }
+
   /** Another process folds what the rows lack. Gives what was published. */
   async taken(): Promise<string[]> {
     this.#projector = undefined;

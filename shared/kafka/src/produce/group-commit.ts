@@ -63,8 +63,8 @@ export class GroupCommit implements Appender {
     this.#waitingBytes += bytes;
     this.#calls.add(call);
     try {
-      const base = await call;
-      return records.map((_, index) => ({ partition, offset: base + BigInt(index) }));
+      const { offset, timeMs } = await call;
+      return records.map((_, index) => ({ partition, offset: offset + BigInt(index), timeMs }));
     } finally {
       this.#waitingBytes -= bytes;
       this.#calls.delete(call);

@@ -27,12 +27,18 @@ const REQUEST_BYTES = 8 * 1024 * 1024;
 const TIME_LEFT_MIN = 0.2;
 
 /** The records of one call, from an attempt to store them until its outcome is known. */
+/** Where the first record of a batch is, and its time by the broker's clock; see `AppendedAt`. */
+export interface Stored {
+  readonly offset: bigint;
+  readonly timeMs: number;
+}
+
 interface Parcel {
   readonly batch: RecordBatch;
   readonly deadline: Deadline;
   /** With less time left it is not sent: its call tries again. */
   readonly leftMsMin: number;
-  readonly answer: (offset: bigint) => void;
+  readonly answer: (stored: Stored) => void;
   readonly refuse: (error: unknown) => void;
   /** Must not share a batch. */
   isAlone: boolean;
@@ -75,10 +81,10 @@ export class BatchStore {
   }
 
   /**
-   * Stores the records of one partition all or none, and answers with the offset of the first. Throws RecordTooLarge or
+   * Stores the records of one partition all or none, and answers with the place of the first. Throws RecordTooLarge or
    * LogUnavailable, with the broker's refusal as its cause where there is one.
    */
-  async store(batch: RecordBatch, deadline: Deadline): Promise<bigint> {
+  async store(batch: RecordBatch, deadline: Deadline): Promise<Stored> {
     const { topic, partition } = batch;
     let mayBeStored = false;
     const attempt = async () => {
@@ -102,8 +108,8 @@ export class BatchStore {
     }
   }
 
-  #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
-    const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
+  #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<Stored> {
+    const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<Stored>();
     const isAlone = batch.producer !== undefined;
     const leftMsMin = TIME_LEFT_MIN * deadline.leftMs();
     const parcel: Parcel = { batch, deadline, leftMsMin, answer, refuse, isAlone, isSent: false, isGivenUp: false };
@@ -202,9 +208,10 @@ function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | 
   const reason = outcome === undefined ? 'UNKNOWN_SERVER_ERROR' : nameOfCode(outcome.errorCode);
   const isTooLargeTogether = parcels.length > 1 && tooLarge.includes(reason);
   let offset = outcome?.baseOffset ?? 0n;
+  const timeMs = Number(outcome?.logAppendTimeMs ?? -1n);
   for (const parcel of parcels) {
     const { batch, answer, refuse } = parcel;
-    if (outcome?.errorCode === NO_ERROR) answer(offset);
+    if (outcome?.errorCode === NO_ERROR) answer({ offset, timeMs });
     else if (isTooLargeTogether) queue.push(Object.assign(parcel, { isAlone: true }));
     else refuse(new KafkaRefused(`writing to ${placeOf(batch)}`, reason));
     offset += BigInt(batch.records.length);

@@ -6,7 +6,7 @@ import { LogUnavailable, PublisherFenced, unavailable } from '../failures.js';
 import type { FencedPublisher } from '../log.js';
 import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
 import { GroupCommit } from './group-commit.js';
-import { BatchStore } from './store-batches.js';
+import { BatchStore, type Stored } from './store-batches.js';
 import { Transactor } from './transactions.js';
 
 const log = openTestLog();
@@ -24,7 +24,7 @@ class LeaderlessCluster extends Cluster {
 /** The real one, except that a batch can reach the broker after its caller was told that there was no answer. */
 class SlowWire extends BatchStore {
   isSlow = false;
-  arrive: () => Promise<bigint> = () => Promise.reject(new Error('nothing is on its way'));
+  arrive: () => Promise<Stored> = () => Promise.reject(new Error('nothing is on its way'));
 
   override store(...batch: Parameters<BatchStore['store']>) {
     if (!this.isSlow) return super.store(...batch);

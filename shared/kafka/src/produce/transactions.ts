@@ -253,8 +253,9 @@ export class Transactor implements FencedPublisher {
         for (const chunk of cut(ofPlace)) {
           const sequence = this.#sequences.get(place) ?? 0;
           const batch = { topic, partition, ...chunk, producer: { ...producer, sequence }, isCompressed };
-          const first = await store.store(batch, deadline);
-          for (const [n, record] of chunk.records.entries()) at.set(record, { partition, offset: first + BigInt(n) });
+          const { offset, timeMs } = await store.store(batch, deadline);
+          for (const [n, record] of chunk.records.entries())
+            at.set(record, { partition, offset: offset + BigInt(n), timeMs });
           this.#sequences.set(place, (sequence + chunk.records.length) % SEQUENCE_MODULUS);
         }
       }),

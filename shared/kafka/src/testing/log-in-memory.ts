@@ -53,6 +53,8 @@ export class LogInMemory {
   static publishesClocksFirst = false;
   /** Of what appenders send, records whose type has this in its name are confirmed and not stored. */
   static losesType: string | undefined;
+  /** Stores records without this header. */
+  static losesHeader: string | undefined;
   /** Everything that was published by fenced publishers, in order. */
   readonly published: StoredRecord[] = [];
   readonly #options: LogInMemoryOptions;
@@ -87,6 +89,7 @@ export class LogInMemory {
     const timestampMs = this.#options.nowMs?.() ?? 0;
     const stored = records.map((record) => {
       const one = { ...record, offset: this.end(record.topic, record.partition), timestampMs };
+      if (LogInMemory.losesHeader !== undefined) one.headers = without(one.headers, LogInMemory.losesHeader);
       this.put(one);
       return one;
     });
@@ -204,7 +207,7 @@ export class LogInMemory {
     const lost = LogInMemory.losesType;
     const isLost = ({ headers }: LogRecord) => lost !== undefined && headers['ce_type']?.includes(lost) === true;
     const store = (records: readonly LogRecord[]) => {
-      if (records.some(isLost)) return records.map(() => ({ partition: 0, offset: 0n }));
+      if (records.some(isLost)) return records.map(() => ({ partition: 0, offset: 0n, timeMs: 0 }));
       const isTransaction = new Set(records.map(({ partition }) => partition)).size > 1;
       return this.store(records, isTransaction).map(placeOf);
     };
@@ -276,8 +279,13 @@ export class LogInMemory {
   }
 }
 
-function placeOf({ partition, offset }: StoredRecord): AppendedAt {
-  return { partition, offset };
+function without(headers: LogRecord['headers'], name: string): LogRecord['headers'] {
+  const { [name]: _, ...others } = headers;
+  return others;
+}
+
+function placeOf({ partition, offset, timestampMs: timeMs }: StoredRecord): AppendedAt {
+  return { partition, offset, timeMs };
 }
 
 function transactionsOf(records: readonly LogRecord[]): LogRecord[][] {

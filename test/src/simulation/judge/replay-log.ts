@@ -3,6 +3,7 @@ import {
   type BookRecord,
   bookClockKey,
   decodeMakerEvent,
+  isTooLate,
   type MakerEvent,
   type MakerFact,
   type MakerObserved,
@@ -103,6 +104,10 @@ export class Replay {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact) {
         this.parked.add(`${record.offset}`);
+        continue;
+      }
+      if (isTooLate(record)) {
+        this.#clockMs = record.timestampMs;
         continue;
       }
       this.#offset = record.offset;

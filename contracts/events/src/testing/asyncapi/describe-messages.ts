@@ -118,6 +118,9 @@ export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>>
         pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$',
         description: 'The trace that the message belongs to (W3C Trace Context).',
       },
+      stored_by: decimal(
+        'Of an order in the log, and of cancellations beside it: milliseconds since 1970. A record with a later time counts for nothing.',
+      ),
       tracestate: text('What vendors add to the trace.'),
       baggage: text('What the trace carries along (W3C Baggage).'),
     },

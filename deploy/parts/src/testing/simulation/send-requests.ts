@@ -12,7 +12,7 @@ export type Fate = 'refused' | 'not served' | 'not answered';
 export interface SendOptions {
   /** It is not served, for certain. */
   readonly isAway?: boolean;
-  /** Its sender has an answer or a failure by then, and it is served by then or within a second more, or never. */
+  /** Its sender has an answer or a failure by then. It is served by then, or within a second more (an append: half a minute), or never. */
   readonly timeoutMs?: number;
 }
 
@@ -61,7 +61,9 @@ export class Requests {
     const isUnsent = chance.oneIn(2);
     const isLost = isAway || (this.#hasFaults && !this.#calm.isCalm && chance.oneIn(40));
     const isServed = !isAway && !(isLost && chance.oneIn(2));
-    const thereMs = Math.min(delayMs(), timeoutMs + chance.below(SPARE_MS));
+    const soonMs = Math.min(delayMs(), timeoutMs + chance.below(SPARE_MS));
+    const isLate = what === 'append' && isLost && isServed && Number.isFinite(timeoutMs) && chance.oneIn(2);
+    const thereMs = isLate ? timeoutMs + chance.between(1, LATE_MS) : soonMs;
     return new Promise((resolve, reject) => {
       if (thereMs > timeoutMs) life.after(timeoutMs, () => reject(failure('not answered')));
       this.#time.after(thereMs, () => {
@@ -85,3 +87,5 @@ export class Requests {
 
 /** What was sent last before the time-out may be on its way for so long. */
 const SPARE_MS = 1_000;
+/** An append may be for longer: a closed socket still sends what it holds. */
+const LATE_MS = 30_000;
