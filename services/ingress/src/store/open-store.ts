@@ -71,9 +71,9 @@ const releaseSql = `
 // Anybody may have had a hundred thousand notes made: each statement ends in time. The time in a query of its own is
 // one value, which the index can look up.
 const forgetSql = `
-  delete from in_flight where order_hash in (
+  delete from in_flight where order_hash = any (array(
     select order_hash from in_flight where partition is null and until_ms < (select ${clockSql} - $1::bigint)
-    order by until_ms limit ${FORGOTTEN_AT_ONCE}) and partition is null
+    order by until_ms limit ${FORGOTTEN_AT_ONCE})) and partition is null
   returning 1`;
 
 // What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.

@@ -27,11 +27,12 @@ describe('appending', () => {
 
   test('stores more records of a partition than a batch holds, all of them', async () => {
     const topic = await makeTopic(log, 1);
-    const records = Array.from({ length: 1_500 }, (_, n) => recordOf(topic, 0, String(n), 'x'.repeat(1_000)));
+    const records = Array.from({ length: 1_500 }, (_, n) => recordOf(topic, 0, String(n), String(n).padStart(1_000)));
     const appended = await log.createAppender().append(records);
     const keys = records.map(({ key }) => key);
     expect(appended.map(({ offset }) => offset)).toEqual(keys.map((key) => BigInt(key)));
-    expect(await readAll(log, topic)).toEqual([keys]);
+    const [seen = []] = await readAll(log, topic);
+    expect(seen.map((value) => value.trimStart())).toEqual(keys);
   });
 
   test('what the broker itself finds too large is refused alone, and the calls beside it are stored', async () => {

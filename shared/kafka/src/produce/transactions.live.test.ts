@@ -170,7 +170,7 @@ describe('publishing', () => {
     const records = ['a', 'b'].flatMap((key) => ownPartitions.map(({ partition }) => recordOf(topic, partition, key)));
     const at = await publisher.append(records);
     // Behind the marker of the fence.
-    expect(at).toEqual(records.map(({ partition, key }) => ({ partition, offset: key === 'a' ? 1n : 2n })));
+    expect(at).toMatchObject(records.map(({ partition, key }) => ({ partition, offset: key === 'a' ? 1n : 2n })));
     expect(await log.endOffsets(topic)).toEqual(ownPartitions.map(() => 3n));
     expect(await readAll(log, topic)).toEqual(ownPartitions.map(() => ['a', 'b']));
     await expect(publisher.append([recordOf(`${topic}-other`, 0, 'x')])).rejects.toThrow('is not fenced');
@@ -227,7 +227,7 @@ describe('publishing', () => {
     await appender.append([recordOf(topic, 0, 'before')]);
     for (const offsets of [1, 2, 50_000]) await log.skipOffsets({ topic, partition: 0 }, offsets, `${topic}-skip`);
     expect(await log.endOffsets(topic)).toEqual([50_004n, 0n]);
-    expect(await appender.append([recordOf(topic, 0, 'after')])).toEqual([{ partition: 0, offset: 50_004n }]);
+    expect(await appender.append([recordOf(topic, 0, 'after')])).toMatchObject([{ partition: 0, offset: 50_004n }]);
     expect(await readAll(log, topic)).toEqual([['before', 'after'], []]);
   });
 });
