@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { ipKeyGenerator } from 'express-rate-limit';
 import { containErrors } from './contain-errors.js';
 import { internal, type Refusal, requestIdOf, toWire } from './reply.js';
@@ -31,6 +31,8 @@ interface Connection {
   readonly exchanges: Exchange[];
   /** The last request that was answered; the rest of its body may still be on its way. */
   answered: IncomingMessage | undefined;
+  /** Bytes that had arrived when its last answer was sent. */
+  bytesDone: number;
   /** The bytes after the exchanges cannot be read, so the connection is closed after them. */
   isBroken: boolean;
 }
@@ -40,10 +42,20 @@ export interface FollowOptions {
   readonly connectionsPerAddressMax?: number | undefined;
   /** The names by which the server may be asked; none: by any. */
   readonly hostNames?: readonly string[];
+  /** It may be asked by any address too, as probes and scrapes do: no page of another name has one as its host. */
+  readonly takesAddresses?: boolean;
   /** Takes what is refused before there is a request. */
   readonly onRefused?: ((refusal: Refusal, requestId: string, status: number) => void) | undefined;
   /** Takes an error that nothing caught. Its request is answered with 500, or cut where an answer was under way. */
   readonly onFailed?: ((error: unknown, requestId: string, response: ServerResponse) => void) | undefined;
+}
+
+/** How the connections of a server end. */
+export interface Connections {
+  /** From now on each answer ends its connection: its client is told so, and sends nothing more that would be lost. */
+  readonly endWithAnswers: () => void;
+  /** Closes those without a request and without an answer that is still being sent. */
+  readonly closeIdle: () => void;
 }
 
 /**
@@ -51,14 +63,18 @@ export interface FollowOptions {
  * for the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is
  * handled. A request that the HTTP parser refuses gets its problem on the socket, unless an answer is sent or under
  * way.
- * @returns a function from whose call on each answer ends its connection: its client is told so, and sends nothing more
- * that would be lost
  */
 export function followConnections(
   server: Server,
   listener: RequestListener,
-  { connectionsPerAddressMax: perAddressMax, hostNames = [], onRefused, onFailed }: FollowOptions,
-): () => void {
+  {
+    connectionsPerAddressMax: perAddressMax,
+    hostNames = [],
+    takesAddresses = false,
+    onRefused,
+    onFailed,
+  }: FollowOptions,
+): Connections {
   const connections = new Map<Socket, Connection>();
   const names = hostNames.map((name) => name.toLowerCase());
   let isEnding = false;
@@ -77,7 +93,7 @@ export function followConnections(
   function handle({ request, response }: Exchange): void {
     if (isEnding) response.setHeader('Connection', 'close');
     request.url = withoutOrigin(request.url);
-    const fault = faultOfHead(request, names);
+    const fault = faultOfHead(request, { names, takesAddresses });
     if (fault !== undefined) return refuse(request.socket, fault);
     containErrors(
       () => listener(request, response),
@@ -99,7 +115,7 @@ export function followConnections(
 
   // Must come before all other listeners: the first request may be there at the same moment.
   server.prependListener('connection', (socket: Socket) => {
-    connections.set(socket, { exchanges: [], answered: undefined, isBroken: false });
+    connections.set(socket, { exchanges: [], answered: undefined, bytesDone: 0, isBroken: false });
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', serve);
@@ -110,12 +126,18 @@ export function followConnections(
   server.on('connect', (_request, socket) =>
     refuse(socket as Socket, { code: 'method_not_allowed', detail: 'CONNECT is not allowed' }),
   );
-  return () => {
-    isEnding = true;
-    for (const { exchanges } of connections.values()) {
-      const [underWay] = exchanges;
-      if (underWay?.response.headersSent === false) underWay.response.setHeader('Connection', 'close');
-    }
+  return {
+    endWithAnswers() {
+      isEnding = true;
+      for (const { exchanges } of connections.values()) {
+        const [underWay] = exchanges;
+        if (underWay?.response.headersSent === false) underWay.response.setHeader('Connection', 'close');
+      }
+    },
+    closeIdle() {
+      for (const [socket, { exchanges, bytesDone }] of connections)
+        if (exchanges.length === 0 && socket.bytesRead === bytesDone) socket.destroy();
+    },
   };
 }
 
@@ -128,6 +150,7 @@ function start(connection: Connection, handle: (exchange: Exchange) => void): vo
   first.response.once('close', () => {
     connection.exchanges.shift();
     connection.answered = first.request;
+    connection.bytesDone = first.request.socket.bytesRead;
     if (connection.exchanges.length > 0) start(connection, handle);
     else if (connection.isBroken) closeSoon(first.request.socket);
   });
@@ -232,12 +255,12 @@ function refuseOnSocket(socket: Socket, refusal: Refusal, requestId: string): nu
 
 /**
  * Checks the head of a request before anything reads a field of it.
- * @param hostNames the names by which the server may be asked, in lowercase; none: by any
+ * @param names those by which the server may be asked, in lowercase; none: by any
  * @returns why it is refused
  */
 function faultOfHead(
   { httpVersion, rawHeaders, headers }: IncomingMessage,
-  hostNames: readonly string[],
+  { names, takesAddresses }: { readonly names: readonly string[]; readonly takesAddresses: boolean },
 ): Refusal | undefined {
   if (rawHeaders.length / 2 > FIELDS_MAX)
     return { code: 'payload_too_large', detail: `the request has more than ${FIELDS_MAX} header fields` };
@@ -252,8 +275,10 @@ function faultOfHead(
   if (httpVersion === '1.1' && hosts.length === 0)
     return { code: 'invalid_request', detail: 'the request has no Host' };
   // A page of another name whose address leads here could read what is for this machine alone (DNS rebinding).
-  if (hostNames.length === 0 || hostNames.includes(nameOf(headers.host))) return undefined;
-  const detail = `the Host is none of ${hostNames.join(', ')}: ask by one of these, or add it to HOST_NAMES`;
+  const name = nameOf(headers.host);
+  if (names.length === 0 || names.includes(name)) return undefined;
+  if (takesAddresses && isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return undefined;
+  const detail = `the Host is none of ${names.join(', ')}: ask by one of these, or add it to HOST_NAMES`;
   return { code: 'invalid_request', detail };
 }
 

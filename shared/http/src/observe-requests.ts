@@ -9,6 +9,8 @@ export interface RequestNotes {
   startedAt: number;
   /** Charges units to the limit of the client's address that counts for the route. */
   charge: (units: number) => Promise<void>;
+  /** Gives back the place of the request among those under way. */
+  release?: () => void;
   /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
   /** The answer is a stream: how long it lasts is the client's decision. */

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { Server as TcpServer } from 'node:net';
-import { type FollowOptions, followConnections } from './follow-connections.js';
+import { type Connections, type FollowOptions, followConnections } from './follow-connections.js';
 
 export interface ServerOptions extends FollowOptions {
   /** The address to listen on: `127.0.0.1` for this machine alone, `0.0.0.0` or `::` for all. */
@@ -56,26 +56,26 @@ export async function openServer(listener: RequestListener, options: ServerOptio
   // A client may close its side of the connection behind its request: it still gets the answer, and the connection ends
   // then.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const closeAfterAnswers = followConnections(server, listener, options);
+  const connections = followConnections(server, listener, options);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => resolve());
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
-  return { port: address.port, stop: () => stopServer(server, closeAfterAnswers, options.drainMs) };
+  return { port: address.port, stop: () => stopServer(server, connections, options.drainMs) };
 }
 
 /** Takes no connections; ends each with the next answer, idle ones a moment later, and what is left after `drainMs`. */
-async function stopServer(server: Server, closeAfterAnswers: () => void, drainMs: number): Promise<void> {
-  closeAfterAnswers();
+async function stopServer(server: Server, connections: Connections, drainMs: number): Promise<void> {
+  connections.endWithAnswers();
   // The close of the HTTP server would cut idle connections at once.
   const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
   let idleSweep: NodeJS.Timeout | undefined;
   const idleEnd = setTimeout(
     () => {
       // What has arrived is read between the two.
-      idleSweep = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50);
+      idleSweep = setInterval(() => setImmediate(connections.closeIdle), 50);
     },
     Math.min(LAST_REQUEST_MS_MAX, drainMs),
   );

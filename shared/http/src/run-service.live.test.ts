@@ -73,7 +73,7 @@ test('an error of one request that nothing caught is 500, or a cut answer, and t
     const routes = Object.entries(handlers).map(([name, work]) => ({ method: 'GET', path: '/' + name, handle: async () => work() }));
     const write = (level) => (fields, text) => console.error(level, text, fields.error?.message ?? '');
     const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-    const settings = { HOST: '127.0.0.1', HOST_NAMES: [], PORT: 0, CONCURRENT_REQUESTS_MAX: 50, CLIENT_REQUESTS_MAX: 1000,
+    const settings = { HOST: '127.0.0.1', HOST_NAMES: [], PORT: 0, CONCURRENT_REQUESTS_MAX: 2, CLIENT_REQUESTS_MAX: 1000,
       CLIENT_WINDOW_SECONDS: 60, TRUSTED_PROXY_HOPS: 0, BODY_BYTES_MAX: 10000, HEADER_BYTES_MAX: 65536, REQUEST_TIMEOUT_MS: 60000,
       DRAIN_MS: 0, CORS_ORIGINS: [], CONNECTIONS_PER_ADDRESS_MAX: 50 };
     const api = await serveApi(settings, { routes, methodsAt: {}, logger });
@@ -93,6 +93,7 @@ test('an error of one request that nothing caught is 500, or a cut answer, and t
   }
   await expect(ask('stream').then((answer) => answer.text())).rejects.toThrow();
   await expect(ask('begins').then((answer) => answer.text())).rejects.toThrow();
+  // None of them keeps its place among those under way, though some never return.
   expect(await (await ask('well')).text()).toBe('well');
   child.stdin?.write('end');
   const { code, errors } = await end;

@@ -582,6 +582,24 @@ test('stopping under load drops no request: each is answered, or refused at its 
   expect(answered.length).toBeGreaterThan(180);
 });
 
+test('stopping cuts no answer that a slow client still reads', async () => {
+  const body = Buffer.alloc(32 * 1024 * 1024, 'a');
+  const api = await open({ routes: [route('GET', '/large', async () => okJson(body))] });
+  const socket = connect(api.port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n'));
+  let bytes = 0;
+  socket.once('data', () => socket.pause());
+  socket.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  await until(() => bytes > 0);
+  const stopped = api.stop();
+  await pause(1_500);
+  socket.resume();
+  await once(socket, 'close');
+  await stopped;
+  expect(bytes).toBeGreaterThan(body.length);
+});
+
 test('stopping closes no connection on which a request has arrived while the process was busy', async () => {
   const api = await open({ routes: [route('GET', '/work', async () => okText('done'))] });
   const get = 'GET /work HTTP/1.1\r\nHost: a\r\n\r\n';

@@ -62,7 +62,9 @@ export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenSer
       log(true, () => ({ requestId, endpoint: 'connection', status, code, detail })),
     onFailed: (error, requestId, response) => {
       api.logger.error({ error, requestId }, 'a request failed');
-      Object.assign((response as Response).locals ?? {}, { code: internal.code } satisfies Partial<RequestNotes>);
+      const notes: Partial<RequestNotes> = (response as Response).locals ?? {};
+      notes.code = internal.code;
+      notes.release?.();
     },
   });
 }
@@ -146,10 +148,16 @@ function serveRoutes(concurrentRequestsMax: number, answer: Answer) {
         return answer(request, response, { code: 'unavailable', detail });
       }
       underWay += 1;
+      let isOver = false;
+      // Also where an error that nobody caught has ended the request: its handler may never return.
+      notes.release = () => {
+        underWay -= isOver ? 0 : 1;
+        isOver = true;
+      };
       try {
         answer(request, response, await route.handle(describeRequest(request, notes)));
       } finally {
-        underWay -= 1;
+        notes.release();
       }
     };
 }

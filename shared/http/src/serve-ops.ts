@@ -46,7 +46,7 @@ export async function serveOps(
         write(response, describeFailure(error));
       }
     },
-    { host: HOST, port: OPS_PORT, hostNames: HOST_NAMES, ...bounds },
+    { host: HOST, port: OPS_PORT, hostNames: HOST_NAMES, takesAddresses: true, ...bounds },
   );
   const stopObserving = observeReadiness(ready);
   return {
