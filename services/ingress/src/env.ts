@@ -41,9 +41,9 @@ export const ingressSettings = {
   RECEIPT_SIGNER_KEY: signerKey('The key that signs receipts, one of `RECEIPT_SIGNERS`. Empty: no receipts'),
   ROUTERS: names('Names of the routers that `Prefer: wait=N; by=router` waits for, comma-separated'),
   APPEND_LINGER_MS: integer('How long appends wait after another one, to share a produce request', 2, { max: 100 }),
-  APPEND_TIMEOUT_MS: integer('Time limit for the log to acknowledge', 5000, { min: 100, max: 60_000 }),
+  APPEND_TIMEOUT_MS: integer('Time limit for the log to acknowledge', 5000, { min: 100, max: 25_000 }),
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
-  POSTGRES_TIMEOUT_MS: integer('Time limit for Postgres to answer', 2000, { min: 100, max: 60_000 }),
+  POSTGRES_TIMEOUT_MS: integer('Time limit for Postgres to answer', 2000, { min: 100, max: 25_000 }),
   PROJECTION_LAG_SECONDS_MAX: integer(
     'POST answers 503 while an appended fact is missing in the rows for longer than this',
     60,

@@ -136,7 +136,7 @@ export const apiSettings = {
   TRUSTED_PROXY_HOPS: integer('Proxies in front whose X-Forwarded-For is trusted', 0, { max: 10 }),
   HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
   REQUEST_TIMEOUT_MS: integer('A request must arrive whole within this time', 10_000, { min: 100 }),
-  DRAIN_MS: integer('Time for requests under way to end when the service stops', 10_000, { min: 0 }),
+  DRAIN_MS: integer('Time for requests under way to end when the service stops', 10_000, { min: 0, max: 15_000 }),
   CORS_ORIGINS: origins('Origins whose web pages may call the API, comma-separated, or `*` for all; empty: none'),
 };
 

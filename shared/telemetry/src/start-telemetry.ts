@@ -28,6 +28,7 @@ export interface TelemetrySettings {
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
   readonly OTEL_EXPORTER_OTLP_PROTOCOL?: keyof typeof metricExporters;
+  readonly OTEL_EXPORTER_OTLP_HEADERS?: string;
 }
 
 /** The telemetry of a process. */
@@ -52,6 +53,9 @@ const REPORT_INTERVAL_MS = 60_000;
 export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
   const logger = createLogger(service, settings.LOG_LEVEL);
   reportFailures(logger);
+  // The SDK knows no file of them.
+  const { OTEL_EXPORTER_OTLP_HEADERS: headers = '' } = settings;
+  if (headers !== '') process.env['OTEL_EXPORTER_OTLP_HEADERS'] = headers;
   const page = new MetricsPage();
   const sdk = new NodeSDK({
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': service })),
