@@ -71,10 +71,21 @@ export const watcherDefects: readonly Defect[] = [
   },
   {
     name: 'fills of a maker that was known late are told behind newer ones',
-    plant: replaceIn(FollowedLog, 'apply', (apply, followed, partition, fact, ...rest) => {
-      apply(partition, fact, ...rest);
-      if (fact.type === 'MakerAdmitted') followed.options.watched.know([fact.maker]);
-    }),
+    plant: () => {
+      const watchedBy = new WeakMap<FollowedLog, WatchedSet>();
+      const run = replaceIn(Work, 'run', (before, { followed, watched }: Work) => {
+        watchedBy.set(followed, watched);
+        return before();
+      })();
+      const apply = replaceIn(FollowedLog, 'apply', (before, followed: FollowedLog, partition, fact, ...rest) => {
+        before(partition, fact, ...rest);
+        if (fact.type === 'MakerAdmitted') watchedBy.get(followed)?.know([fact.maker]);
+      })();
+      return () => {
+        run();
+        apply();
+      };
+    },
   },
   {
     name: 'a new order does not read its nonce',

@@ -12,7 +12,10 @@ export type Fate = 'refused' | 'not served' | 'not answered';
 export interface SendOptions {
   /** It is not served, for certain. */
   readonly isAway?: boolean;
-  /** Its sender has an answer or a failure by then. It is served by then, or within a second more (an append: half a minute), or never. */
+  /**
+   * Its sender has an answer or a failure by then. It is served by then, or within a second more (an append: half a
+   * minute), or never.
+   */
   readonly timeoutMs?: number;
 }
 
