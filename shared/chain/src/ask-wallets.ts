@@ -1,7 +1,8 @@
 import type { Address, Hex, MonotonicMs } from '@makerbook/contracts-primitives';
-import { createNode, type RpcOutcome, type RpcRequest } from './call-node.js';
+import { createNode } from './call-node.js';
 import { isValidSignature, SIGNATURE_ACCEPTED } from './encode-calls.js';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
+import type { RpcOutcome, RpcRequest } from './read-outcomes.js';
 import { createPlaces } from './take-places.js';
 
 const ACCEPTED = '';

@@ -3,19 +3,12 @@ import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 import { hideSecretsOf } from './hide-secrets.js';
 import { numberOf } from './parse-hex.js';
 import { createJsonPoster, type JsonPoster } from './post-json.js';
+import { outcomesOf, type RpcOutcome, type RpcRequest, resultsOf } from './read-outcomes.js';
 
 const REST_MS_MAX = 30_000;
 const PASSED_OVER_MS = 5000;
 /** Calls in one HTTP request at most. */
 const BATCH_CALLS_MAX = 50;
-
-export interface RpcRequest {
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
-
-/** The outcome of one call of several: its result, or a failed execution (RpcRefused.isOfExecution). */
-export type RpcOutcome = { readonly result: unknown } | { readonly failure: RpcRefused };
 
 /**
  * Makes sense of the answers to all calls of a request, which are of one endpoint. Where it throws RpcUnavailable, that
@@ -245,46 +238,6 @@ function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: nu
   if (retryable !== undefined || refusals.length === endpoints) return retryable ?? refusal;
   const { method, code, reason, endpoint } = refusal;
   return new RpcRefused(method, code, reason, { endpoint, isOneOfSeveral: true });
-}
-
-interface RpcAnswer {
-  readonly id?: unknown;
-  readonly result?: unknown;
-  readonly error?: { readonly code?: unknown; readonly message?: unknown };
-}
-
-function outcomesOf(
-  answer: unknown,
-  requests: readonly RpcRequest[],
-  firstId: number,
-  { name, hideSecrets }: { readonly name: string; readonly hideSecrets: (text: string) => string },
-): RpcOutcome[] {
-  const answers = (Array.isArray(answer) ? answer : [answer]) as readonly (RpcAnswer | null)[];
-  const byId = new Map(answers.map((each) => [each?.id, each]));
-  return requests.map(({ method }, index) => {
-    // A request that is refused as a whole (too large, for one) has one answer with no id.
-    const one = byId.get(firstId + index) ?? (answers.length === 1 ? answers[0] : undefined);
-    if (one === undefined || one === null || typeof one !== 'object') {
-      throw new RpcUnavailable(`${name} left the call ${method} without an answer`);
-    }
-    if (one.error !== undefined && one.error !== null) {
-      const { code, message } = one.error;
-      const reason = hideSecrets(String(message ?? 'no reason'));
-      return { failure: new RpcRefused(method, typeof code === 'number' ? code : 0, reason, { endpoint: name }) };
-    }
-    if (!('result' in one) || one.id !== firstId + index) {
-      throw new RpcUnavailable(`${name} answered ${method} with no result`);
-    }
-    return { result: one.result };
-  });
-}
-
-/** The results of all; throws the first failure. */
-function resultsOf(outcomes: readonly RpcOutcome[]): unknown[] {
-  return outcomes.map((outcome) => {
-    if ('failure' in outcome) throw outcome.failure;
-    return outcome.result;
-  });
 }
 
 /** Hosts; one that is in several URLs gets a number. */

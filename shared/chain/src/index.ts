@@ -5,6 +5,7 @@ export * from './encode-calls.js';
 export * from './failures.js';
 export { bloomHolds } from './match-bloom.js';
 export * from './read-blocks.js';
+export type { RpcOutcome, RpcRequest } from './read-outcomes.js';
 export * from './read-state.js';
 export { SINGLES_MAX } from './run-calls.js';
 export * from './subscribe-heads.js';

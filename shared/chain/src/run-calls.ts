@@ -1,9 +1,10 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { WALLET_GAS } from './ask-wallets.js';
-import type { Node, RpcRequest } from './call-node.js';
+import type { Node } from './call-node.js';
 import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bytesOf } from './parse-hex.js';
+import type { RpcRequest } from './read-outcomes.js';
 
 /** Single calls in one request, beside the empty one. */
 export const SINGLES_MAX = 40;
