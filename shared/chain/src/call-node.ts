@@ -7,6 +7,8 @@ import { outcomesOf, type RpcOutcome, type RpcRequest, resultsOf } from './read-
 
 const REST_MS_MAX = 30_000;
 const PASSED_OVER_MS = 5000;
+/** An answer that takes longer is slow. A block takes three or more, one after the other. */
+const SLOW_MS = 1000;
 /** Calls in one HTTP request at most. */
 const BATCH_CALLS_MAX = 50;
 
@@ -45,7 +47,7 @@ export interface Answering {
 export interface Endpoint extends Answering {
   /** Its host. The rest of its URL is never shown: it may hold a key. */
   readonly name: string;
-  /** True while it is not asked, because it failed. */
+  /** True while it is not asked, because it failed, or is asked beside all calls whether it is well again. */
   isResting(): boolean;
 }
 
@@ -83,7 +85,8 @@ export interface NodeOptions {
 /**
  * A JSON-RPC client over HTTP. A call that one endpoint fails (no answer, or a refusal that another node might not
  * share: it may lag behind, or not know the method) is asked of the next one; an endpoint that did not answer rests for
- * a growing time. A refusal is final only where no endpoint is left that might answer otherwise.
+ * a growing time. A refusal is final only where no endpoint is left that might answer otherwise. An endpoint that did
+ * not answer, or slowly, is asked last until it has answered a question that no call waits for.
  */
 export function createNode(options: NodeOptions): Node {
   if (options.urls.length === 0) throw new RangeError('a node needs at least one URL');
@@ -99,6 +102,9 @@ interface Asked {
   failuresInARow: number;
   restsUntilMs: number;
   passedOverUntilMs: number;
+  /** Its last answer was. */
+  isSlow: boolean;
+  isProbed: boolean;
   isOfTheChain: boolean;
 }
 
@@ -120,6 +126,8 @@ class NodeInTurn implements Node {
       failuresInARow: 0,
       restsUntilMs: Number.NEGATIVE_INFINITY,
       passedOverUntilMs: Number.NEGATIVE_INFINITY,
+      isSlow: false,
+      isProbed: false,
       isOfTheChain: chainId === undefined,
     }));
   }
@@ -134,7 +142,9 @@ class NodeInTurn implements Node {
 
   async callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
     const failures: (RpcRefused | RpcUnavailable)[] = [];
-    for (const endpoint of this.#inTurn()) {
+    const inTurn = this.#inTurn();
+    if (inTurn[0]?.failuresInARow === 0) for (const other of inTurn.slice(1)) void this.#probe(other);
+    for (const endpoint of inTurn) {
       if (failures.length > 0) this.#counted.failovers += 1;
       try {
         return await this.#ask(endpoint, requests, read);
@@ -149,7 +159,7 @@ class NodeInTurn implements Node {
   endpoints(): readonly Endpoint[] {
     return this.#all.map((endpoint) => ({
       name: endpoint.name,
-      isResting: () => endpoint.restsUntilMs > this.#options.monotonicMs(),
+      isResting: () => endpoint.isProbed || endpoint.restsUntilMs > this.#options.monotonicMs(),
       callAll: (requests, read) => this.#ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
     }));
   }
@@ -167,12 +177,27 @@ class NodeInTurn implements Node {
     for (const { poster } of this.#all) poster.close();
   }
 
-  /** The endpoints that do not rest, in order of preference; if all rest, the longest-resting one first. */
+  /**
+   * The endpoints that do not rest: well ones first, those that failed last, and else in order of preference. If all
+   * rest, the longest-resting one first.
+   */
   #inTurn(): Asked[] {
     const now = this.#options.monotonicMs();
     const awake = this.#all.filter(({ restsUntilMs }) => restsUntilMs <= now);
     if (awake.length === 0) return [...this.#all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
-    return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
+    const isLate = (each: Asked) => Number(each.isSlow || each.passedOverUntilMs > now);
+    return awake.sort((a, b) => a.failuresInARow - b.failuresInARow || isLate(a) - isLate(b));
+  }
+
+  /** Asks an endpoint that failed or was slow whether it is well again. What it answers otherwise, a call will tell. */
+  async #probe(endpoint: Asked): Promise<void> {
+    const isDoubtful = endpoint.failuresInARow > 0 || endpoint.isSlow;
+    if (!isDoubtful || endpoint.isProbed || endpoint.passedOverUntilMs > this.#options.monotonicMs()) return;
+    endpoint.isProbed = true;
+    await this.#ask(endpoint, [{ method: 'eth_blockNumber', params: [] }], () => undefined).catch((error: unknown) => {
+      if (!(error instanceof RpcUnavailable)) endpoint.failuresInARow = 0;
+    });
+    endpoint.isProbed = false;
   }
 
   async #ask<T>(endpoint: Asked, requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
@@ -222,7 +247,10 @@ class NodeInTurn implements Node {
     counted.requests += 1;
     counted.calls += requests.length;
     const bodies = requests.map(({ method, params }, at) => ({ jsonrpc: '2.0', id: firstId + at, method, params }));
+    const askedAtMs = this.#options.monotonicMs();
     const answer = await endpoint.poster.post(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies));
+    endpoint.isSlow = this.#options.monotonicMs() - askedAtMs > SLOW_MS;
+    if (endpoint.isSlow) this.passOver(endpoint.name);
     const outcomes = outcomesOf(answer, requests, firstId, endpoint);
     counted.refusals += outcomes.filter((outcome) => 'failure' in outcome).length;
     return outcomes;

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { startAnvil } from '@makerbook/parts';
+import { startAnvil, until } from '@makerbook/parts';
 import { Contract } from 'ethers';
 import {
   allowance,
@@ -349,14 +349,81 @@ describe('several endpoints', () => {
     nowMs = 99;
     await readChainId(both);
     expect(asked).toBe(1);
-    nowMs = 100;
-    await readChainId(both);
+    // Beside the call, which does not wait for it.
+    const probedAt = async (ms: number) => {
+      nowMs = ms;
+      const { failures } = both.counts();
+      await readChainId(both);
+      await until('it was asked again', () => both.counts().failures > failures);
+    };
+    await probedAt(100);
     nowMs = 299;
     await readChainId(both);
     expect(asked).toBe(2);
-    nowMs = 300;
+    await probedAt(300);
+    expect([asked, both.counts().failovers]).toEqual([3, 1]);
+  });
+
+  test('are asked without the one that is slow, until it is quick again', async () => {
+    let nowMs = 0;
+    let isAsking = false;
+    const lateMs = { preferred: 1500, spare: 0 };
+    const answered: string[] = [];
+    const serveLate = (name: keyof typeof lateMs) =>
+      serve(async (body) => {
+        const { method } = JSON.parse(body);
+        // The clock is of all: what a call beside others takes must not be counted as theirs.
+        if (method === 'eth_blockNumber') await until('no call waits', () => !isAsking);
+        else answered.push(name);
+        nowMs += lateMs[name];
+        return forward(body);
+      });
+    const both = openNode([await serveLate('preferred'), await serveLate('spare')], { monotonicMs: () => nowMs });
+    const whoAnswers = async () => {
+      isAsking = true;
+      await readChainId(both);
+      isAsking = false;
+      nowMs += 200;
+      return answered.at(-1);
+    };
+    expect(await whoAnswers()).toBe('preferred');
+    for (let n = 0; n < 200; n += 1) expect(await whoAnswers()).toBe('spare');
+    lateMs.preferred = 0;
+    await until('the preferred one is well', async () => (await whoAnswers()) === 'preferred');
+    Object.assign(lateMs, { preferred: 1500, spare: 1500 });
+    expect([await whoAnswers(), await whoAnswers()]).toEqual(['preferred', 'spare']);
+    // Where all are slow, the preferred one goes on.
+    for (let n = 0; n < 20; n += 1) expect(await whoAnswers()).toBe('preferred');
+    expect([both.counts().failovers, both.counts().failures]).toEqual([0, 0]);
+  });
+
+  test('are asked without the one that hangs, however often its rest ends, until it answers again', async () => {
+    let nowMs = 0;
+    let hangs = true;
+    const methods: string[] = [];
+    const hanging = await serve((body) => {
+      methods.push(JSON.parse(body).method);
+      return hangs ? undefined : forward(body);
+    });
+    const both = openNode([hanging, rpcUrl], { monotonicMs: () => nowMs, timeoutMs: 2000 });
     await readChainId(both);
-    expect(asked).toBe(3);
+    for (let failures = 1; failures < 4; failures += 1) {
+      // Also while it is asked and has not answered yet.
+      for (let n = 0; n < 10; n += 1) {
+        nowMs += 1000;
+        await readChainId(both);
+      }
+      await until('it has hung again', () => both.counts().failures > failures);
+    }
+    expect(methods).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_blockNumber', 'eth_blockNumber']);
+    expect(both.counts().failovers).toBe(1);
+    hangs = false;
+    nowMs += 30_000;
+    await until('it is preferred again', async () => {
+      await readChainId(both);
+      return methods.at(-1) === 'eth_chainId';
+    });
+    expect(both.counts().failures).toBe(4);
   });
 
   test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {
@@ -422,8 +489,16 @@ describe('several endpoints', () => {
       isAway = false;
       nowMs = 10_000;
       const told = `the node at ${new URL(swapped).host} has chain id 1001, not CHAIN_ID=8217`;
-      await expect(readBlock(both, 'latest')).rejects.toMatchObject({ name: 'ChainContradiction', message: told });
-      expect(methods).toEqual(['eth_chainId', 'eth_chainId']);
+      const find = () =>
+        readBlock(both, 'latest').then(
+          () => false,
+          (error: unknown) => {
+            expect(error).toMatchObject({ name: 'ChainContradiction', message: told });
+            return true;
+          },
+        );
+      await until('it is found out', find);
+      expect(methods).toEqual(['eth_chainId', 'eth_chainId', 'eth_chainId']);
     } finally {
       await other.stop();
     }
