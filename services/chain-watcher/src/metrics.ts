@@ -130,8 +130,11 @@ function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge
   const { sweep } = state;
   gauge(
     'sweep_age_seconds',
-    'Time since the last sweep ended, or the start; 0 without a sweep, and for a standby',
-    () => (isSweeping && state.role === 'HOLDER' ? vitals.secondsSince(sweep.endedAtMs ?? vitals.startedAtMs) : 0),
+    'Time since the last sweep ended, or the take-over; 0 without a sweep, and for a standby',
+    () => {
+      if (!isSweeping || state.role !== 'HOLDER' || sweep.startedAtMs === undefined) return 0;
+      return vitals.secondsSince(sweep.startedAtMs);
+    },
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
   observedCounter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);

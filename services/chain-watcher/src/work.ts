@@ -63,7 +63,7 @@ export class Work {
     role: 'STANDBY',
     awaited: [],
     position: undefined,
-    sweep: { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 },
+    sweep: { startedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 },
   };
   readonly watched = new WatchedSet();
   readonly followed: FollowedLog;

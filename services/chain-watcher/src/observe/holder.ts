@@ -35,8 +35,9 @@ export interface CatchUpProgress {
 
 /** The progress of the sweep, for metrics. */
 export interface SweepState {
-  /** When the last sweep over all pairs ended, and how long it took; undefined before the first. */
-  endedAtMs: number | undefined;
+  /** When the sweep over all pairs that is under way began: at the take-over, or when the last one ended. */
+  startedAtMs: number | undefined;
+  /** How long the last one took; undefined before the first. */
   tookMs: number | undefined;
   /** Pairs read by the sweep since the start, and records of changes that no log had shown. */
   pairs: number;

@@ -51,7 +51,7 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
     position,
     watched,
     settings: { SWEEP_PAIRS_PER_SECOND: pairsPerSecond },
-    sweep: { endedAtMs: undefined as number | undefined, tookMs: undefined, pairs: 0, facts: 0 },
+    sweep: { startedAtMs: -7_200_000, tookMs: undefined, pairs: 0, facts: 0 },
     signal: over.signal,
     partitions: 1,
     followed: { partitions: [{ position: 0n }], until: async () => undefined },
@@ -77,7 +77,11 @@ async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
 test('all makers are read in turn, over and over, and each sweep is counted', async () => {
   const { read, sweep: counted } = await sweep([{}, {}, {}, {}]);
   expect(read).toEqual([[1], [2], [3], [1]]);
-  expect(counted).toMatchObject({ pairs: 4, endedAtMs: 3 });
+  expect(counted).toMatchObject({ pairs: 4, startedAtMs: 3, tookMs: 3 });
+});
+
+test('a sweep is as old as the take-over, however long ago this watcher published before', async () => {
+  expect((await sweep([])).sweep).toMatchObject({ startedAtMs: 0 });
 });
 
 test('as many pairs are read in a second as configured, and the rest of a sweep in the next one', async () => {
@@ -89,7 +93,7 @@ test('as many pairs are read in a second as configured, and the rest of a sweep 
 test('a step that could not be read is done again before the sweep goes on', async () => {
   const { read, sweep: counted } = await sweep([{}, { isMatched: false }, { isMatched: false }, {}, {}]);
   expect(read).toEqual([[1], [], [], [2], [3]]);
-  expect(counted).toMatchObject({ pairs: 3, endedAtMs: 5 });
+  expect(counted).toMatchObject({ pairs: 3, startedAtMs: 5, tookMs: 5 });
 });
 
 test('pairs that could not be read are read ten blocks later, and later still where that could not be done', async () => {

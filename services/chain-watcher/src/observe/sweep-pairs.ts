@@ -40,6 +40,7 @@ export async function sweepPairs(
   let pairs: readonly WatchedPair[] = [];
   let from = 0;
   let startedAtMs = monotonicMs();
+  sweep.startedAtMs = startedAtMs;
   let unreadableDueBlock = 0;
   while (!signal.aborted) {
     await wait(PAUSE_MS);
@@ -58,9 +59,9 @@ export async function sweepPairs(
       from += step.length;
       if (from < pairs.length) continue;
       from = 0;
-      sweep.endedAtMs = monotonicMs();
-      sweep.tookMs = sweep.endedAtMs - startedAtMs;
-      startedAtMs = sweep.endedAtMs;
+      sweep.tookMs = monotonicMs() - startedAtMs;
+      startedAtMs = monotonicMs();
+      sweep.startedAtMs = startedAtMs;
       break;
     }
   }
