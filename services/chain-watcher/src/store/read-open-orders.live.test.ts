@@ -93,6 +93,27 @@ describe('the open orders of the read model', () => {
     expect(after.partitions[0]?.nextOffset).toBe(71n);
   });
 
+  test('are made by Postgres while those before them are taken, and what then fails is told', async () => {
+    const steps: string[] = [];
+    const transaction = database.postgres.transaction.bind(database.postgres);
+    const watched: typeof database.postgres = {
+      ...database.postgres,
+      transaction: (work) =>
+        transaction((query) =>
+          work((text, ...rest) => {
+            if (text.startsWith('fetch')) steps.push('asked');
+            return query(text, ...rest);
+          }),
+        ),
+    };
+    const take = () => {
+      steps.push('taken');
+      if (steps.length === 5) throw new Error('no more');
+    };
+    await expect(readOpenOrders(watched, take, 1000)).rejects.toThrow('no more');
+    expect(steps).toEqual(['asked', 'asked', 'taken', 'asked', 'taken']);
+  });
+
   test('of an empty database are none', async () => {
     await database.owner.query('truncate orders, projections');
     expect(await read()).toEqual({ orders: [], pages: [], partitions: [] });

@@ -23,7 +23,7 @@ const openOrder = {
 } as const;
 export type OpenOrderRow = RowOf<typeof openOrder>;
 
-/** Before the taking token of a record. A regular expression takes ten times as long to find it. */
+/** Before the taking token of a record. To find its place and go there takes Postgres half as long again. */
 const TAKING = '"taking":{"token":"0x';
 
 const shape = new RowShape<OpenOrderRow>(openOrder);
@@ -54,12 +54,16 @@ export function readOpenOrders(
     await query(
       `declare open_orders no scroll cursor for select ${shape.list} from (
          select *, status <> 'VALIDATING' as is_read,
-           decode(substr(record_start, strpos(record_start, '${TAKING}') + ${TAKING.length}, 40), 'hex') as taking_token
+           decode(left(split_part(record_start, '${TAKING}', 2), 40), 'hex') as taking_token
          from orders) orders`,
     );
-    for (;;) {
-      const rows = await query(`fetch ${pageRows} from open_orders`);
+    const fetchPage = () => query(`fetch ${pageRows} from open_orders`);
+    for (let page = fetchPage(); ; ) {
+      const rows = await page;
       if (rows.length === 0) return partitions;
+      // Postgres makes the next page meanwhile.
+      page = fetchPage();
+      page.catch(() => undefined);
       onOrders(rows.map((row) => shape.read(row)));
     }
   });
