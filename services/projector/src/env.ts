@@ -24,7 +24,10 @@ const foldSettings = {
     min: 1,
     max: 100,
   }),
-  QUARANTINED_MAKERS_MAX: integer('Makers that a process may quarantine; with one more it stops', 20),
+  QUARANTINED_MAKERS_MAX: integer(
+    'Makers in quarantine in the partitions of one process; where a new one would exceed it, the process stops',
+    20,
+  ),
   HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 15_000),
 };
 

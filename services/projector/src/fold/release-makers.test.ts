@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { FatalError } from '@makerbook/kafka';
 import type { FundingRow, OrderRow } from '@makerbook/postgres';
-import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
+import { testPartition, testPartitions } from '../testing/create-test-projector.js';
+import { blockAt, makersOf, orderOf, unfoldable } from '../testing/generate-facts.js';
 import { decided, expiresAt, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 import type { Tables } from '../testing/hold-rows.js';
 
@@ -14,6 +16,18 @@ test('too many makers that cannot be folded stop the process, before it harms th
   await expect(broken).rejects.toThrow(/^2 makers cannot be folded, more than QUARANTINED_MAKERS_MAX/);
   expect(given.parked).toEqual([]);
   expect(given).toMatchObject({ published, tables });
+});
+
+test('makers that were in quarantine before count where one more is quarantined, and do not stop a start', async () => {
+  const cut = { quarantinedMakersMax: 2 };
+  const given = new GivenPartition(cut);
+  await given.when(unfoldable(maker), unfoldable(other));
+  cut.quarantinedMakersMax = 1;
+  await given.taken();
+  const { published } = given;
+  const [, , third] = makersOf(testPartition, testPartitions, 3) as [Hex, Hex, Hex];
+  await expect(given.when(unfoldable(third))).rejects.toThrow(/^3 makers cannot be folded/);
+  expect(given).toMatchObject({ published });
 });
 
 describe('rows that no fold writes', () => {

@@ -36,15 +36,15 @@ export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
   /** The position at which each partition was left, and on which server. */
   const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
-  const quarantined = new Set<Address>();
 
-  /** More makers than these do not break by themselves: the fold is wrong, and the process stops. */
+  /**
+   * More makers than these do not break by themselves: the fold is wrong, and the process stops. Those that were in
+   * quarantine when a partition was taken count too, or each restart would quarantine as many again.
+   */
   function noteQuarantined(maker: Address, reason: string): void {
-    quarantined.add(maker);
-    if (quarantined.size <= parts.settings.QUARANTINED_MAKERS_MAX) return;
-    throw new FatalError(
-      `${quarantined.size} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`,
-    );
+    const count = [...owned.values()].reduce((total, { taken }) => total + taken.state.quarantined.size, 1);
+    if (count <= parts.settings.QUARANTINED_MAKERS_MAX) return;
+    throw new FatalError(`${count} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`);
   }
 
   async function take(partition: number): Promise<PartitionProjection> {
