@@ -3,10 +3,15 @@ import { type PruneParts, pruneOnce } from './prune-rows.js';
 
 const NOW_MS = 1_700_000_000_123;
 
-/** One round over two partitions: what the log and Postgres were asked for. */
-async function prune(historyDays: number, kept: readonly (bigint | undefined)[]) {
+/** Asks for the rows of a partition to be deleted, in a step that is so large. */
+type Statement = readonly [rows: 'history' | 'hashes', partition: number, stepMax: number, before?: bigint];
+
+/** Two partitions: what the log and Postgres were asked for. */
+function given(historyDays: number, kept: readonly (bigint | undefined)[]) {
   const asked: unknown[] = [];
-  const rounds: (readonly [sql: string, values: readonly unknown[] | undefined])[] = [];
+  const statements: Statement[] = [];
+  const warnings: unknown[] = [];
+  let fails = (_: Statement) => false;
   const parts: PruneParts = {
     log: {
       offsetsAt: async (topic, timeMs) => {
@@ -16,7 +21,12 @@ async function prune(historyDays: number, kept: readonly (bigint | undefined)[])
     },
     postgres: {
       query: async (sql, values) => {
-        rounds.push([sql, values]);
+        const [partition, before, stepMax] = values as [number, bigint, number];
+        const statement: Statement = sql.includes('order_history')
+          ? ['history', partition, stepMax, before]
+          : ['hashes', partition, stepMax];
+        statements.push(statement);
+        if (fails(statement)) throw new Error('statement timeout');
         return [{ rows: 3n, offsets: 0n }] as never;
       },
     },
@@ -25,18 +35,44 @@ async function prune(historyDays: number, kept: readonly (bigint | undefined)[])
     historyDays,
     intervalMs: 0,
     unixMs: () => NOW_MS,
-    pruned: (rows) => asked.push(rows),
-    logger: { warn: () => undefined },
+    pruned: () => undefined,
+    logger: { warn: (fields) => void warnings.push(fields) },
   };
-  await pruneOnce(parts, new AbortController().signal);
-  const history = rounds.flatMap(([sql, values]) => (sql.includes('order_history') ? [values?.slice(0, 2)] : []));
-  return { asked, history };
+  const steps = new Map<string, number>();
+  return {
+    asked,
+    warnings,
+    failWhere: (where: typeof fails) => {
+      fails = where;
+    },
+    /** One round. Gives the statements. */
+    prune: async () => {
+      await pruneOnce(parts, new AbortController().signal, steps);
+      return statements.splice(0);
+    },
+  };
 }
 
 test('the log is asked for what was written HISTORY_DAYS days ago, to the millisecond, and what is older is deleted', async () => {
-  const { asked, history } = await prune(30, [7n, undefined]);
-  expect(asked[0]).toEqual(['facts', NOW_MS - 30 * 86_400_000]);
-  expect((await prune(1, [])).asked[0]).toEqual(['facts', NOW_MS - 86_400_000]);
+  const [month, day] = [given(30, [7n, undefined]), given(1, [])];
+  const statements = await month.prune();
+  await day.prune();
+  expect(month.asked).toEqual([['facts', NOW_MS - 30 * 86_400_000]]);
+  expect(day.asked).toEqual([['facts', NOW_MS - 86_400_000]]);
   // Delete nothing where no record is younger: the log stands still, or the clock is ahead.
-  expect(history).toEqual([[0, 7n]]);
+  expect(statements.filter(([rows]) => rows === 'history')).toEqual([['history', 0, 5_000, 7n]]);
+});
+
+test('a step that fails holds up nothing else, and is smaller in the next round, until one is done', async () => {
+  const { prune, failWhere, warnings } = given(30, [7n, 8n]);
+  const stepMaxOf = async () => (await prune()).map(([rows, partition, stepMax]) => `${rows} ${partition} ${stepMax}`);
+  const others = ['hashes 0 5000', 'history 1 5000', 'hashes 1 5000'];
+  failWhere(([rows, partition, stepMax]) => rows === 'history' && partition === 0 && stepMax > 400);
+  for (const stepMax of [5000, 1250, 313, 5000]) {
+    expect(await stepMaxOf()).toEqual([`history 0 ${stepMax}`, ...others]);
+  }
+  expect(warnings).toHaveLength(3);
+  failWhere(() => true);
+  for (let round = 0; round < 9; round += 1) await prune();
+  expect((await stepMaxOf()).map((one) => one.split(' ').at(-1))).toEqual(['1', '1', '1', '1']);
 });

@@ -3,7 +3,7 @@ import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import type { Log } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
-import { type Pruned, pruneHashes, pruneHistory } from '../store/prune-history.js';
+import { type Pruned, pruneHashes, pruneHistory, STEP_MAX } from '../store/prune-history.js';
 
 export interface PruneParts {
   readonly log: Pick<Log, 'offsetsAt'>;
@@ -29,12 +29,13 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const steps: SmallSteps = new Map();
   const done = (async () => {
     for (;;) {
       // The first round comes when the partitions have been taken.
       await pause(parts.intervalMs, signal);
       if (signal.aborted) return;
-      await pruneOnce(parts, signal).catch((error: unknown) => {
+      await pruneOnce(parts, signal, steps).catch((error: unknown) => {
         parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again with the next round');
       });
     }
@@ -47,21 +48,39 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   };
 }
 
-/** @throws LogUnavailable, PostgresUnavailable */
-export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise<void> {
-  const { log, postgres, makerEventsTopic, owned, historyDays, unixMs, pruned } = parts;
+/** How large the next step is where the last one has failed, by what it deletes. */
+type SmallSteps = Map<string, number>;
+
+/**
+ * One round. Where a step fails, the rest of its rows waits for the next round, which takes smaller steps.
+ * @throws LogUnavailable
+ */
+export async function pruneOnce(parts: PruneParts, signal: AbortSignal, steps: SmallSteps = new Map()): Promise<void> {
+  const { log, postgres, makerEventsTopic, owned, historyDays, unixMs, pruned, logger } = parts;
   const kept = await log.offsetsAt(makerEventsTopic, unixMs() - historyDays * DAY_MS);
-  const untilDone = async (prune: () => Promise<Pruned>) => {
-    for (let isDone = false; !isDone && !signal.aborted; ) {
-      const step = await prune();
-      pruned(step.rows);
-      isDone = step.isDone;
+  const untilDone = async (rows: string, prune: (stepMax: number) => Promise<Pruned>) => {
+    const stepMax = steps.get(rows) ?? STEP_MAX;
+    try {
+      for (let isDone = false; !isDone && !signal.aborted; ) {
+        const step = await prune(stepMax);
+        pruned(step.rows);
+        isDone = step.isDone;
+      }
+      steps.delete(rows);
+    } catch (error) {
+      steps.set(rows, Math.ceil(stepMax / 4));
+      logger.warn(
+        { rows, stepMax, reason: String(error) },
+        'old rows were not pruned: smaller steps in the next round',
+      );
     }
   };
   for (const partition of owned()) {
     const before = kept[partition];
     // Delete nothing where no record is younger: the log stands still, or the clock here is far ahead.
-    if (before !== undefined) await untilDone(() => pruneHistory(postgres, partition, before));
-    await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
+    if (before !== undefined) {
+      await untilDone(`history of ${partition}`, (max) => pruneHistory(postgres, partition, before, max));
+    }
+    await untilDone(`hashes of ${partition}`, (max) => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS, max));
   }
 }

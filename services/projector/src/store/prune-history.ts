@@ -6,25 +6,27 @@ export interface Pruned {
   readonly isDone: boolean;
 }
 
-const OFFSETS_PER_STEP = 5_000;
-const HASHES_PER_STEP = 5_000;
+/** Offsets whose history is deleted, or hashes, in one statement. */
+export const STEP_MAX = 5_000;
 
 /**
  * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed,
  * may run beside a commit, and twice at once.
+ * @param offsetsMax of one step, however many rows they have
  * @throws PostgresUnavailable
  */
 export async function pruneHistory(
   postgres: Pick<Postgres, 'query'>,
   partition: number,
   before: bigint,
+  offsetsMax = STEP_MAX,
 ): Promise<Pruned> {
   const [pruned] = await postgres.query<{ rows: bigint; offsets: bigint }>(pruneHistorySql, [
     partition,
     before,
-    OFFSETS_PER_STEP,
+    offsetsMax,
   ]);
-  return { rows: Number(pruned?.rows ?? 0), isDone: Number(pruned?.offsets ?? 0) < OFFSETS_PER_STEP };
+  return { rows: Number(pruned?.rows ?? 0), isDone: Number(pruned?.offsets ?? 0) < offsetsMax };
 }
 
 /**
@@ -37,11 +39,12 @@ export async function pruneHashes(
   postgres: Pick<Postgres, 'query'>,
   partition: number,
   hashSeconds: number,
+  hashesMax = STEP_MAX,
 ): Promise<Pruned> {
   const sql = 'select forget_hashes($1, $2, $3) as rows';
-  const [pruned] = await postgres.query<{ rows: bigint }>(sql, [partition, hashSeconds, HASHES_PER_STEP]);
+  const [pruned] = await postgres.query<{ rows: bigint }>(sql, [partition, hashSeconds, hashesMax]);
   const rows = Number(pruned?.rows ?? 0);
-  return { rows, isDone: rows < HASHES_PER_STEP };
+  return { rows, isDone: rows < hashesMax };
 }
 
 const pruneHistorySql = `
