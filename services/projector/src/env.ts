@@ -28,7 +28,10 @@ const foldSettings = {
     'Makers in quarantine in the partitions of one process; where a new one would exceed it, the process stops',
     20,
   ),
-  HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 15_000),
+  HELD_ORDERS_PER_PARTITION_MAX: integer(
+    'Makers and open orders held in memory, for each partition, also by changes that are not committed; one maker may exceed it',
+    15_000,
+  ),
 };
 
 /** Every setting of the projector; README.md holds them as a table. */

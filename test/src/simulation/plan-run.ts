@@ -97,7 +97,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     projector: {
       commitTransitionsMax: chance.pick([1, 4, 20, 1_000]),
       commitFactsMax: chance.pick([1, 10, 1_000]),
-      heldMax: chance.pick([0, 3, 1_000]),
+      heldMax: chance.pick([8, 3, 1_000]),
       batchFactsMax: chance.pick([3, 20]),
     },
     watcher: {

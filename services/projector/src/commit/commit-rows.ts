@@ -104,7 +104,7 @@ export class RowCommitter {
 
   #isCommitted(): boolean {
     const { nextOffset, gathered } = this.#state;
-    return nextOffset === this.#committed.nextOffset && gathered.transitions === 0;
+    return nextOffset === this.#committed.nextOffset && gathered.makers.size === 0;
   }
 
   /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */

@@ -18,9 +18,19 @@ describe('makers in memory', () => {
     held.load(withOrders(second, 2));
     held.load(withOrders(third, 2));
     held.touch(one);
-    held.evict();
+    expect(held.evict(0, () => false)).toBe(true);
     expect([first, second, third].map((maker) => held.get(maker) !== undefined)).toEqual([true, false, true]);
     expect(held.size()).toBe(6);
+  });
+
+  test('those that are kept are not dropped, and room is found among the others, if there is any', () => {
+    const held = new CachedMakers(8, rules);
+    for (const maker of [first, second]) held.load(withOrders(maker, 2));
+    const isKept = (maker: Maker['maker']) => maker === first;
+    expect(held.evict(2, isKept)).toBe(true);
+    expect(held.size()).toBe(6);
+    expect(held.evict(6, isKept)).toBe(false);
+    expect([first, second].map((maker) => held.get(maker) !== undefined)).toEqual([true, false]);
   });
 
   test('a maker counts with its orders as they are now', () => {

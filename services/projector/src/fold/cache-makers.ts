@@ -13,17 +13,17 @@ export interface CachedMaker {
 
 /**
  * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago
- * are dropped where there are too many.
+ * are dropped where there are too many, but none whose changes are not committed.
  */
 export class CachedMakers {
   readonly #makers = new Map<Address, CachedMaker>();
   readonly rules: Rules;
-  readonly #sizeMax: number;
+  /** How many makers and open orders are cached together. */
+  readonly sizeMax: number;
   #size = 0;
 
-  /** @param sizeMax how many makers and open orders are cached together */
   constructor(sizeMax: number, rules: Rules) {
-    this.#sizeMax = sizeMax;
+    this.sizeMax = sizeMax;
     this.rules = rules;
   }
 
@@ -53,12 +53,17 @@ export class CachedMakers {
     this.#makers.delete(maker);
   }
 
-  /** Drops makers until there are few enough. */
-  evict(): void {
+  /**
+   * Drops makers until so many makers and open orders more can be cached.
+   * @param isKept of a maker that is not dropped: it is needed, or would be held by its changes all the same
+   * @returns whether there is room
+   */
+  evict(room: number, isKept: (maker: Address) => boolean): boolean {
     for (const address of this.#makers.keys()) {
-      if (this.#size <= this.#sizeMax) return;
-      this.forget(address);
+      if (this.#size + room <= this.sizeMax) break;
+      if (!isKept(address)) this.forget(address);
     }
+    return this.#size + room <= this.sizeMax;
   }
 
   #put(cached: CachedMaker): CachedMaker {

@@ -20,7 +20,9 @@ test('makers that are due come by address, in groups with a bounded number of or
 test('a maker is due when it was set last, and no more once nothing of it is due', () => {
   const due = new DueMakers([{ maker: a, dueAtSeconds: 10, openOrders: 1 }]);
   expect(due.groupsAt(10, 4)).toEqual([[a]]);
+  expect(due.ordersOf(a)).toBe(1);
   due.set({ ...unknownMaker(a), dueAtSeconds: 20 });
+  expect(due.ordersOf(a)).toBe(0);
   expect(due.groupsAt(19, 4)).toEqual([]);
   expect(due.groupsAt(20, 4)).toEqual([[a]]);
   due.set(unknownMaker(a));

@@ -21,6 +21,11 @@ export class DueMakers {
     else this.#makers.delete(maker);
   }
 
+  /** The open orders of a maker, whether it is held in memory or not; 0 for one in quarantine. */
+  ordersOf(maker: Address): number {
+    return this.#makers.get(maker)?.openOrders ?? 0;
+  }
+
   /**
    * Those that are due, by address, in groups with so many open orders together, or one maker. All of them are to be
    * advanced, and `set` after that.

@@ -9,29 +9,55 @@ import type { LoggedFact } from './read-facts.js';
 /** It knows what is folded and not in Postgres yet, and which rows may be believed. */
 export type RowReader = Pick<RowCommitter, 'uncommitted' | 'readRows'>;
 
-/** Reads what the fold of the facts needs: their makers, and what became of hashes. */
-export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], rows: RowReader): Promise<void> {
-  state.hashes.clear();
-  const makers = facts.flatMap(({ fact }) => ('maker' in fact && !state.quarantined.has(fact.maker) ? fact.maker : []));
-  await Promise.all([loadHashes(state, facts, rows), loadMakers(state, makers, rows)]);
+/** Consecutive facts, and those of their makers who are not in quarantine. */
+export interface PartOfBatch {
+  readonly facts: readonly LoggedFact[];
+  readonly makers: ReadonlySet<Address>;
 }
 
 /**
- * Has the makers cached: those that were dropped come back with their changes that are not committed, and the others
- * are read. Unknown ones are cached too.
+ * Cuts facts into parts whose makers can be in memory together. Those that are to be read count twice, so that there is
+ * room for them while those of the part before wait to be committed.
+ */
+export function* cutFacts(state: PartitionState, facts: readonly LoggedFact[]): Generator<PartOfBatch> {
+  const { makers: cached, quarantined } = state;
+  let begin = 0;
+  let size = 0;
+  let makers = new Set<Address>();
+  for (const [index, { fact }] of facts.entries()) {
+    if (!('maker' in fact) || makers.has(fact.maker) || quarantined.has(fact.maker)) continue;
+    const added = () => cached.get(fact.maker)?.size ?? 2 * sizeOnceRead(state, fact.maker);
+    if (makers.size > 0 && size + added() > cached.sizeMax) {
+      yield { facts: facts.slice(begin, index), makers };
+      [begin, size, makers] = [index, 0, new Set()];
+    }
+    size += added();
+    makers.add(fact.maker);
+  }
+  yield { facts: facts.slice(begin), makers };
+}
+
+/** What a maker who is not in memory will add to what is. */
+export function sizeOnceRead({ due }: PartitionState, maker: Address): number {
+  return 1 + due.ordersOf(maker);
+}
+
+/** Reads what the fold of the facts needs: their makers, and what became of hashes. */
+export async function loadFacts(state: PartitionState, part: PartOfBatch, rows: RowReader): Promise<void> {
+  state.hashes.clear();
+  await Promise.all([loadHashes(state, part.facts, rows), loadMakers(state, part.makers, rows)]);
+}
+
+/**
+ * Has the makers cached. Unknown ones are cached too.
  * @throws FatalError where rows cannot be read
  */
 export async function loadMakers(
   { makers: cached, rules: { partition } }: PartitionState,
-  makers: readonly Address[],
+  makers: Iterable<Address>,
   rows: RowReader,
 ): Promise<void> {
-  const missing = [...new Set(makers)].filter((maker) => {
-    if (cached.get(maker) !== undefined) return false;
-    const [dropped] = rows.uncommitted().flatMap((changes) => changes.makers.get(maker) ?? []);
-    if (dropped !== undefined) cached.touch(dropped);
-    return dropped === undefined;
-  });
+  const missing = [...makers].filter((maker) => cached.get(maker) === undefined);
   if (missing.length === 0) return;
   const stored = await rows.readRows((store) => store.readMakers(partition, missing));
   for (const maker of makersFromRows(partition, missing, stored)) cached.load(maker);

@@ -1,4 +1,5 @@
 import type { BlockProcessed } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
 import { advanceLog } from '@makerbook/domain';
 import { type BatchContext, nameLog } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
@@ -12,7 +13,7 @@ import {
   type Logged,
   moveTo,
 } from '../fold/fold-facts.js';
-import { loadFacts, loadMakers } from '../fold/load-facts.js';
+import { cutFacts, loadFacts, loadMakers, sizeOnceRead } from '../fold/load-facts.js';
 import { type LoggedFact, readFacts } from '../fold/read-facts.js';
 import { type FactsOfLog, releaseMaker } from '../fold/release-makers.js';
 import type { ProjectorParts } from '../parts.js';
@@ -44,15 +45,20 @@ export class PartitionProjection {
     const { state, committer } = this.taken;
     committer.assertGood();
     context.assertOwned();
-    await loadFacts(state, facts, committer);
-    for (const logged of facts) {
-      await this.#fold(logged, context);
-      if (this.#isFull()) await this.#publish(context);
+    for (const part of cutFacts(state, facts)) {
+      // What is folded begins to be committed, so that there is room for others soon.
+      if (part.facts[0] !== facts[0]) await this.#publish(context);
+      await this.#makeRoom(part.makers, context);
+      await loadFacts(state, part, committer);
+      for (const logged of part.facts) {
+        await this.#fold(logged, context);
+        if (this.#isFull()) await this.#publish(context);
+      }
     }
     moveTo(state, nextOffset);
     await this.#publish(context);
     this.#parts.meters.fed?.(facts.filter(this.#isNew));
-    state.makers.evict();
+    this.#evict(0);
   }
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
@@ -83,29 +89,58 @@ export class PartitionProjection {
         return releaseMaker(state, { ...logged, fact }, committer, (from, to) => this.#readLog(from, to, context));
       default:
         // A block of the same batch may have dropped it from memory.
-        if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], committer);
+        if (!state.quarantined.has(fact.maker) && state.makers.get(fact.maker) === undefined) {
+          await this.#load(new Set([fact.maker]), context);
+        }
         return foldMakerFact(state, { ...logged, fact });
     }
   }
 
   async #foldBlock(block: Logged<BlockProcessed>, context: BatchContext): Promise<void> {
-    const { state, committer } = this.taken;
+    const { state } = this.taken;
     const { log, topics } = this.#parts;
     const place = { topic: topics.makerEvents, partition: state.rules.partition };
     state.logName ??= (await nameLog(log, place, block.offset + 1n))?.name;
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {
-      for (const group of state.due.groupsAt(clock.seconds, this.#parts.settings.COMMIT_TRANSITIONS_MAX)) {
-        await loadMakers(state, group, committer);
+      const groupMax = Math.min(this.#parts.settings.COMMIT_TRANSITIONS_MAX, state.makers.sizeMax / 2);
+      for (const group of state.due.groupsAt(clock.seconds, groupMax)) {
+        await this.#load(new Set(group), context);
         for (const maker of group) {
           advanceMaker(state, maker, clock, feed);
           if (this.#isFull()) await this.#publish(context);
         }
-        state.makers.evict();
       }
     }
     endBlock(state, clock, block, feed);
+  }
+
+  async #load(makers: ReadonlySet<Address>, context: BatchContext): Promise<void> {
+    const { state, committer } = this.taken;
+    await this.#makeRoom(makers, context);
+    await loadMakers(state, makers, committer);
+  }
+
+  /** Drops other makers where those that are to be read need room; where none can be dropped, waits for commits. */
+  async #makeRoom(wanted: ReadonlySet<Address>, context: BatchContext): Promise<void> {
+    const { state, committer } = this.taken;
+    let room = 0;
+    for (const maker of wanted) if (state.makers.get(maker) === undefined) room += sizeOnceRead(state, maker);
+    if (room === 0 || this.#evict(room, wanted)) return;
+    await this.#publish(context);
+    while (!this.#evict(room, wanted) && committer.underWay !== undefined) {
+      await this.#waitFor(committer.underWay, context);
+    }
+    committer.assertGood();
+  }
+
+  /** Drops makers that are committed, and not wanted, until there is room. False where there is none. */
+  #evict(room: number, wanted: ReadonlySet<Address> = new Set()): boolean {
+    const { state, committer } = this.taken;
+    const uncommitted = committer.uncommitted();
+    const isKept = (maker: Address) => wanted.has(maker) || uncommitted.some(({ makers }) => makers.has(maker));
+    return state.makers.evict(room, isKept);
   }
 
   /** The feeds did not have its messages when the partition was taken. */
