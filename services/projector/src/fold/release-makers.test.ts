@@ -105,4 +105,12 @@ describe('a quarantine that is lifted', () => {
     );
     expect(given.tables).toMatchObject({ makers, orders });
   });
+
+  test('decodes the facts of the maker and the blocks since then, and nothing of others', async () => {
+    const given = new GivenPartition();
+    await given.when(unfoldable(maker));
+    await given.when(submitted(other, 0), observed(other, [0]), blockAt(6, expiresAt - 100), submitted(maker, 2));
+    await given.when(decided(maker, 'QuarantineLifted'));
+    expect(new Set(given.decodedAgain)).toEqual(new Set([maker, '']));
+  });
 });

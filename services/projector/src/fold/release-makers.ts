@@ -12,8 +12,8 @@ export interface FactsOfLog {
   readonly nextOffset: bigint;
 }
 
-/** The facts of the partition from one offset on, before another. */
-export type ReadFacts = (from: bigint, to: bigint) => AsyncIterable<FactsOfLog>;
+/** The facts of a maker and those about no maker, of the partition, from one offset on and before another. */
+export type ReadFacts = (maker: Maker['maker'], from: bigint, to: bigint) => AsyncIterable<FactsOfLog>;
 
 /**
  * An operator has lifted the quarantine of a maker: its facts are folded from the first on that could not be, with the
@@ -65,7 +65,7 @@ async function foldAgain(
   const draft = new MakerDraft({ ...snapshotOf(cached.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let { clock } = quarantine;
-  for await (const { facts } of readFacts(quarantine.offset, to)) {
+  for await (const { facts } of readFacts(maker, quarantine.offset, to)) {
     const own = facts.filter(({ fact, isTooLate }) => {
       return !isTooLate && (fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
     });

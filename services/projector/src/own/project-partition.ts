@@ -86,7 +86,9 @@ export class PartitionProjection {
       case 'ServiceModeSet':
         return foldMode(state, { ...logged, fact });
       case 'QuarantineLifted':
-        return releaseMaker(state, { ...logged, fact }, committer, (from, to) => this.#readLog(from, to, context));
+        return releaseMaker(state, { ...logged, fact }, committer, (maker, from, to) => {
+          return this.#readLog(from, to, context, (key) => key === maker || key === '');
+        });
       default:
         // A block of the same batch may have dropped it from memory.
         if (!state.quarantined.has(fact.maker) && state.makers.get(fact.maker) === undefined) {
@@ -189,13 +191,22 @@ export class PartitionProjection {
     }
   }
 
-  /** Reads facts that were given before; what cannot be read was parked then. */
-  async *#readLog(from: bigint, to: bigint, context: BatchContext): AsyncGenerator<FactsOfLog> {
+  /**
+   * Reads facts that were given before; what cannot be read was parked then.
+   * @param isAsked by the key, so that of a long range what is not asked for is not decoded
+   */
+  async *#readLog(
+    from: bigint,
+    to: bigint,
+    context: BatchContext,
+    isAsked = (_key: string) => true,
+  ): AsyncGenerator<FactsOfLog> {
     const { log, topics, settings } = this.#parts;
     const place = { topic: topics.makerEvents, partition: this.taken.state.rules.partition };
     for await (const { records, nextOffset } of log.readRange(place, from, to)) {
       context.assertOwned();
-      yield { facts: readFacts(records, settings.PARTITIONS), nextOffset };
+      const asked = records.filter(({ key }) => isAsked(key));
+      yield { facts: readFacts(asked, settings.PARTITIONS), nextOffset };
     }
   }
 }

@@ -1,6 +1,6 @@
 import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { RetryableError, type StoredRecord } from '@makerbook/kafka';
+import { type RecordPiece, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { sendAtOnce } from '@makerbook/parts';
 import type { Projector } from '../own/project-log.js';
@@ -43,6 +43,8 @@ export class GivenPartition {
   readonly rows = new RowsInMemory();
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
+  /** The key of each record of the log that was read a second time, and decoded. */
+  readonly decodedAgain: string[] = [];
   /** How often it is still found to be this process's: then it was given to another one. */
   ownedFor = Number.POSITIVE_INFINITY;
   readonly #log = new LogInMemory({ partitions });
@@ -102,11 +104,25 @@ export class GivenPartition {
     return this.#log.end(topics.makerEvents, partition);
   }
 
+  async *#noteDecoded(pieces: AsyncIterable<RecordPiece>): AsyncGenerator<RecordPiece> {
+    const { decodedAgain } = this;
+    for await (const piece of pieces) {
+      const records = piece.records.map((record) => ({
+        ...record,
+        get value() {
+          decodedAgain.push(record.key);
+          return record.value;
+        },
+      }));
+      yield { ...piece, records };
+    }
+  }
+
   async #fold(given: readonly StoredRecord[]): Promise<string[]> {
     const view = this.#log.connect();
     this.#projector ??= createTestProjector({
       store: this.rows.connect(sendAtOnce),
-      log: view,
+      log: { ...view, readRange: (...range) => this.#noteDecoded(view.readRange(...range)) },
       createFencedPublisher: view.createFencedPublisher,
       topics,
       ...this.#cut,
