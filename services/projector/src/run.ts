@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { topicNames } from '@makerbook/contracts-events';
 import { monotonicMs, pause, retry, Unavailable, unixMs } from '@makerbook/contracts-primitives';
 import { healthOf, type Running, type Starting, serveOps, startService } from '@makerbook/http';
-import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
+import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
 import { connectPostgres, type PostgresOptions, verifySchema } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -21,6 +21,9 @@ import { usedTopics } from './used-topics.js';
 const PRUNE_INTERVAL_MS = 600_000;
 /** Well below what makes a claim expire. */
 const CLAIM_TIMEOUT_MS = 500;
+
+/** With it a look at the claims stays below what makes a claim expire. */
+const KAFKA_TIMEOUT_MS = 1_000;
 
 /** A running projector. */
 export interface RunningProjector extends Running {
@@ -93,6 +96,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     const ownership: Ownership = new Ownership({
       claim: (request) => claimWork(claims, { ...claimant, ...request }),
       consumer,
+      isKafkaThere: () => isThere(log, topics.makerEvents),
       onRevoked: projector.onRevoked,
       committedOf: (partition) => projector.owned.get(partition)?.taken.committer.committed,
       logger,
@@ -139,6 +143,15 @@ function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Sta
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
   onStop(log.close);
   return { postgres, claims, log };
+}
+
+/** True where any broker answers, whatever it says. */
+function isThere(log: Log, topic: string): Promise<boolean> {
+  const asked = log.partitionsOf(topic, { timeoutMs: KAFKA_TIMEOUT_MS });
+  return asked.then(
+    () => true,
+    (error: unknown) => !(error instanceof Unavailable),
+  );
 }
 
 /** @throws SchemaMismatch, PostgresRefused, TopicMismatch */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Appender, Following } from '@makerbook/kafka';
-import { findFreePort, until, untilFrozen } from '@makerbook/parts';
+import { findFreePort, openTcpGate, until, untilFrozen } from '@makerbook/parts';
 import { blockAt, startSeconds, storedRecord } from '../testing/generate-facts.js';
 import { deploy, type TestDeployment, testPartitions } from '../testing/test-projection.js';
 
@@ -54,10 +54,14 @@ async function appendBlocks(): Promise<void> {
   }
 }
 
-async function start() {
+const rerouting = new URL('../../../../test/dist/kit/reroute-connections.js', import.meta.url).pathname;
+
+/** @param route for its connections: from one port to another */
+async function start(route = '') {
   const opsPort = await findFreePort();
-  const child = spawn(process.execPath, [new URL('../main.js', import.meta.url).pathname], {
-    env: { ...process.env, ...here.environment, OPS_PORT: String(opsPort) },
+  const script = new URL('../main.js', import.meta.url).pathname;
+  const child = spawn(process.execPath, ['--import', rerouting, script], {
+    env: { ...process.env, ...here.environment, OPS_PORT: String(opsPort), REROUTE: route },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   children.push(child);
@@ -66,7 +70,22 @@ async function start() {
     const [, assigned] = /"assigned":"(\d+) partitions"/.exec((await answer?.text()) ?? '') ?? [];
     return Number(assigned ?? 0);
   };
-  return { child, owns };
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${opsPort}${path}`);
+    return `${answer.status} ${await answer.text()}`;
+  };
+  return { child, owns, ask };
+}
+
+type Started = Awaited<ReturnType<typeof start>>;
+
+/** Each of the two serves its share. */
+async function balanced(one: Started, other: Started): Promise<void> {
+  await until(async () => (await one.owns()) === 2 && (await other.owns()) === 2);
+  const ownedAtMs = performance.now();
+  await until(async () => [...movedAtMs.values()].every((at) => at > ownedAtMs));
+  // By then the new owner serves the partition that moved last.
+  await pause(1_000);
 }
 
 /** Milliseconds from now on until the clock of each partition has moved, by what is sent later. */
@@ -81,26 +100,18 @@ async function silence(): Promise<number> {
 
 test('the partitions of a process that is killed, frozen or stopped are served by another one soon', async () => {
   const first = await start();
-  const balanced = async (other: Awaited<ReturnType<typeof start>>) => {
-    await until(async () => (await first.owns()) === 2 && (await other.owns()) === 2);
-    const ownedAtMs = performance.now();
-    await until(async () => [...movedAtMs.values()].every((at) => at > ownedAtMs));
-    // By then the new owner serves the partition that moved last.
-    await pause(1_000);
-  };
-
   const killed = await start();
-  await balanced(killed);
+  await balanced(first, killed);
   killed.child.kill('SIGKILL');
   const afterKill = await silence();
 
   const frozen = await start();
-  await balanced(frozen);
+  await balanced(first, frozen);
   frozen.child.kill('SIGSTOP');
   await untilFrozen(frozen.child.pid ?? 0);
   const afterFreeze = await silence();
   frozen.child.kill('SIGCONT');
-  await balanced(frozen);
+  await balanced(first, frozen);
 
   const exited = once(frozen.child, 'exit');
   frozen.child.kill('SIGTERM');
@@ -109,3 +120,22 @@ test('the partitions of a process that is killed, frozen or stopped are served b
   expect(afterStop).toBeLessThan(STOPPED_MS_MAX);
   expect((await exited)[0]).toBe(0);
 });
+
+test.each(['shut', 'cut'] as const)(
+  'the partitions of a process that reaches Postgres and no broker, with connections %s, are served by another one',
+  async (how) => {
+    const kafka = new URL(`tcp://${here.environment.KAFKA_BROKERS}`);
+    const gate = await openTcpGate(kafka.href);
+    const [cutOff, other] = await Promise.all([start(`${kafka.port}:${new URL(gate.url).port}`), start()]);
+    await balanced(cutOff, other);
+    await gate[how]();
+    expect(await silence()).toBeLessThan(GONE_MS_MAX);
+    await until(async () => (await other.owns()) === 4 && (await cutOff.owns()) === 0);
+    expect(await cutOff.ask('/readyz')).toMatch(/^503 .*no broker answers/);
+    expect(await cutOff.ask('/livez')).toMatch(/^200 /);
+    await gate.open();
+    await balanced(cutOff, other);
+    expect(await cutOff.ask('/readyz')).toMatch(/^200 /);
+    await gate.close();
+  },
+);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { monotonicMs } from '@makerbook/contracts-primitives';
 import { until } from '@makerbook/parts';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -18,6 +19,8 @@ let answer: (asked: Asked) => Claims;
 let asked: Asked[];
 let steps: string[];
 let fatals: Error[];
+/** How long the brokers have been silent, and whether one answers when it is asked. */
+let kafka: { silentMs: number; isThere: boolean; retrying?: string };
 /** The work on a partition waits for this before it ends. */
 let ending: Promise<void>;
 
@@ -30,6 +33,7 @@ afterEach(async () => {
 function own(says: (asked: Asked) => Claims): Ownership {
   answer = says;
   [asked, steps, fatals, ending] = [[], [], [], Promise.resolve()];
+  kafka = { silentMs: 0, isThere: true };
   const ownership = new Ownership({
     claim: async (request) => {
       asked.push(request);
@@ -41,7 +45,13 @@ function own(says: (asked: Asked) => Claims): Ownership {
         steps.push(`${isLost ? 'lose' : 'end'} ${partition}`);
         await ending;
       },
+      health: () => {
+        const lastPollAtMs = monotonicMs() - kafka.silentMs;
+        const retrying = new Map(kafka.retrying === undefined ? [] : [[1, kafka.retrying]]);
+        return { state: 'running', assigned: [], lastPollAtMs, lastTurnAtMs: monotonicMs(), retrying };
+      },
     },
+    isKafkaThere: async () => kafka.isThere,
     committedOf: () => ({ nextOffset: 7n, blockParts: 0 }),
     onRevoked: async (partition, isLost) => void steps.push(`${isLost ? 'drop' : 'commit'} ${partition}`),
     logger: silentLogger,
@@ -116,6 +126,63 @@ describe('owning partitions', () => {
     answer = () => claims([1]);
     await confirmed;
     expect(ownership.waitsFor()).toBeUndefined();
+  });
+
+  test('leaves all to others at once while no broker answers, and takes its share again when one does', async () => {
+    // Its share: nothing while it says that it is leaving.
+    const ownership = own(({ isLeaving }) => claims(isLeaving ? [] : [1, 2]));
+    await until(() => steps.length === 2);
+    kafka = { silentMs: 10_001, isThere: false };
+    // The work on them may hang as long as Kafka does.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ending = promise;
+    await until(() => steps.length === 4);
+    expect(steps.slice(2)).toEqual(['lose 1', 'lose 2']);
+    expect(asked.at(-1)).toEqual({ busy: [], isLeaving: true });
+    expect(ownership.waitsFor()).toMatch(/no broker answers/);
+    // Nothing is read any more, so nothing is silent.
+    kafka.silentMs = 0;
+    const before = asked.length;
+    await until(() => asked.length > before + 1);
+    expect(asked.at(-1)).toEqual({ busy: [], isLeaving: true });
+    resolve();
+    await until(() => steps.length === 6);
+    kafka.isThere = true;
+    await until(() => steps.length === 8);
+    expect(steps.slice(4)).toEqual(['drop 1', 'drop 2', 'begin 1', 'begin 2']);
+    expect(ownership.waitsFor()).toBeUndefined();
+  });
+
+  test('leaves also what it has not begun to read, for it does not know from where on', async () => {
+    own(({ isLeaving }) => claims(isLeaving ? [] : [1]));
+    kafka = { silentMs: 9_500, isThere: false };
+    const before = asked.length;
+    await until(() => asked.length > before + 1);
+    expect(steps).toEqual(['begin 1']);
+    kafka = { silentMs: 0, isThere: false, retrying: 'its position is not known yet' };
+    await until(() => steps.includes('lose 1'));
+    kafka = { silentMs: 0, isThere: true };
+    await until(() => steps.length === 4);
+    expect(steps.at(-1)).toBe('begin 1');
+  });
+
+  test.each([
+    ['a broker answers, though none has the partitions', true, () => claims([1])],
+    [
+      'Postgres does not answer either',
+      false,
+      () => {
+        throw new PostgresUnavailable('away');
+      },
+    ],
+  ])('keeps what it has where %s', async (_where, isThere, says) => {
+    own(() => claims([1]));
+    await until(() => steps.length === 1);
+    answer = says;
+    kafka = { silentMs: 60_000, isThere };
+    const before = asked.length;
+    await until(() => asked.length > before + 2);
+    expect(steps).toEqual(['begin 1']);
   });
 
   test('ends all and gives all back when it stops, also what it is told of by then', async () => {

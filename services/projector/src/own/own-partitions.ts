@@ -9,7 +9,9 @@ import type { Projector } from './project-log.js';
 export interface OwnershipParts {
   /** One look at the claims; see `claimWork`. */
   readonly claim: (request: Pick<ClaimRequest, 'busy' | 'isLeaving'>) => Promise<Claims>;
-  readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke'>;
+  readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke' | 'health'>;
+  /** Whether any broker answers now. A look at the claims waits for it. */
+  readonly isKafkaThere: () => Promise<boolean>;
   readonly onRevoked: Projector['onRevoked'];
   /** Up to where the process has committed rows of a partition; undefined where it has not taken it. */
   readonly committedOf: (partition: number) => RowsPosition | undefined;
@@ -19,6 +21,8 @@ export interface OwnershipParts {
 }
 
 const LOOK_INTERVAL_MS = 300;
+/** A process that no broker has answered for so long asks once more, and then leaves its partitions to others. */
+const KAFKA_SILENCE_MS_MAX = 10_000;
 /** In its first look a process takes only what others have left. */
 const FIRST_LOOKS = 2;
 
@@ -26,7 +30,7 @@ const FIRST_LOOKS = 2;
  * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it
  * gives it back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
  * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the
- * fence.
+ * fence. Where Postgres answers and no broker does, it leaves all at once to others, and takes nothing until one does.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
@@ -36,6 +40,8 @@ export class Ownership {
   #waiting = new AbortController();
   #toConfirm: (() => void)[] = [];
   #isLeaving = false;
+  #isCutOff = false;
+  #heardAtMs = monotonicMs();
   #answered = 0;
   #failure: string | undefined;
   #lastLookAtMs = monotonicMs();
@@ -53,8 +59,9 @@ export class Ownership {
     return this.#lastLookAtMs;
   }
 
-  /** Why the process may own less than its share: the first looks are not answered yet, or the last one was not. */
+  /** Why the process may own less than its share: its first looks or the last one had no answer, or Kafka has none. */
   waitsFor(): string | undefined {
+    if (this.#isCutOff) return 'no broker answers: its partitions are left to others';
     return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the first looks are not answered yet' : undefined);
   }
 
@@ -98,9 +105,11 @@ export class Ownership {
 
   async #look(): Promise<void> {
     const { committedOf } = this.#parts;
+    await this.#findCutOff();
+    const isAway = this.#isCutOff;
     const busy = [...this.#owned, ...this.#ending.keys()];
     const committed = new Map([...this.#owned].map((partition) => [partition, committedOf(partition)]));
-    const claims = await this.#parts.claim({ busy, isLeaving: this.#isLeaving });
+    const claims = await this.#parts.claim({ busy: isAway ? [] : busy, isLeaving: this.#isLeaving || isAway });
     for (const partition of this.#owned) {
       if (!claims.owned.has(partition)) this.#end(partition, true);
       else if (claims.surplus.has(partition) || hasLost(claims, partition, committed.get(partition)))
@@ -108,6 +117,20 @@ export class Ownership {
     }
     // The next look gives back what has ended meanwhile.
     for (const partition of claims.owned) if (!busy.includes(partition) && !this.#isLeaving) this.#begin(partition);
+  }
+
+  /** A broker that is asked tells a process that is cut off from one whose partitions have nobody to lead them. */
+  async #findCutOff(): Promise<void> {
+    const { consumer, isKafkaThere, logger } = this.#parts;
+    const { lastPollAtMs, retrying } = consumer.health();
+    // While positions are asked for, there may be nothing to fetch.
+    if (retrying.size === 0) this.#heardAtMs = lastPollAtMs;
+    const wasCutOff = this.#isCutOff;
+    if (!wasCutOff && monotonicMs() - this.#heardAtMs <= KAFKA_SILENCE_MS_MAX) return;
+    this.#isCutOff = !(await isKafkaThere());
+    if (!this.#isCutOff) this.#heardAtMs = monotonicMs();
+    if (this.#isCutOff && !wasCutOff) logger.warn({}, 'no broker answers: the partitions are left to others');
+    if (wasCutOff && !this.#isCutOff) logger.info({}, 'a broker answers again');
   }
 
   #begin(partition: number): void {
