@@ -123,8 +123,8 @@ export class Ownership {
   async #findCutOff(): Promise<void> {
     const { consumer, isKafkaThere, logger } = this.#parts;
     const { lastPollAtMs, retrying } = consumer.health();
-    // While positions are asked for, there may be nothing to fetch.
-    if (retrying.size === 0) this.#heardAtMs = lastPollAtMs;
+    // While positions are asked for, or batches wait to be handled, there may be nothing to fetch.
+    if (retrying.size === 0 && lastPollAtMs > this.#heardAtMs) this.#heardAtMs = lastPollAtMs;
     const wasCutOff = this.#isCutOff;
     if (!wasCutOff && monotonicMs() - this.#heardAtMs <= KAFKA_SILENCE_MS_MAX) return;
     this.#isCutOff = !(await isKafkaThere());
