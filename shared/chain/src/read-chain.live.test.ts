@@ -415,15 +415,16 @@ describe('several endpoints', () => {
       }
       await until('it has hung again', () => both.counts().failures > failures);
     }
-    expect(methods).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_blockNumber', 'eth_blockNumber']);
+    expect(methods[0]).toBe('eth_chainId');
+    expect(new Set(methods.slice(1))).toEqual(new Set(['eth_blockNumber']));
     expect(both.counts().failovers).toBe(1);
     hangs = false;
     nowMs += 30_000;
     await until('it is preferred again', async () => {
+      nowMs += 1000;
       await readChainId(both);
       return methods.at(-1) === 'eth_chainId';
     });
-    expect(both.counts().failures).toBe(4);
   });
 
   test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {

@@ -10,6 +10,7 @@ import { defaultResource, resourceFromAttributes } from '@opentelemetry/resource
 import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
+import { setCollectorHeaders } from './env.js';
 import { createLogger, type Logger, type LogLevel } from './logger.js';
 import { MetricsPage } from './metrics-page.js';
 
@@ -53,9 +54,7 @@ const REPORT_INTERVAL_MS = 60_000;
 export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
   const logger = createLogger(service, settings.LOG_LEVEL);
   reportFailures(logger);
-  // The SDK knows no file of them.
-  const { OTEL_EXPORTER_OTLP_HEADERS: headers = '' } = settings;
-  if (headers !== '') process.env['OTEL_EXPORTER_OTLP_HEADERS'] = headers;
+  setCollectorHeaders(settings.OTEL_EXPORTER_OTLP_HEADERS ?? '');
   const page = new MetricsPage();
   const sdk = new NodeSDK({
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': service })),

@@ -1,6 +1,6 @@
 import { type BookChange, followBook } from '@makerbook/book';
 import type { SignedOrder } from '@makerbook/client';
-import { type BookEntry, decodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
+import { type BookEntry, decodeMakerEvent, isTooLate, type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import { openMessageCheck } from '@makerbook/contracts-events/testing';
 import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
@@ -56,6 +56,7 @@ export function followOrders({
     if ('unreadable' in fact) throw new Error(`${partition}:${record.offset}: ${fact.unreadable}`);
     if ('maker' in fact && record.key !== fact.maker)
       throw new Error(`a fact of ${fact.maker} has the key ${record.key}`);
+    if (isTooLate(record)) return;
     own?.facts.set(record.offset, fact);
     if (own !== undefined && fact.type === 'BlockProcessed') own.block = Math.max(own.block, fact.block.number);
     readings.add(fact, own?.block ?? -1);

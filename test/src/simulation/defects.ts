@@ -1,5 +1,5 @@
 import { RankedOrders } from '@makerbook/book';
-import { type MakerFact, STORED_BY } from '@makerbook/contracts-events';
+import type { MakerFact } from '@makerbook/contracts-events';
 import { type FillCap, MakerDraft, type Rules } from '@makerbook/domain';
 import { KeptFills, RecentNews } from '@makerbook/feed/testing';
 import { LogInMemory } from '@makerbook/kafka/testing';
@@ -23,15 +23,6 @@ export const defects: readonly Defect[] = [
       LogInMemory.losesType = 'OrderCancelled';
       return () => {
         LogInMemory.losesType = undefined;
-      };
-    },
-  },
-  {
-    name: 'an order counts though a broker has stored it after it was given up',
-    plant: () => {
-      LogInMemory.losesHeader = STORED_BY;
-      return () => {
-        LogInMemory.losesHeader = undefined;
       };
     },
   },

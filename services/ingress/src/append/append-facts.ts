@@ -43,9 +43,10 @@ export async function appendDecided(
   const storedByMs = decisions
     .flatMap((one) => (one.kind === 'place' ? [storedByMsOf(one.untilMs)] : []))
     .reduce<number | undefined>((least, each) => Math.min(least ?? each, each), undefined);
-  const records = recordsOf({ topic, partitions: settings.PARTITIONS }, facts, { timeMs, storedByMs });
   try {
-    const appended = await inSendSpan(topic, facts.length, origin, () => append(parts, records));
+    const appended = await inSendSpan(topic, facts.length, origin, () =>
+      append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, { timeMs, storedByMs })),
+    );
     assertInTime(appended, storedByMs);
     projection.appended(appended);
     metrics.took('append', startedAt);

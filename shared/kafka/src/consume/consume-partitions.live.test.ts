@@ -136,7 +136,7 @@ describe('consuming partitions', () => {
     const store = openStore(topic, 2);
     consume(store.handle);
     const at = await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
-    expect(at).toEqual([0, 1].map((partition) => ({ partition, offset: 0n })));
+    expect(at).toMatchObject([0, 1].map((partition) => ({ partition, offset: 0n })));
     await until('both stand behind the transaction marker', () => store.positions.every((position) => position === 2n));
     expect(await log.endOffsets(topic)).toEqual([2n, 2n]);
     expect(store.values).toEqual([['a'], ['b']]);

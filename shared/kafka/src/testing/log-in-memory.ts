@@ -53,8 +53,6 @@ export class LogInMemory {
   static publishesClocksFirst = false;
   /** Of what appenders send, records whose type has this in its name are confirmed and not stored. */
   static losesType: string | undefined;
-  /** Stores records without this header. */
-  static losesHeader: string | undefined;
   /** Everything that was published by fenced publishers, in order. */
   readonly published: StoredRecord[] = [];
   readonly #options: LogInMemoryOptions;
@@ -89,7 +87,6 @@ export class LogInMemory {
     const timestampMs = this.#options.nowMs?.() ?? 0;
     const stored = records.map((record) => {
       const one = { ...record, offset: this.end(record.topic, record.partition), timestampMs };
-      if (LogInMemory.losesHeader !== undefined) one.headers = without(one.headers, LogInMemory.losesHeader);
       this.put(one);
       return one;
     });
@@ -277,11 +274,6 @@ export class LogInMemory {
       close: async () => undefined,
     };
   }
-}
-
-function without(headers: LogRecord['headers'], name: string): LogRecord['headers'] {
-  const { [name]: _, ...others } = headers;
-  return others;
 }
 
 function placeOf({ partition, offset, timestampMs: timeMs }: StoredRecord): AppendedAt {

@@ -396,7 +396,11 @@ class AnswerJudge {
     const isHeld = facts.some(({ fact }) => fact.type === 'QuarantineLifted' && fact.maker === maker);
     const { reply } = answer;
     if (isRefusal(reply)) {
-      const isKnown = must.some((line) => line.includes(' OPENED ')) && !isHeld;
+      // A block may be in the log again, behind what the rows had when it was asked.
+      const first = blocks.find(({ number }) => number === last?.number)?.offset ?? -1n;
+      const opened = lines.find(({ hash: of, line }) => of === hash && line.includes(' OPENED '));
+      const wasKnown = opened !== undefined && opened.offset < (offset === undefined ? first : before);
+      const isKnown = wasKnown && !isHeld;
       const isWrong = (reply.code === 'invalid_request' && isReached) || (reply.code === 'not_found' && isKnown);
       return isWrong || reply.code === 'gone' ? [`${this.#name(hash)} at ${at} is ${reply.code}, and was ${must}`] : [];
     }
