@@ -203,8 +203,8 @@ export function decodeAcknowledged(
 export const STORED_BY = 'stored_by';
 
 /**
- * Whether a fact came into the log after its writer had given it up: it counts for nothing. A broker may store what it
- * got seconds or minutes before, and by then its writer has been told that nobody knows it.
+ * Tells whether a fact came into the log after its writer had given it up: pass over it. A broker may store what it got
+ * minutes before, when a cancellation has long been told that nobody knows the order.
  */
 export function isTooLate({ headers, timestampMs }: TimedMessage): boolean {
   const storedBy = headers[STORED_BY];

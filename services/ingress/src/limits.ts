@@ -1,7 +1,7 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { IngressSettings } from './env.js';
 
-/** What is appended in time may wait so long for the process. */
+/** A busy process may be late by so much. */
 const APPEND_SPARE_MS = 1_000;
 /** The clocks of the brokers, by which the rows are forgotten, may differ by so much from each other. */
 const CLOCK_SPARE_MS = 2_000;

@@ -84,10 +84,11 @@ export interface AppenderOptions extends BatchOptions {
 export interface Appender {
   /**
    * Appends the records all or none: those of one partition in one record batch of at most 900 kB (keep the topic's
-   * max.message.bytes above that), those of several in one transaction. Answers with the offsets, in order, after all
-   * in-sync replicas have acknowledged. Throws RecordTooLarge or LogUnavailable, the latter at once where more than 64
-   * MiB are waiting. After an error nothing is sent any more, but a request in flight may still be stored
-   * (`mayHaveBeenAppended`). Records may be stored twice where Kafka does not answer in time: readers drop repeats.
+   * max.message.bytes above that), more of them and those of several partitions in one transaction. Answers with their
+   * places, in order, after all in-sync replicas have acknowledged. Throws RecordTooLarge where one record is beyond a
+   * batch, or LogUnavailable, at once where more than 64 MiB are waiting. After an error nothing is sent any more, but
+   * a request in flight may still be stored (`mayHaveBeenAppended`). Records may be stored twice where Kafka does not
+   * answer in time: readers drop repeats.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Refuses new calls and waits for the others. */

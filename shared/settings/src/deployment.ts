@@ -232,7 +232,10 @@ export const feedSettings = {
 
 export const opsSettings = {
   HOST: text('Address to listen on. `0.0.0.0` or `::`: every interface', '127.0.0.1'),
-  HOST_NAMES: list('Names by which it may be asked (`Host`), comma-separated; empty: any. Against DNS rebinding', ''),
+  HOST_NAMES: list(
+    'Names by which it may be asked (`Host`), comma-separated; empty: any. Against DNS rebinding; the port for operators takes any address too',
+    '',
+  ),
   OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };

@@ -92,7 +92,10 @@ export function followMakers(
     isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
     cancelKeysOf: (maker) => known.get(maker)?.cancelKeys ?? [],
-    isCancelKey: (address) => [...known.values()].some(({ cancelKeys }) => cancelKeys.includes(address)),
+    isCancelKey: (address) => {
+      for (const { cancelKeys } of known.values()) if (cancelKeys.includes(address)) return true;
+      return false;
+    },
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
     caughtUp,

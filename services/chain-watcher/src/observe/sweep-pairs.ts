@@ -59,9 +59,10 @@ export async function sweepPairs(
       from += step.length;
       if (from < pairs.length) continue;
       from = 0;
-      sweep.tookMs = monotonicMs() - startedAtMs;
-      startedAtMs = monotonicMs();
-      sweep.startedAtMs = startedAtMs;
+      const endedAtMs = monotonicMs();
+      sweep.tookMs = endedAtMs - startedAtMs;
+      startedAtMs = endedAtMs;
+      sweep.startedAtMs = endedAtMs;
       break;
     }
   }

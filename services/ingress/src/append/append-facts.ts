@@ -40,9 +40,9 @@ export async function appendDecided(
   const startedAt = performance.now();
   const topic = makerEventsTopicOf(settings);
   const origin = { 'makerbook.maker': facts[0]?.maker, 'makerbook.request_id': requestId };
-  const storedByMs = decisions
-    .flatMap((one) => (one.kind === 'place' ? [storedByMsOf(one.untilMs)] : []))
-    .reduce<number | undefined>((least, each) => Math.min(least ?? each, each), undefined);
+  // The rows of a request are kept until the same time.
+  const placed = decisions.find((one) => one.kind === 'place');
+  const storedByMs = placed && storedByMsOf(placed.untilMs);
   try {
     const appended = await inSendSpan(topic, facts.length, origin, () =>
       append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, { timeMs, storedByMs })),

@@ -62,18 +62,14 @@ export async function proveCancellations(
       unsure.add(orderHash);
       continue;
     }
-    let isByKey = false;
-    const makerOf = (signer: Address) => {
-      isByKey ||= found === undefined && makers.isCancelKey(signer);
-      return makerFor(makers, signer, found?.maker);
-    };
+    const makerOf = (signer: Address) => makerFor(makers, signer, found?.maker);
     const proof = proveCancellation({ hashCancellation }, cancellation, salt, makerOf);
-    // Nobody knows whether it is an order of the signer's, or of another maker whose key it is.
-    if (isByKey) {
+    const maker = 'maker' in proof ? proof.maker : found?.maker;
+    // Nobody knows whether it is an order of the signer's, or of a maker whose key it is.
+    if (found === undefined && maker !== undefined && makers.isCancelKey(maker)) {
       unsure.add(orderHash);
       continue;
     }
-    const maker = 'maker' in proof ? proof.maker : found?.maker;
     if ('fault' in proof) {
       if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read, and with it whose keys cancel');
       if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
@@ -132,12 +128,12 @@ export function proveCancellation(
 }
 
 /**
- * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: whatever
- * it is, only its own maker's cancellation counts.
+ * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: it is the
+ * signer, be it a maker or a key.
  */
 function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
   if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;
-  return makers.admissionOf(signer) === 'UNKNOWN' ? undefined : signer;
+  return makers.admissionOf(signer) === 'UNKNOWN' && !makers.isCancelKey(signer) ? undefined : signer;
 }
 
 function refuseSignature(

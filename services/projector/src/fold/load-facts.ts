@@ -37,7 +37,7 @@ export function* cutFacts(state: PartitionState, facts: readonly LoggedFact[]): 
   yield { facts: facts.slice(begin), makers };
 }
 
-/** What a maker who is not in memory will add to what is. */
+/** Counts the maker, who is not in memory, and its open orders. */
 export function sizeOnceRead({ due }: PartitionState, maker: Address): number {
   return 1 + due.ordersOf(maker);
 }

@@ -10,7 +10,7 @@ export interface OwnershipParts {
   /** One look at the claims; see `claimWork`. */
   readonly claim: (request: Pick<ClaimRequest, 'busy' | 'isLeaving'>) => Promise<Claims>;
   readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke' | 'health'>;
-  /** Whether any broker answers now. A look at the claims waits for it. */
+  /** Asks whether any broker answers now. A look at the claims waits for it. */
   readonly isKafkaThere: () => Promise<boolean>;
   readonly onRevoked: Projector['onRevoked'];
   /** Up to where the process has committed rows of a partition; undefined where it has not taken it. */

@@ -46,7 +46,7 @@ export class PartitionProjection {
     committer.assertGood();
     context.assertOwned();
     for (const part of cutFacts(state, facts)) {
-      // What is folded begins to be committed, so that there is room for others soon.
+      // Begin to commit what is folded: that makes room for the others.
       if (part.facts[0] !== facts[0]) await this.#publish(context);
       await this.#makeRoom(part.makers, context);
       await loadFacts(state, part, committer);
@@ -137,7 +137,7 @@ export class PartitionProjection {
     committer.assertGood();
   }
 
-  /** Drops makers that are committed, and not wanted, until there is room. False where there is none. */
+  /** Drops committed makers that are not wanted, until there is room. @returns whether there is */
   #evict(room: number, wanted: ReadonlySet<Address> = new Set()): boolean {
     const { state, committer } = this.taken;
     const uncommitted = committer.uncommitted();

@@ -15,7 +15,7 @@ import {
   tooLarge,
 } from '../cluster/error-codes.js';
 import { LogUnavailable, RecordTooLarge, unavailable } from '../failures.js';
-import type { TopicPartition } from '../log.js';
+import type { AppendedAt, TopicPartition } from '../log.js';
 import { BATCH_BYTES_MAX, encodeBatch, type RecordBatch } from './encode-batch.js';
 
 /** A request takes no further batch from here on. */
@@ -26,13 +26,10 @@ const REQUEST_BYTES = 8 * 1024 * 1024;
  */
 const TIME_LEFT_MIN = 0.2;
 
-/** The records of one call, from an attempt to store them until its outcome is known. */
-/** Where the first record of a batch is, and its time by the broker's clock; see `AppendedAt`. */
-export interface Stored {
-  readonly offset: bigint;
-  readonly timeMs: number;
-}
+/** The first record of a batch. */
+export type Stored = Pick<AppendedAt, 'offset' | 'timeMs'>;
 
+/** The records of one call, from an attempt to store them until its outcome is known. */
 interface Parcel {
   readonly batch: RecordBatch;
   readonly deadline: Deadline;
