@@ -10,6 +10,9 @@ import { speedUpStarts } from './speed-up-starts.js';
 import { stopRunningTestParts } from './stop-test-parts.js';
 import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
 
+/** Nobody takes over from the only broker: its controller must not fence it where the machine stalls for seconds. */
+const LONG_SESSION = { 'broker.session.timeout.ms': '120000' };
+
 /**
  * Jest's global set-up for live tests: one Kafka, Postgres and Redis for the run, on free ports, in a temporary folder.
  * Their addresses reach the test files through the environment, see `testParts()`. Those whose addresses it names
@@ -31,7 +34,8 @@ export default async function startTestParts(): Promise<void> {
   const startOwn = {
     kafkaBrokers: async () => {
       await speedUpStarts(folder, onProgress);
-      return keep(await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort })).brokers;
+      const dataDir = join(folder, 'kafka');
+      return keep(await startKafka({ dataDir, port: kafkaPort, properties: LONG_SESSION })).brokers;
     },
     // What it writes does not outlive the run, nor the machine.
     postgresUrl: async () =>
