@@ -9,7 +9,7 @@ import { findFreePort } from './find-free-ports.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const run = promisify(execFile);
-const START_TIMEOUT_MS = 90_000;
+const START_TIMEOUT_MS = 180_000;
 const PROBE_TIMEOUT_MS = 2_000;
 const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-Djava.awt.headless=true'];
 
