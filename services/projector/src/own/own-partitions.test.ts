@@ -129,8 +129,8 @@ describe('owning partitions', () => {
   });
 
   test('leaves all to others at once while no broker answers, and takes its share again when one does', async () => {
-    // Its share: nothing while it says that it is leaving.
-    const ownership = own(({ isLeaving }) => claims(isLeaving ? [] : [1, 2]));
+    // While it says that it is leaving, it gets nothing new, and all is surplus.
+    const ownership = own(({ busy, isLeaving }) => (isLeaving ? claims(busy, busy) : claims([1, 2])));
     await until(() => steps.length === 2);
     kafka = { silentMs: 10_001, isThere: false };
     // The work on them may hang as long as Kafka does.
@@ -154,7 +154,7 @@ describe('owning partitions', () => {
   });
 
   test('leaves also what it has not begun to read, for it does not know from where on', async () => {
-    own(({ isLeaving }) => claims(isLeaving ? [] : [1]));
+    own(({ busy, isLeaving }) => (isLeaving ? claims(busy, busy) : claims([1])));
     kafka = { silentMs: 9_500, isThere: false };
     const before = asked.length;
     await until(() => asked.length > before + 1);
@@ -168,6 +168,7 @@ describe('owning partitions', () => {
 
   test.each([
     ['a broker answers, though none has the partitions', true, () => claims([1])],
+    ['no other process is there whom a broker answers', false, () => claims([1])],
     [
       'Postgres does not answer either',
       false,

@@ -30,7 +30,8 @@ const FIRST_LOOKS = 2;
  * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it
  * gives it back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
  * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the
- * fence. Where Postgres answers and no broker does, it leaves all at once to others, and takes nothing until one does.
+ * fence. Where Postgres answers and no broker does, it takes nothing until one does, and leaves all that it has at once to
+ * another process that a broker answers. Where there is none, as while Kafka is away, it keeps what it has.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
@@ -41,6 +42,8 @@ export class Ownership {
   #toConfirm: (() => void)[] = [];
   #isLeaving = false;
   #isCutOff = false;
+  /** No broker answers this process, and another one is there to take what it has. */
+  #hasHeir = false;
   #heardAtMs = monotonicMs();
   #answered = 0;
   #failure: string | undefined;
@@ -61,7 +64,7 @@ export class Ownership {
 
   /** Why the process may own less than its share: its first looks or the last one had no answer, or Kafka has none. */
   waitsFor(): string | undefined {
-    if (this.#isCutOff) return 'no broker answers: its partitions are left to others';
+    if (this.#isCutOff) return 'no broker answers: other processes may take its partitions';
     return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the first looks are not answered yet' : undefined);
   }
 
@@ -109,11 +112,13 @@ export class Ownership {
     const isAway = this.#isCutOff;
     const busy = [...this.#owned, ...this.#ending.keys()];
     const committed = new Map([...this.#owned].map((partition) => [partition, committedOf(partition)]));
-    const claims = await this.#parts.claim({ busy: isAway ? [] : busy, isLeaving: this.#isLeaving || isAway });
+    const isLeaving = this.#isLeaving || isAway;
+    const claims = await this.#parts.claim({ busy: isAway && this.#hasHeir ? [] : busy, isLeaving });
+    this.#hasHeir = isAway && claims.surplus.size > 0;
     for (const partition of this.#owned) {
+      const isSurplus = claims.surplus.has(partition) && !isAway;
       if (!claims.owned.has(partition)) this.#end(partition, true);
-      else if (claims.surplus.has(partition) || hasLost(claims, partition, committed.get(partition)))
-        this.#end(partition, false);
+      else if (isSurplus || hasLost(claims, partition, committed.get(partition))) this.#end(partition, false);
     }
     // The next look gives back what has ended meanwhile.
     for (const partition of claims.owned) if (!busy.includes(partition) && !this.#isLeaving) this.#begin(partition);
@@ -129,7 +134,7 @@ export class Ownership {
     if (!wasCutOff && monotonicMs() - this.#heardAtMs <= KAFKA_SILENCE_MS_MAX) return;
     this.#isCutOff = !(await isKafkaThere());
     if (!this.#isCutOff) this.#heardAtMs = monotonicMs();
-    if (this.#isCutOff && !wasCutOff) logger.warn({}, 'no broker answers: the partitions are left to others');
+    if (this.#isCutOff && !wasCutOff) logger.warn({}, 'no broker answers: other processes may take the partitions');
     if (wasCutOff && !this.#isCutOff) logger.info({}, 'a broker answers again');
   }
 

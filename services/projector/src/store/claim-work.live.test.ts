@@ -85,6 +85,21 @@ describe('claiming partitions', () => {
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
   });
 
+  test('what a leaving process works on is surplus only while another one is there that is not leaving', async () => {
+    const first = claimant('1');
+    await rounds(2, first);
+    const busy = first.owned();
+    const leaving = { holder: '1', partitions: PARTITIONS, busy, isLeaving: true };
+    const second = { holder: '2', partitions: PARTITIONS, busy: [], isLeaving: false };
+    const surplus = async () => [...(await claimWork(postgres, leaving)).surplus];
+    expect(await surplus()).toEqual([]);
+    await claimWork(postgres, second);
+    expect(await surplus()).toEqual(busy);
+    await claimWork(postgres, { ...second, isLeaving: true });
+    expect(await surplus()).toEqual([]);
+    expect((await claimWork(postgres, leaving)).owned).toEqual(new Set(busy));
+  });
+
   test('what a killed process has left behind is taken once it has not been seen for two seconds, and not before', async () => {
     const [first, second] = [claimant('1'), claimant('2')];
     await rounds(4, first, second);

@@ -8,7 +8,7 @@ export interface ClaimRequest {
   readonly partitions: number;
   /** Partitions that the process works on: those that it has, and those that it is ending. It gives back all others. */
   readonly busy: readonly number[];
-  /** It takes nothing any more, and leaves its share to the others. */
+  /** It takes nothing any more, and what it has is surplus as soon as another process is there that is not leaving. */
   readonly isLeaving: boolean;
 }
 
@@ -116,6 +116,7 @@ const claimSql = `
   owned as (
     select partition from kept where state = 'own' union all select partition from taken
   )
-  select owned.partition, not is_leaving and row_number() over (order by owned.partition) > size as is_surplus,
+  select owned.partition, row_number() over (order by owned.partition) > size
+      and (not is_leaving or exists (select from others where not others.is_leaving)) as is_surplus,
     next_offset, block_parts
   from owned cross join share cross join given left join projections using (partition)`;
