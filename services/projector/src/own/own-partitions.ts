@@ -30,8 +30,8 @@ const FIRST_LOOKS = 2;
  * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it
  * gives it back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
  * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the
- * fence. Where Postgres answers and no broker does, it takes nothing until one does, and leaves all that it has at once to
- * another process that a broker answers. Where there is none, as while Kafka is away, it keeps what it has.
+ * fence. Where Postgres answers and no broker does, it takes nothing until one does, and leaves all that it has at
+ * once to another process that a broker answers. Where there is none, as while Kafka is away, it keeps what it has.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
