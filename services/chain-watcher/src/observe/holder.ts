@@ -35,7 +35,7 @@ export interface CatchUpProgress {
 
 /** The progress of the sweep, for metrics. */
 export interface SweepState {
-  /** The begin of the sweep over all pairs that is under way: the take-over, or the end of the last sweep. */
+  /** When the current sweep over all pairs began: at the take-over, or when the last sweep ended. */
   startedAtMs: number | undefined;
   /** How long the last one took; undefined before the first. */
   tookMs: number | undefined;
