@@ -180,6 +180,7 @@ test('the doctor finds nothing wrong where nothing is, and says what it looked a
     ...['topics', 'version of Postgres', 'clock of Postgres', 'schema', 'rights', 'positions', 'lag of'],
     ...['node ', 'contracts at', 'certificate of 127.0.0.1', 'ingress', 'builds: 0.1.0 (abc): ingress'],
     'parked messages: 0',
+    'replicas: all are in sync',
   ]) {
     expect(ok).toContainEqual(expect.stringContaining(part));
   }

@@ -1,4 +1,4 @@
-export { type BrokerState, readBrokers } from './cluster/read-brokers.js';
+export { type BrokerState, type PartitionState, readCluster } from './cluster/read-cluster.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';

@@ -2,10 +2,13 @@ import { scrapeMetrics } from './scrape-metrics.js';
 
 export const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'];
 
-/** Of Prometheus, of the rules themselves, and of Kubernetes. */
+/** Of Prometheus, of the rules themselves, of Kubernetes, and of the operators of Kafka and Postgres. */
 const ofOthers = new Set([
   'up',
   'ALERTS',
+  'cnpg_pg_replication_in_recovery',
+  'cnpg_pg_replication_is_wal_receiver_up',
+  'kafka_server_replicamanager_underreplicatedpartitions',
   'kubelet_volume_stats_available_bytes',
   'kubelet_volume_stats_capacity_bytes',
   'kube_deployment_spec_replicas',

@@ -1,6 +1,6 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { type Log, readBrokers, TopicMismatch } from '@makerbook/kafka';
-import { type KafkaConnection, kafkaConnection } from '@makerbook/settings';
+import { type BrokerState, type Log, type PartitionState, readCluster, TopicMismatch } from '@makerbook/kafka';
+import { kafkaConnection } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { DoctorSettings } from '../env.js';
 import { countParked } from '../handle-parked.js';
@@ -9,7 +9,10 @@ import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, look, lookAll, mismatc
 /** As in the alert VolumeFillsUp. */
 const FREE_PERCENT_MIN = 20n;
 
-/** Topics, disks and clock of Kafka, and what is parked. @param readEnds where each partition of the log ends */
+/**
+ * Topics, replicas, disks and clock of Kafka, and what is parked.
+ * @param readEnds where each partition of the log ends
+ */
 export async function examineLog(
   log: Log,
   settings: DoctorSettings,
@@ -37,12 +40,25 @@ export async function examineLog(
     const count = await countParked(log, settings.TOPIC_PREFIX);
     return [judge(count === 0, `parked messages: ${count}`, alert('MessagesParked'))];
   });
-  const looks = [topics, clock, () => examineDisks(kafkaConnection(settings))];
+  const cluster = async (): Promise<Finding[]> => {
+    const options = { ...kafkaConnection(settings), clientId: 'makerbook-doctor', logger: silentLogger };
+    const { brokers, partitions } = await readCluster(options, Object.values(names));
+    return [judgeReplicas(partitions), ...judgeDisks(brokers)];
+  };
+  const looks = [topics, clock, cluster];
   return [...(await lookAll('Kafka', alert('KafkaAway'), looks)), ...(await parked)];
 }
 
-async function examineDisks(connection: KafkaConnection): Promise<Finding[]> {
-  const brokers = await readBrokers({ ...connection, clientId: 'makerbook-doctor', logger: silentLogger });
+/** A broker that is away or hangs is in no list of brokers: its partitions tell. */
+function judgeReplicas(partitions: readonly PartitionState[]): Finding {
+  const behind = partitions.filter(({ replicas, inSync }) => inSync < replicas);
+  const [first] = behind;
+  const example = first && `${first.topic}/${first.partition} has ${first.inSync} of ${first.replicas} in sync`;
+  const what = first ? `${behind.length} of ${partitions.length} partitions lack one: ${example}` : 'all are in sync';
+  return judge(first === undefined, `replicas: ${what}`, alert('ReplicasBehind'));
+}
+
+function judgeDisks(brokers: readonly BrokerState[]): Finding[] {
   return brokers.flatMap(({ address: { host, port }, disks }): Finding[] => {
     const name = `disk of ${host}:${port}`;
     if (typeof disks === 'string') return [{ verdict: 'unread', what: `${name}: ${disks}` }];

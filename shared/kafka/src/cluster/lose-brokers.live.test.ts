@@ -10,6 +10,7 @@ import { LogUnavailable, PublisherFenced } from '../failures.js';
 import type { Appender, Log } from '../log.js';
 import { awaitInSync, lookAt } from '../testing/await-in-sync.js';
 import { asRead, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
+import { readCluster } from './read-cluster.js';
 
 const BROKERS = 3;
 const PARTITIONS = 6;
@@ -141,6 +142,12 @@ function measureSilence(services: Log, topic: string) {
   };
 }
 
+/** Whether two of three replicas of each partition are in sync. */
+async function lackOne(topic: string): Promise<boolean> {
+  const { partitions } = await readCluster({ brokers: first(), clientId: 'test', logger: quiet }, [topic]);
+  return partitions.length === PARTITIONS && partitions.every(({ replicas, inSync }) => replicas === 3 && inSync === 2);
+}
+
 test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, and no partition is silent for long', async () => {
   const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
   await until(
@@ -173,6 +180,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   nodes[3]?.kill('SIGKILL');
   await nodes[3]?.exited;
   await writing.goesOn();
+  await until('each partition is told to lack a replica', () => lackOne(topic), GOES_ON_MS_MAX);
   await start(3, ports[4] ?? 0);
   await writing.goesOn();
 

@@ -14,12 +14,26 @@ export interface BrokerState {
   readonly disks: readonly { readonly folder: string; readonly usable: bigint; readonly total: bigint }[] | string;
 }
 
-/** Asks each broker of the cluster for its disks. Throws LogUnavailable where no broker answers in five seconds. */
-export async function readBrokers(options: ConnectOptions): Promise<readonly BrokerState[]> {
+/** A partition, how many replicas it should have, and how many of them are in sync. */
+export interface PartitionState {
+  readonly topic: string;
+  readonly partition: number;
+  readonly replicas: number;
+  readonly inSync: number;
+}
+
+/**
+ * Asks for the partitions of these topics, and each broker that is there for its disks. A topic that is missing has no
+ * partitions. Throws LogUnavailable where no broker answers in five seconds.
+ */
+export async function readCluster(
+  options: ConnectOptions,
+  topics: readonly string[],
+): Promise<{ readonly brokers: readonly BrokerState[]; readonly partitions: readonly PartitionState[] }> {
   const cluster = new Cluster(options);
   try {
-    const { brokers } = await cluster.metadata([], deadlineIn(TIMEOUT_MS));
-    const read = brokers.map(async ({ nodeId, host, port }): Promise<BrokerState> => {
+    const answer = await cluster.metadata(topics, deadlineIn(TIMEOUT_MS));
+    const read = answer.brokers.map(async ({ nodeId, host, port }): Promise<BrokerState> => {
       const asked = cluster.broker(nodeId).call(describeLogDirsV4.api, deadlineIn(TIMEOUT_MS), []);
       const disks = await asked.then(
         ({ results }) =>
@@ -32,7 +46,12 @@ export async function readBrokers(options: ConnectOptions): Promise<readonly Bro
       );
       return { address: { host, port }, disks };
     });
-    return await Promise.all(read);
+    const partitions = answer.topics.flatMap(({ name, partitions: those }) =>
+      those.map(({ partitionIndex: partition, replicaNodes, isrNodes }) => {
+        return { topic: name ?? '', partition, replicas: replicaNodes.length, inSync: isrNodes.length };
+      }),
+    );
+    return { brokers: await Promise.all(read), partitions };
   } finally {
     cluster.close();
   }
