@@ -217,6 +217,7 @@ test('the doctor finds each fault, with its runbook', async () => {
     RPC_URL: `http://127.0.0.1:${await startKaia()},http://127.0.0.1:${away}`,
     NAVIGATOR_ADDRESS: `0x${'22'.repeat(20)}`,
     TLS_SERVERS: `127.0.0.1:${await startTls(3)},127.0.0.1:${away}`,
+    CERTIFICATE_FILES: `${inFolder('30.pem')},${inFolder('3.pem')},${inFolder('missing.pem')}`,
     PROCESSES: `${environment['PROCESSES']},query=http://127.0.0.1:${await startProcess('abd')},feed=http://127.0.0.1:${away}`,
   };
   const alerts = 'deploy/runbooks/alerts.md#';
@@ -235,6 +236,7 @@ test('the doctor finds each fault, with its runbook', async () => {
     new RegExp(`^certificate of the authority for Postgres: ends in 1 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:${new URL(part.url).port}: ends in 1 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:\\d+: ends in 2 days → ${certificates}$`),
+    new RegExp(`^certificate of ${inFolder('3.pem')}: ends in 2 days → ${certificates}$`),
     new RegExp(`^certificate of 127.0.0.1:${away}: connect ECONNREFUSED.* → ${certificates}$`),
     new RegExp(`^keys of 1 makers: ${CONTRACT} has changed its key on the chain .* → SECURITY.md#`),
     new RegExp(`^parked messages: 1 → ${alerts}messagesparked$`),

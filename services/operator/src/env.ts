@@ -77,6 +77,7 @@ export const doctorSettings = {
     '`doctor`: other servers whose certificate it reads, `host:port`, comma-separated: the gateway, Redis',
     '',
   ),
+  CERTIFICATE_FILES: list('`doctor`: other files with certificates in PEM, comma-separated; one may be missing', ''),
 };
 
 export type DoctorSettings = SettingsOf<typeof doctorSettings>;

@@ -11,6 +11,8 @@ const ofOthers = new Set([
   'kafka_server_replicamanager_underreplicatedpartitions',
   'kubelet_volume_stats_available_bytes',
   'kubelet_volume_stats_capacity_bytes',
+  'kube_cronjob_created',
+  'kube_cronjob_status_last_successful_time',
   'kube_deployment_spec_replicas',
   'kube_deployment_status_replicas_unavailable',
   'kube_pod_container_status_restarts_total',

@@ -1,5 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { kafkaConnection, postgresConnection, type Tls } from '@makerbook/settings';
@@ -23,13 +25,18 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
     const days = Math.floor((certificate.validToDate.getTime() - nowMs()) / DAY_MS);
     return judge(days >= DAYS_LEFT_MIN, `certificate of ${what}: ends in ${days} days`, RUNBOOK);
   };
-  const files = Object.entries({ Kafka: kafka.tls, Postgres: postgres.tls }).flatMap(([server, tls]) =>
+  const judgeAll = (what: string, pem: string) =>
+    [...pem.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)].map(([text]) =>
+      look(`certificate of ${what}`, RUNBOOK, async () => [judgeEnd(what, new X509Certificate(text))]),
+    );
+  const used = Object.entries({ Kafka: kafka.tls, Postgres: postgres.tls }).flatMap(([server, tls]) =>
     Object.entries({ authority: tls?.ca, client: tls?.cert }).flatMap(([part, pem = '']) =>
-      [...pem.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)].map(([text]) =>
-        look(`certificate of the ${part} for ${server}`, RUNBOOK, async () => [
-          judgeEnd(`the ${part} for ${server}`, new X509Certificate(text)),
-        ]),
-      ),
+      judgeAll(`the ${part} for ${server}`, pem),
+    ),
+  );
+  const files = settings.CERTIFICATE_FILES.filter((path) => existsSync(path)).map((path) =>
+    look(`certificate of ${path}`, RUNBOOK, async () =>
+      (await Promise.all(judgeAll(path, await readFile(path, 'utf8')))).flat(),
     ),
   );
   const brokers = kafka.tls === undefined ? [] : kafka.brokers;
@@ -44,8 +51,10 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
       judgeEnd(server, await readCertificate(server, tls, isPostgres)),
     ]),
   );
-  const found = (await Promise.all([...files, ...shown])).flat();
-  return found.length > 0 ? found : [{ verdict: 'unread', what: 'certificates: no connection has TLS' }];
+  const found = (await Promise.all([...used, ...files, ...shown])).flat();
+  return found.length > 0
+    ? found
+    : [{ verdict: 'unread', what: 'certificates: no connection has TLS, and no file is named' }];
 }
 
 /** The certificate that a server shows, be it valid or not. */
