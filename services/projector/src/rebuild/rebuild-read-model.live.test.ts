@@ -21,7 +21,7 @@ import {
   withoutGaps,
 } from '../testing/test-projection.js';
 import { foldLog } from './fold-log.js';
-import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
+import { rebuildReadModel, verifyReadModel, withReplay } from './rebuild-read-model.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
@@ -53,6 +53,15 @@ async function leftovers(): Promise<number> {
   const rows = await here.postgres.query(`select 1 from pg_namespace where nspname like 'makerbook_rebuild%'`);
   return rows.length;
 }
+
+test('while one replay works on a database, another is refused, and does it no harm', async () => {
+  await projectAll(here, here.projector(), stream);
+  await withReplay(options(), async ({ postgres }) => {
+    await expect(verifyReadModel(options())).rejects.toThrow('another verify, rebuild or salvage works on this');
+    expect(await postgres.query('select 1 from migrations limit 1')).toHaveLength(1);
+  });
+  expect(await verifyReadModel(options())).toEqual([]);
+});
 
 describe('verify', () => {
   test('finds nothing where rows and book are those of a replay, and leaves nothing behind; else it names what differs', async () => {

@@ -12,7 +12,7 @@ import {
 import type { ServerConnection } from '@makerbook/settings';
 import type { RebuildSettings } from '../env.js';
 import { compareRows } from '../store/compare-rows.js';
-import { dropSchema, lockTables, readPositions, swapTables } from '../store/swap-tables.js';
+import { dropSchema, lockTables, readPositions, swapTables, takeLock } from '../store/swap-tables.js';
 import { compareBook } from './compare-book.js';
 import { foldLog } from './fold-log.js';
 
@@ -67,19 +67,31 @@ export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
   });
 }
 
-/** Does the work with an empty schema beside the live rows, which is gone afterwards. */
+/**
+ * Does the work with an empty schema beside the live rows, which is gone afterwards.
+ * @throws Error while another process does such work on this database: there is one schema for all of them
+ */
 export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Rebuild) => Promise<T>): Promise<T> {
   const { database, settings } = options;
   const shared = { ...database, statementTimeoutMs: STATEMENT_TIMEOUT_MS, connectTimeoutMs: 10_000 };
-  const live = connectPostgres({ ...shared, schema: LIVE_SCHEMA, poolMax: 2 });
-  const postgres = connectPostgres({ ...shared, schema: SCHEMA, synchronousCommit: 'off' });
+  const live = connectPostgres({ ...shared, schema: LIVE_SCHEMA, poolMax: 3 });
+  const inSchema = async () => {
+    const postgres = connectPostgres({ ...shared, schema: SCHEMA, synchronousCommit: 'off' });
+    try {
+      await dropSchema(live.query, SCHEMA);
+      await migrate({ ...database, schema: SCHEMA });
+      return await work({ ...options, live, postgres, topics: topicNames(settings.TOPIC_PREFIX) });
+    } finally {
+      await postgres.close();
+      await dropSchema(live.query, SCHEMA).catch(() => undefined);
+    }
+  };
   try {
-    await dropSchema(live.query, SCHEMA);
-    await migrate({ ...database, schema: SCHEMA });
-    return await work({ ...options, live, postgres, topics: topicNames(settings.TOPIC_PREFIX) });
+    return await live.transaction(async (query) => {
+      if (await takeLock(query, SCHEMA)) return inSchema();
+      throw new Error('another verify, rebuild or salvage works on this database: wait until it has ended');
+    });
   } finally {
-    await postgres.close();
-    await dropSchema(live.query, SCHEMA).catch(() => undefined);
     await live.close();
   }
 }

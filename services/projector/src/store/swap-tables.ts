@@ -4,6 +4,14 @@ import { readModelTables } from './compare-rows.js';
 const tables = ['projections', ...Object.keys(readModelTables)];
 const LOCK_TIMEOUT_MS = 2_000;
 
+/** Whether nobody else holds the lock of this name. The transaction then does, however long it is idle. */
+export async function takeLock(query: Query, name: string): Promise<boolean> {
+  await query('set local idle_in_transaction_session_timeout = 0');
+  const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as is_taken';
+  const [row] = await query<{ is_taken: boolean }>(sql, [name]);
+  return row?.is_taken === true;
+}
+
 /**
  * Keeps everybody else from the tables until the transaction ends.
  * @throws PostgresUnavailable where a lock was not had within two seconds
