@@ -175,9 +175,9 @@ class AnswerJudge {
     });
   }
 
-  /** What was answered with 200 is in the log. */
+  /** What was answered with 200 is in the log, by this request or by another one with the same message. */
   #judgeExit(visit: Visit): string[] {
-    const { maker, number, answer } = visit;
+    const { maker, signature, answer } = visit;
     if (answer === undefined) return [];
     const superseding = this.#supersede(visit);
     if (isRefusal(answer.reply)) {
@@ -185,8 +185,10 @@ class AnswerJudge {
     }
     if (doesCount(answer) && superseding.surely) return ['it is said to count, and a newer one did before'];
     const partition = partitionOf(maker, this.#parts.replays.length);
+    const same = this.#parts.visits.filter((other) => other.signature === signature);
+    const requests = new Set(same.map(({ number }) => `visit ${number}`));
     const isLogged = this.#parts.replays[partition]?.facts.some(
-      ({ fact, offset }) => requestOf(fact) === `visit ${number}` && offset < (answer.at[partition] ?? 0n),
+      ({ fact, offset }) => requests.has(requestOf(fact)) && offset < (answer.at[partition] ?? 0n),
     );
     return isLogged ? [] : ['it was answered with 200, and is not in the log'];
   }
