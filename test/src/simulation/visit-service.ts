@@ -65,7 +65,7 @@ export interface Visit {
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
   /** A standing instruction: what it is about, and when it was signed. */
   readonly instruction?: { readonly subject: string; readonly issuedAtMs: number } | undefined;
-  /** Of a message about all orders of a maker: two that have the same one are one message. */
+  /** Signs the message about all orders of a maker: two requests with the same one carry the same message. */
   readonly signature?: Hex | undefined;
   /** Of an ORDER: as of which moment, a block or a position, and where the maker's partition of the log ended then. */
   readonly asOf?: { readonly at: string; readonly end: bigint } | undefined;
@@ -299,7 +299,7 @@ export class Visits {
     const signature = this.#signatureOf(maker, bytesToHex(hashCancelAll(signed)));
     const body = { maker, ...(making && { making }), untilMs, signature };
     const scope = { ...(making && { making }), untilMs };
-    return this.#send('ALL', [{ maker } as SignedOrder], { body, scope, signature }, chance);
+    return this.#send('ALL', [{ maker } as SignedOrder], { body, scope }, chance);
   }
 
   /** Sets the switch some seconds ahead, or turns it off; one message may overtake an older one. */
@@ -312,7 +312,7 @@ export class Visits {
       const signature = this.#signatureOf(maker, bytesToHex(hashHeartbeat(signed)));
       const body = { maker, cancelAt, issuedAtMs, signature };
       const instruction = { subject: 'switch', issuedAtMs };
-      void this.#send('BEAT', [{ maker } as SignedOrder], { body, instruction, signature }, chance);
+      void this.#send('BEAT', [{ maker } as SignedOrder], { body, instruction }, chance);
     }
   }
 
@@ -325,8 +325,7 @@ export class Visits {
       const terms = { maker, ...readers, issuedAtMs: this.#parts.nowMs() - ageMs };
       const signature = this.#signatureOf(maker, bytesToHex(hashKeys(terms)));
       const instruction = { subject: 'keys', issuedAtMs: terms.issuedAtMs };
-      const sent = { body: { ...terms, signature }, instruction, signature };
-      void this.#send('KEYS', [{ maker } as SignedOrder], sent, chance);
+      void this.#send('KEYS', [{ maker } as SignedOrder], { body: { ...terms, signature }, instruction }, chance);
     }
   }
 
@@ -341,8 +340,7 @@ export class Visits {
       const terms = { token, amount, windowSeconds: chance.pick([2, 5, 10, 15]), issuedAtMs: nowMs() - ageMs };
       const signature = this.#signatureOf(maker, bytesToHex(hashFillCap({ maker, ...terms })));
       const instruction = { subject: token, issuedAtMs: terms.issuedAtMs };
-      const sent = { body: { maker, ...terms, signature }, instruction, signature };
-      void this.#send('CAP', [{ maker } as SignedOrder], sent, chance);
+      void this.#send('CAP', [{ maker } as SignedOrder], { body: { maker, ...terms, signature }, instruction }, chance);
     }
   }
 
@@ -457,12 +455,11 @@ export class Visits {
       untilMs,
       scope,
       instruction,
-      signature,
       asOf,
       right,
       replaced = [],
       expectedFills = [],
-    }: Pick<Visit, 'untilMs' | 'scope' | 'instruction' | 'signature' | 'asOf' | 'right'> &
+    }: Pick<Visit, 'untilMs' | 'scope' | 'instruction' | 'asOf' | 'right'> &
       Partial<Pick<Visit, 'replaced' | 'expectedFills'>> & {
         readonly body?: unknown;
         readonly query?: Record<string, string>;
@@ -487,7 +484,7 @@ export class Visits {
       untilMs,
       scope,
       instruction,
-      signature,
+      signature: (body as { readonly signature?: Hex } | undefined)?.signature,
       asOf,
       ...times,
       answer: undefined,

@@ -5,7 +5,7 @@ import { readSettings } from '@makerbook/settings';
 import { doctorSettings } from '../env.js';
 import { examineCertificates } from './examine-certificates.js';
 
-test('a server that cannot be meant, and one that does not answer, are told in words', async () => {
+test('a server that cannot be meant, one that does not answer, and a file without a certificate are told in words', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -16,11 +16,13 @@ test('a server that cannot be meant, and one that does not answer, are told in w
     SERVICE_NAME: 'Makerbook',
     LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'11'.repeat(20)}`,
     TLS_SERVERS: `gateway,${server}`,
+    CERTIFICATE_FILES: import.meta.filename,
   });
   const found = await examineCertificates(settings, Date.now);
   for (const socket of sockets) socket.destroy();
   silent.close();
   expect(found.map(({ verdict, what }) => `${verdict} ${what}`)).toEqual([
+    `wrong certificate of ${import.meta.filename}: the file has no certificate in PEM`,
     'wrong certificate of gateway: it is no host:port',
     `wrong certificate of ${server}: no answer within 5 s`,
   ]);

@@ -35,9 +35,11 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
     ),
   );
   const files = settings.CERTIFICATE_FILES.filter((path) => existsSync(path)).map((path) =>
-    look(`certificate of ${path}`, RUNBOOK, async () =>
-      (await Promise.all(judgeAll(path, await readFile(path, 'utf8')))).flat(),
-    ),
+    look(`certificate of ${path}`, RUNBOOK, async () => {
+      const read = judgeAll(path, await readFile(path, 'utf8'));
+      if (read.length === 0) throw new Error('the file has no certificate in PEM');
+      return (await Promise.all(read)).flat();
+    }),
   );
   const brokers = kafka.tls === undefined ? [] : kafka.brokers;
   const servers = [
@@ -54,7 +56,7 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
   const found = (await Promise.all([...used, ...files, ...shown])).flat();
   return found.length > 0
     ? found
-    : [{ verdict: 'unread', what: 'certificates: no connection has TLS, and no file is named' }];
+    : [{ verdict: 'unread', what: 'certificates: no connection has TLS, and no file is there' }];
 }
 
 /** The certificate that a server shows, be it valid or not. */

@@ -4,7 +4,10 @@ import { readModelTables } from './compare-rows.js';
 const tables = ['projections', ...Object.keys(readModelTables)];
 const LOCK_TIMEOUT_MS = 2_000;
 
-/** Whether nobody else holds the lock of this name. The transaction then does, however long it is idle. */
+/**
+ * Takes the lock of this name, and keeps it until the transaction ends, however long that is idle.
+ * @returns false where another transaction holds it
+ */
 export async function takeLock(query: Query, name: string): Promise<boolean> {
   await query('set local idle_in_transaction_session_timeout = 0');
   const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as is_taken';

@@ -142,7 +142,7 @@ function measureSilence(services: Log, topic: string) {
   };
 }
 
-/** Whether two of three replicas of each partition are in sync. */
+/** Tells whether each partition has two of its three replicas in sync. */
 async function lackOne(topic: string): Promise<boolean> {
   const { partitions } = await readCluster({ brokers: first(), clientId: 'test', logger: quiet }, [topic]);
   return partitions.length === PARTITIONS && partitions.every(({ replicas, inSync }) => replicas === 3 && inSync === 2);

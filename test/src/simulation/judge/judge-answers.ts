@@ -175,7 +175,7 @@ class AnswerJudge {
     });
   }
 
-  /** What was answered with 200 is in the log, by this request or by another one with the same message. */
+  /** Looks in the log for what was answered with 200: by this request, or by another one with the same message. */
   #judgeExit(visit: Visit): string[] {
     const { maker, signature, answer } = visit;
     if (answer === undefined) return [];
