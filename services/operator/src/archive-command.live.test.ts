@@ -106,7 +106,9 @@ describe('an archive of the log', () => {
   test('is restored to an empty log with the same records at the same offsets and times, and the same ends', async () => {
     await fill();
     expect(await run(from, 'archive')).toMatchObject({ exitCode: 0 });
-    expect(await run(to, 'restore')).toEqual({ lines: ['32 records in 3 partitions, at their offsets'], exitCode: 0 });
+    const next = expect.stringMatching(/^now run `salvage`, before any service starts/);
+    const told = ['32 records in 3 partitions, at their offsets', next];
+    expect(await run(to, 'restore')).toEqual({ lines: told, exitCode: 0 });
     const content = await contentOf(from);
     expect(content).toHaveLength(32);
     const ends = await log.endOffsets(topicOf(from));
@@ -146,7 +148,7 @@ describe('an archive of the log', () => {
     for (const bytes of [520_000, 460_000, 460_000]) await appender.append([sized(bytes)]);
     await appender.close();
     await run(from, 'archive');
-    expect(await run(to, 'restore')).toMatchObject({ lines: ['423 records in 3 partitions, at their offsets'] });
+    expect((await run(to, 'restore')).lines[0]).toBe('423 records in 3 partitions, at their offsets');
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
@@ -159,7 +161,7 @@ describe('an archive of the log', () => {
     // It was killed while it skipped the offset of a control record.
     const place = { topic: topicOf(to), partition: 0 };
     await leaveTransactionOpen(brokers, 'makerbook-operator-restore-0', place);
-    expect(await run(to, 'restore')).toMatchObject({ lines: ['32 records in 3 partitions, at their offsets'] });
+    expect((await run(to, 'restore')).lines[0]).toBe('32 records in 3 partitions, at their offsets');
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
@@ -184,7 +186,7 @@ describe('an archive of the log', () => {
     await set('CreateTime');
     await expect(restore()).rejects.toThrow(/^set message.timestamp.type of .* to LogAppendTime, and run this again/);
     await set('LogAppendTime');
-    expect(await restore()).toMatchObject({ lines: ['0 records in 3 partitions, at their offsets'], exitCode: 0 });
+    expect((await restore()).lines[0]).toBe('0 records in 3 partitions, at their offsets');
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { readSettings } from '@makerbook/settings';
 import { formatEther, JsonRpcProvider, Wallet } from 'ethers';
 import { type Deployment, DeploymentError, deployMissing, planDeployment } from './contracts/deploy-contracts.js';
@@ -6,22 +5,22 @@ import { type Addresses, planContracts, TEST_NATIVE, TEST_TOKENS } from './contr
 import { contractSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 
-const NOT_AGREED = 'Nothing was sent. Answer yes at the terminal, or give --yes';
+const NOT_AGREED = 'Nothing was sent. To send them, give --yes';
 
 export interface ContractsCommand {
   readonly do: 'contracts';
   readonly withTokens: boolean;
-  /** Asks nobody. */
+  /** Sends what is missing, and does not only show it. */
   readonly isSure: boolean;
 }
 
 export const contractsUsage = [
-  'contracts                      deploys what is missing on the chain of RPC_URL, by the key in DEPLOYER_KEY_FILE, and',
-  '                               prints the settings; --tokens: also tokens that anybody can mint; --yes: does not ask',
+  'contracts                      shows what is missing on the chain of RPC_URL; --yes: deploys it by the key in',
+  '                               DEPLOYER_KEY_FILE, and prints the settings; --tokens: also tokens that anybody can mint',
 ];
 
 /**
- * Deploys the contracts of the service. Shows what it will do, and asks.
+ * Shows which contracts of the service are missing, and deploys them if the operator is sure.
  * @param say takes a line at a time for the terminal
  */
 export async function runContracts(
@@ -40,7 +39,7 @@ export async function runContracts(
     const deployment = await planDeployment(wallet, creations);
     for (const line of describePlan(settings.CHAIN_ID, wallet.address, deployment)) say(line);
     const { missing, addresses } = deployment;
-    if (missing.length > 0 && !isSure && !(await isAgreed())) return { lines: [NOT_AGREED], exitCode: 1 };
+    if (missing.length > 0 && !isSure) return { lines: [NOT_AGREED], exitCode: 1 };
     await deployMissing(wallet, creations, deployment);
     return {
       lines: describeSettings(addresses, { serviceName, quoteSigners, chainId: settings.CHAIN_ID }),
@@ -68,16 +67,6 @@ function describePlan(chainId: number, account: string, { found, missing, cost, 
     ...missing.map(({ name }) => `${name} will be at ${addresses[name]}`),
     missing.length === 0 ? 'nothing is missing' : `${missing.length} transactions, at most ${formatEther(cost)} coins`,
   ];
-}
-
-async function isAgreed(): Promise<boolean> {
-  if (!process.stdin.isTTY) return false;
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return (await terminal.question('Send them? (yes/no) ')).trim() === 'yes';
-  } finally {
-    terminal.close();
-  }
 }
 
 /** The settings of the services, as lines of an `.env` file, and as values of the Helm chart. */

@@ -82,27 +82,29 @@ const options = {
   follow: flag,
 };
 const justified = ['by', 'reason'];
-const optionsOf: Readonly<Record<string, readonly string[]>> = {
-  migrate: [],
-  topics: [],
-  contracts: ['tokens', 'yes'],
-  doctor: ['json'],
-  'makers add': justified,
-  'makers suspend': justified,
-  'makers remove': justified,
-  'makers release': justified,
-  'makers cancel-only': justified,
-  'makers set': [...justified, ...Object.keys(limitOf), 'default'],
-  'makers list': ['json'],
-  'makers history': ['json'],
-  'parked list': ['json'],
-  'parked show': [],
-  'parked replay': [],
-  'parked discard': [],
-  'log archive': ['follow'],
-  'log restore': [],
-  'log verify': [],
-};
+const optionsOf: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    migrate: [],
+    topics: [],
+    contracts: ['tokens', 'yes'],
+    doctor: ['json'],
+    'makers add': justified,
+    'makers suspend': justified,
+    'makers remove': justified,
+    'makers release': justified,
+    'makers cancel-only': justified,
+    'makers set': [...justified, ...Object.keys(limitOf), 'default'],
+    'makers list': ['json'],
+    'makers history': ['json'],
+    'parked list': ['json'],
+    'parked show': [],
+    'parked replay': [],
+    'parked discard': [],
+    'log archive': ['follow'],
+    'log restore': [],
+    'log verify': [],
+  }),
+);
 
 /** @param words of the command line */
 export function parseCommand(words: readonly string[]): Command | NoCommand {
@@ -114,8 +116,8 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   }
   const { values, positionals } = parsed;
   const [group = '', verb = '', ...rest] = positionals;
-  const name = optionsOf[group] === undefined ? `${group} ${verb}` : group;
-  const allowed = optionsOf[name];
+  const name = optionsOf.has(group) ? group : `${group} ${verb}`;
+  const allowed = optionsOf.get(name);
   if (allowed === undefined) return refuseCommand(group, verb);
   const other = Object.keys(values).find((option) => !allowed.includes(option));
   if (other !== undefined) {
@@ -142,7 +144,7 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   const said = cause.safeParse({ kind: 'operator', commandId: 'command', by, reason });
   if (!said.success) return { wrong: [z.prettifyError(said.error)] };
   if (verb === 'cancel-only') {
-    const mode = rest.length === 1 && rest[0] !== undefined ? modes[rest[0]] : undefined;
+    const mode = rest.length === 1 ? modes.get(rest[0] ?? '') : undefined;
     return mode === undefined ? incomplete : { do: 'cancel-only', mode, by, reason };
   }
   const makers = readAddresses(rest);
@@ -159,11 +161,14 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   return { do: 'set', makers, limits, isReset, by, reason };
 }
 
-const modes: Readonly<Record<string, ServiceMode>> = { on: 'CANCEL_ONLY', off: 'NORMAL' };
+const modes: ReadonlyMap<string, ServiceMode> = new Map([
+  ['on', 'CANCEL_ONLY'],
+  ['off', 'NORMAL'],
+]);
 
 /** Names the word that is no command. */
 function refuseCommand(group: string, verb: string): NoCommand {
-  const commands = Object.keys(optionsOf).map((name) => name.split(' '));
+  const commands = [...optionsOf.keys()].map((name) => name.split(' '));
   const groups = [...new Set(commands.flatMap(([first]) => first ?? []))];
   const verbs = commands.filter(([first]) => first === group).flatMap(([, second]) => second ?? []);
   if (group === '' || (verb === '' && verbs.length > 0)) return incomplete;
@@ -195,5 +200,7 @@ function readLimits(values: Readonly<Record<string, unknown>>): MakerLimits | No
   const given = Object.entries(limitOf).filter(([option]) => values[option] !== undefined);
   const limits = Object.fromEntries(given.map(([option, limit]) => [limit, Number(values[option])]));
   const read = makerLimits.safeParse(limits);
-  return read.success ? read.data : { wrong: [z.prettifyError(read.error)] };
+  if (read.success) return read.data;
+  const optionOf = (name: unknown) => given.find(([, limit]) => limit === name)?.[0];
+  return { wrong: read.error.issues.map(({ path, message }) => `--${optionOf(path[0])}: ${message}`) };
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { warnOfChangedKeys } from './read-account-keys.js';
 
 const closing: (() => void)[] = [];
@@ -48,4 +48,11 @@ test('a node that does not know accounts with keys gives no warning, and neither
   const url = await openNode(() => ({ error: { code: -32601, message: 'the method does not exist' } }));
   expect(await warnOfChangedKeys(['0x01'], url)).toEqual([]);
   expect(await warnOfChangedKeys(['0x01'], '')).toEqual([]);
+});
+
+test('a node that is away gives no warning, and nothing is printed', async () => {
+  const print = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+  closing.push(() => print.mockRestore());
+  expect(await warnOfChangedKeys(['0x01'], 'http://127.0.0.1:1')).toEqual([]);
+  expect(print).not.toHaveBeenCalled();
 });

@@ -4,6 +4,8 @@ import { JsonRpcProvider } from 'ethers';
 const ANSWER_MS_MAX = 5_000;
 /** The key that an account's address is made of (AccountKeyLegacy). */
 const FIRST_KEY = 1;
+/** Nothing that is sent depends on it. */
+const ANY_CHAIN = 1;
 
 /**
  * Warns of accounts whose key was changed on Kaia: the chain takes no transaction by the key of their address any more,
@@ -13,7 +15,8 @@ const FIRST_KEY = 1;
  */
 export async function warnOfChangedKeys(makers: readonly Hex[], url: string): Promise<string[]> {
   if (url === '') return [];
-  const node = new JsonRpcProvider(url, undefined, { cacheTimeout: -1 });
+  // A provider that asks for the network itself would print on standard output while the node is away.
+  const node = new JsonRpcProvider(url, ANY_CHAIN, { staticNetwork: true, cacheTimeout: -1 });
   try {
     const asked = makers.map(async (maker) => {
       const key = (await within(node.send('kaia_getAccountKey', [maker, 'latest']))) as { keyType?: unknown } | null;

@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { readMakers } from './read-makers.js';
 
-/** `salvage` suspends all makers within less time than this, and its projector folds that. */
+/** From `salvage` until the projector has folded what it wrote takes less than this. */
 const WINDOW_MS = 7 * 86_400_000;
 
 /** A fact that an operator wrote, and where and when. */
@@ -55,8 +55,8 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
 }
 
 /**
- * Reads the log of the last week, and since a week before the projector showed that the service is limited: what it
- * shows may be behind the log.
+ * Reads the log of the last week. If the makers' feed shows a limited service, it also reads the week before that was
+ * published: the feed may be far behind the log.
  * @returns undefined where `salvage` has not limited the service to cancellations, or the limit was lifted since
  */
 export async function readSuspended(log: Log, topics: Topics, nowMs: number): Promise<Suspended | undefined> {

@@ -267,8 +267,15 @@ describe('the operator', () => {
   ])('what is wrong with the options of %j is named, and nothing is written', async (words) => {
     const before = (await readLog()).length;
     const { lines, exitCode } = await run(...words);
-    expect(lines.join()).toMatch(/ordersBurst|openOrdersMax|ordersPerSecond|reason|--because/);
+    expect(lines.join()).toMatch(/--burst: |--open-orders: |--orders-per-second: |reason|--because/);
     expect(exitCode).toBe(1);
+    expect(await readLog()).toHaveLength(before);
+  });
+
+  test.each(['cancel-only toString', 'cancel-only', 'constructor'])('`makers %s` is no command', async (words) => {
+    const before = (await readLog()).length;
+    expect(await run('makers', ...words.split(' '))).toMatchObject({ exitCode: 1 });
+    expect(await run('toString', 'suspend', maker)).toMatchObject({ exitCode: 1 });
     expect(await readLog()).toHaveLength(before);
   });
 

@@ -43,7 +43,8 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
     onRecords: (partition, records) => parts.take(partition, records, stopping.signal),
     onPosition: parts.moveTo,
   });
-  // The log's ends that the archive has not reached yet, and when they were asked for.
+  // Ends of the log, and when they were asked for. Once the archive holds all up to them, it was whole at that time.
+  // New ends are asked for only then, so that a log that never stands still has an age too.
   let wanted: { readonly ends: readonly bigint[]; readonly atMs: number } | undefined;
   let wholeAtMs = Number.NEGATIVE_INFINITY;
   const compareEnds = async () => {

@@ -111,7 +111,8 @@ export async function addPart(
   const { id, bytes } = encodePart(place, records, key);
   const name = nameOf(number, number);
   const isFirst = await store.create(name, bytes);
-  // The newest file is never merged, so one that was paused meets it here.
+  // The newest part always has a file of its own. So a process that was paused, while another went on and merged files,
+  // finds here that parts come after its own.
   if (!isFirst || (await store.list(name)).some((other) => NAME.test(other)))
     throw new ArchiveBroken(`part ${number} of ${store.name} was written by another process`);
   const kept = await readHead(archive);

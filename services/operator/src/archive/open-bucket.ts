@@ -25,7 +25,7 @@ export function openBucket(address: string): ArchiveStore {
   const [, Bucket, path] = ADDRESS.exec(address) ?? [];
   if (Bucket === undefined) throw new Error(`${address} is no bucket: s3://bucket or s3://bucket/prefix`);
   const prefix = path ? `${path}/` : '';
-  // Stores of one's own have no name for each bucket.
+  // Stores that one runs oneself often have no host name for each bucket: so it is in the path.
   const client = new S3Client({ forcePathStyle: true, requestHandler: TIMEOUTS });
   const objectOf = (name: string) => ({ Bucket, Key: prefix + name });
   const read = async (name: string) => {

@@ -16,10 +16,9 @@ import { Comparison } from './verify-archive.js';
 const TIMEOUT_MS = 60_000;
 /** Append at most so many bytes at once, or one larger record. A record batch holds more. */
 const APPEND_BYTES = 500_000;
-/** Records that are appended together lie closer in time. */
-const APPEND_SPAN_MS = 86_400_000;
 /** Brokers take a setting over some time after it is accepted. */
 const SETTLE_MS = 2_000;
+const NEXT = 'now run `salvage`, before any service starts: it has makers repeat the cancellations that are lost';
 
 /**
  * Appends an archive to an empty log, each record at its offset and with its time. The first record of each partition
@@ -58,7 +57,8 @@ export async function restoreLog(
   await appender.close();
   await setTime(log, spec, time);
   const count = counts.reduce((sum, records) => sum + records, 0);
-  return { lines: [`${count} records in ${counts.length} partitions, at their offsets`], exitCode: 0 };
+  const lines = [`${count} records in ${counts.length} partitions, at their offsets`, NEXT];
+  return { lines, exitCode: 0 };
 }
 
 /** The id under which a partition's offsets are skipped. */
@@ -151,12 +151,10 @@ class PartitionRestore {
     if (record.offset < this.#end + BigInt(this.#waiting.length))
       throw new ArchiveBroken(`partition ${record.partition} has ${record.offset} twice, or out of its order`);
     this.#count += 1;
-    const [first] = this.#waiting;
-    const isFar = Math.abs(record.timestampMs - (first?.timestampMs ?? record.timestampMs)) > APPEND_SPAN_MS;
     const isGap = record.offset > this.#end + BigInt(this.#waiting.length);
     const { topic, partition, key, value, headers, timestampMs } = record;
     const bytes = sizeOf(record);
-    if (isGap || isFar || this.#bytes + bytes > APPEND_BYTES) await this.#flush();
+    if (isGap || this.#bytes + bytes > APPEND_BYTES) await this.#flush();
     if (isGap) await this.#fill(record.offset);
     this.#waiting.push({ topic, partition, key, value, headers, timestampMs });
     this.#bytes += bytes;
