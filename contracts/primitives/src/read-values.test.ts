@@ -174,7 +174,9 @@ describe('the URL of a service', () => {
     'ftp://x',
     'http://me:secret@x',
     'http://x?a=1',
+    'http://x/?',
     'http://x#a',
+    'http://x/#',
   ])('%s is refused, and not shown', (given) => {
     expect(() => readServiceUrl('MAKERBOOK_URL', given)).toThrow(/^MAKERBOOK_URL must be a URL that begins with http/);
     expect(() => readServiceUrl('MAKERBOOK_URL', given)).not.toThrow(/secret/);

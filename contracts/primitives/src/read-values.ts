@@ -125,7 +125,7 @@ export function readBearerKey(field: string, value: unknown): string {
 /** @returns the URL without slashes at its end. @throws WrongValue, also for a user, password, query or fragment */
 export function readServiceUrl(field: string, value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
-  const isPlain = url !== undefined && [url.username, url.password, url.search, url.hash].every((part) => part === '');
+  const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(String(value));
   if (isPlain && /^https?:$/.test(url.protocol)) return String(value).replace(/\/+$/, '');
   throw new WrongValue(field, 'must be a URL that begins with http:// or https://, without user, password and query');
 }

@@ -61,6 +61,7 @@ class FakeService:
         self.asked: list[Asked] = []
         self.clock_ms = clock_ms
         self._answers = list(answers)
+        self.info = Answer(INFO)
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -78,7 +79,7 @@ class FakeService:
             def do_GET(self) -> None:
                 service._handle(self)
 
-            do_POST = do_PATCH = do_GET
+            do_POST = do_PATCH = do_OPTIONS = do_GET
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -95,7 +96,7 @@ class FakeService:
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in request.headers.items()}
-        answer = Answer(INFO)
+        answer = self.info
         if not url.path.endswith("/info"):
             self.asked.append(Asked(request.command, url.path, query, body, headers))
             answer = self._answers.pop(0) if self._answers else refuse("not_found", 404)

@@ -99,6 +99,13 @@ class Calls(Case):
         issued = [int(query["issuedAt"]) - NOW_MS // 1000 for query in queries]
         self.assertEqual(issued, [-1, -1, -1, 89])
 
+    def test_while_query_is_away_ingress_tells_the_time(self) -> None:
+        service, caller = self.open(Answer({}), Answer({}), now_ms=lambda: NOW_MS - 90_000)
+        service.info = refuse("unavailable", 503, headers={"X-Server-Time": ""})
+        caller.call("cancel_all")
+        self.assertEqual([asked.method for asked in service.asked], ["OPTIONS", "POST"])
+        self.assertEqual(service.asked[1].json["untilMs"], NOW_MS)
+
     def test_a_read_is_signed_anew_once_where_the_network_had_sent_it_twice(self) -> None:
         replayed = refuse("request_replayed", 403)
         service, caller = self.open(replayed, Answer([]), replayed, replayed)
@@ -225,6 +232,21 @@ class Calls(Case):
         caller.call("cancel_orders", [caller.order()])
         self.assertEqual([asked.headers["prefer"] for asked in service.asked], ["wait=2, receipt", "receipt"])
         self.assertEqual(receipts, [Receipt([], ["0x01"], [], "3:7", "0x02")])
+
+    def test_a_receipt_that_cannot_be_kept_fails_the_call_which_was_done(self) -> None:
+        def keep(_: Receipt) -> None:
+            raise OSError("disk full")
+
+        headers = {"X-Receipt": "0x02", "X-Log-Position": "3:7"}
+        cancelled = Answer([{"orderHash": "0x01", "status": "CANCELLED"}], headers=headers)
+        _, caller = self.open(cancelled, on_receipt=keep)
+        error = self.refused(caller, "cancel_orders", [caller.order()])
+        self.assertEqual((error.code, error.may_have_happened), ("receipt_not_kept", True))
+
+    def test_a_patch_that_is_no_data_is_unreadable(self) -> None:
+        _, caller = self.open(Answer(parts=[b"<html>"]))
+        error = self.refused(caller, "patch_quote", data="0x12", min_output=7)
+        self.assertEqual((error.code, error.may_have_happened), ("unreadable", False))
 
     def test_history_reports_quotes_and_the_account(self) -> None:
         page = {"entries": [], "nextCursor": "5", "hasMore": False}

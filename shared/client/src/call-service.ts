@@ -1,4 +1,5 @@
 import type { Problem } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { MakerbookError } from './errors.js';
 
 export interface CallOptions {
@@ -8,11 +9,11 @@ export interface CallOptions {
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
   /** Takes the answers to POST, which are then asked for with a receipt. */
-  readonly onAnswer?: ((answer: Answer) => void) | undefined;
+  readonly onAnswer?: ((answer: Answer) => unknown) | undefined;
 }
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH' | 'OPTIONS';
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;
@@ -32,7 +33,13 @@ export async function callService(call: Call, options: CallOptions): Promise<Ans
   const asked = onAnswer === undefined ? call : { ...call, headers: preferReceipt(call.headers) };
   const response = await openCall(asked, options, AbortSignal.timeout(options.timeoutMs));
   const answer = { call, text: await orUnreachable(call, options, () => response.text()), headers: response.headers };
-  onAnswer?.(answer);
+  try {
+    await onAnswer?.(answer);
+  } catch (cause) {
+    const detail = `it was done, and its receipt could not be kept: ${reasonOf(cause)}`;
+    const outcome = { retryable: false, mayHaveHappened: true, cause };
+    throw new MakerbookError({ code: 'receipt_not_kept', status: 200, detail, ...outcome });
+  }
   return answer;
 }
 
@@ -79,6 +86,12 @@ export function readObject<T extends object>({ text, call }: Answer): T {
   const object = parseJson(text);
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
   throw unreadable(call, 'no object');
+}
+
+/** The bytes that are the answer. @throws MakerbookError `unreadable` for anything else */
+export function readData({ text, call }: Answer): Hex {
+  if (/^0x([0-9a-f]{2})+$/.test(text)) return text as Hex;
+  throw unreadable(call, 'no data');
 }
 
 function unreadable(call: Call, what: string): MakerbookError {

@@ -189,6 +189,18 @@ describe('a receipt', () => {
     ]);
   });
 
+  test('that cannot be kept fails the call, which was done', async () => {
+    const order = await signed();
+    const { answer } = await signedOver([{ orderHash: order.orderHash, status: 'VALIDATING' }], {
+      placed: [order.orderHash],
+    });
+    answers = [answer, answer];
+    for (const onReceipt of [() => Promise.reject(new Error('disk full')), () => JSON.parse('disk full')]) {
+      const failure = await failureOf(clientOf({ onReceipt }).placeOrders([order]));
+      expect(failure).toMatchObject({ code: 'receipt_not_kept', mayHaveHappened: true, retryable: false });
+    }
+  });
+
   test('does not stand for having waited', async () => {
     const order = await signed();
     answers = [ok([], { 'X-Log-Position': position, 'Preference-Applied': 'receipt' })];
@@ -243,8 +255,10 @@ describe('a failure', () => {
   });
 
   test('by an answer of another shape is `unreadable`, and not retryable', async () => {
-    answers = [ok('{"orders":[]}')];
+    answers = [ok('{"orders":[]}'), ok('<html>')];
     expect(await failureOf(clientOf().listOrders())).toMatchObject({ code: 'unreadable', retryable: false });
+    const quote = { data: '0x12', minOutput: 1n };
+    expect(await failureOf(clientOf().patchQuote(quote))).toMatchObject({ code: 'unreadable', mayHaveHappened: false });
   });
 });
 

@@ -27,7 +27,7 @@ import {
   ZERO_ADDRESS,
 } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
-import { type Answer, callService } from './call-service.js';
+import { type Answer, callService, readData } from './call-service.js';
 import { type CancelAllScope, createExits, type FillCap, type Readers } from './cancel-all.js';
 import { type AwaitedCancellations, createCancel, type WaitOptions } from './cancel-orders.js';
 import { followClock } from './follow-clock.js';
@@ -67,8 +67,11 @@ export interface ClientOptions extends DomainOptions {
   readonly fetch?: typeof fetch;
   /** Called with what is about to be signed, and its EIP-712 digest. */
   readonly onSign?: (data: TypedData, digest: Hex) => void;
-  /** With it, every request that stores something asks for a receipt. Verify it by `verifyReceipt`, and keep it. */
-  readonly onReceipt?: (receipt: Receipt) => void;
+  /**
+   * With it, every request that stores something asks for a receipt. Verify it by `verifyReceipt`, and keep it. Where
+   * it fails, so does the call, with `receipt_not_kept` and `mayHaveHappened`.
+   */
+  readonly onReceipt?: (receipt: Receipt) => void | Promise<void>;
 }
 
 /**
@@ -141,7 +144,9 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? 10_000, TIMEOUT_MS);
   const signer = readSigner(options.signer);
   const signing = createRequestSigner(signer, readDomain(options), options.onSign);
-  const clock = followClock(now, () => callService({ method: 'GET', path: paths.info }, calling));
+  // While query is away, ingress tells the time.
+  const askIngress = () => callService({ method: 'OPTIONS', path: paths.limitOrders }, calling);
+  const clock = followClock(now, () => callService({ method: 'GET', path: paths.info }, calling).catch(askIngress));
   const calling = {
     baseUrl,
     timeoutMs,
@@ -152,9 +157,9 @@ export function createClient(options: ClientOptions): MakerbookClient {
     },
     onAnswer:
       onReceipt &&
-      ((answer: Answer) => {
+      (async (answer: Answer) => {
         const receipt = readReceipt(answer, options);
-        if (receipt !== undefined) onReceipt(receipt);
+        if (receipt !== undefined) await onReceipt(receipt);
       }),
   };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
@@ -190,8 +195,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       const amount = readUint256('minOutput', minOutput).toString();
       const body = { data: readBytes('data', data), minOutput: { amount } };
       return again(async () => {
-        const { text } = await callService({ method: 'PATCH', path: paths.quoteData, body }, calling);
-        return text as Hex;
+        return readData(await callService({ method: 'PATCH', path: paths.quoteData, body }, calling));
       });
     },
   };

@@ -83,6 +83,22 @@ test('a service that does not tell its time is asked once, and signed for by the
   expect(await client.serverTimeMs()).toBe(START_MS);
 });
 
+test('while query is away, a cancel-all is signed by the time that ingress tells', async () => {
+  const service = fakeService(
+    () => START_MS,
+    () => answer({}),
+  );
+  const fetch: typeof globalThis.fetch = async (input, init) =>
+    String(input).endsWith(paths.info) ? new Response('<html>', { status: 503 }) : service.fetch(input, init);
+  const client = createClient({ ...options, now: () => START_MS - 90_000, fetch });
+  await client.cancelAll();
+  const asked = service.asked.map(({ method, body }) => [method, (body as { untilMs: number } | undefined)?.untilMs]);
+  expect(asked).toEqual([
+    ['OPTIONS', undefined],
+    ['POST', START_MS],
+  ]);
+});
+
 test('calls at once ask for the time once', async () => {
   const { client, asked } = open(20_000);
   await Promise.all(calls.map(([, call]) => call(client)));

@@ -21,12 +21,7 @@ export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.
 export type { PlaceOptions } from './place-orders.js';
 export type { FindOptions, HistoryRequest, ListFilter, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
-export {
-  createRequestSigner,
-  type DomainOptions,
-  type RequestSigner,
-  type TypedData,
-} from './sign-requests.js';
+export type { DomainOptions, TypedData } from './sign-requests.js';
 export type { OrderEvent, StreamOptions } from './stream-orders.js';
 export type {
   AmountOfToken,

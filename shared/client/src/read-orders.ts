@@ -1,3 +1,9 @@
+import {
+  getAccountRequestTypes,
+  getLimitOrderHistoryRequestTypes,
+  getLimitOrderRequestTypes,
+  getLimitOrdersRequestTypes,
+} from '@makerbook/contracts-evm/typed-data';
 import type { Account, Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import {
@@ -16,7 +22,7 @@ import {
 import { hexlify } from 'ethers';
 import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
 import type { ServiceClock } from './follow-clock.js';
-import type { RequestSigner } from './sign-requests.js';
+import type { ReadMessage, RequestSigner, Structs } from './sign-requests.js';
 
 /** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
 export interface OrderList {
@@ -55,7 +61,7 @@ export interface FindOptions {
 }
 
 interface ReadParts {
-  readonly signing: Pick<RequestSigner, 'signList' | 'signAccount' | 'signHistory' | 'signOrderRequest'>;
+  readonly signing: Pick<RequestSigner, 'signRead'>;
   readonly calling: CallOptions;
   /** The maker, where the signer is not. */
   readonly named: { readonly maker?: string };
@@ -64,35 +70,41 @@ interface ReadParts {
   readonly randomSalt: () => Uint8Array;
 }
 
-type Sign = (request: { readonly issuedAt: bigint; readonly salt: Hex }) => Promise<Hex>;
+/** Of a page of the history. */
+const ENTRIES = { unit: 'entries', min: 1, max: 100 };
 
 /** The signed part of a query. Each try is a request of its own: a salt is good for one. */
-export async function signRead(sign: Sign, clock: ServiceClock, randomSalt: () => Uint8Array) {
+export async function signQuery(
+  { signing, clock, randomSalt }: Pick<ReadParts, 'signing' | 'clock' | 'randomSalt'>,
+  structs: Structs,
+  of: Omit<ReadMessage, 'issuedAt'> = {},
+) {
   // A second back, for instances whose clocks differ.
   const issuedAt = BigInt(Math.floor((await clock.nowMs()) / 1000) - 1);
   const salt = hexlify(randomSalt()) as Hex;
-  return { issuedAt: String(issuedAt), salt, signature: await sign({ issuedAt, salt }) };
+  return { issuedAt: String(issuedAt), salt, signature: await signing.signRead(structs, salt, { ...of, issuedAt }) };
 }
-
-const readTimeMs = (field: string, value: Whole | undefined) =>
-  value === undefined ? undefined : readWhole(field, value, UNIX_MS);
 
 export type OrderReads = ReturnType<typeof createReads>;
 
 /** The signed GETs. */
-export function createReads({ signing, calling, named, again, clock, randomSalt }: ReadParts) {
-  const read = (path: string, sign: Sign, rest: Readonly<Record<string, string>> = {}): Promise<Answer> =>
+export function createReads({ calling, named, again, ...parts }: ReadParts) {
+  const read = (
+    path: string,
+    structs: Structs,
+    rest: Readonly<Record<string, string>> = {},
+    of: Omit<ReadMessage, 'issuedAt'> = {},
+  ): Promise<Answer> =>
     again(() =>
-      clock.signed(async () => {
-        const signed = await signRead(sign, clock, randomSalt);
-        const query = new URLSearchParams({ ...signed, ...named, ...rest });
+      parts.clock.signed(async () => {
+        const query = new URLSearchParams({ ...(await signQuery(parts, structs, of)), ...named, ...rest });
         return callService({ method: 'GET', path, query }, calling);
       }),
     );
   return {
     async listOrders(only: ListFilter = {}): Promise<OrderList> {
       const { orderSalt, making, taking, status } = readFields('only', only);
-      const answer = await read(paths.limitOrders, signing.signList, {
+      const answer = await read(paths.limitOrders, getLimitOrdersRequestTypes, {
         ...(orderSalt !== undefined && { orderSalt: quantity(readUint256('orderSalt', orderSalt)) }),
         ...(making !== undefined && { making: readAddress('making', making) }),
         ...(taking !== undefined && { taking: readAddress('taking', taking) }),
@@ -103,22 +115,27 @@ export function createReads({ signing, calling, named, again, clock, randomSalt 
     },
 
     async readAccount(): Promise<Account> {
-      return readObject(await read(paths.account, signing.signAccount));
+      return readObject(await read(paths.account, getAccountRequestTypes));
     },
 
     async readHistory(asked: HistoryRequest = {}): Promise<OrderHistory> {
-      const times = { fromMs: readTimeMs('fromMs', asked.fromMs), toMs: readTimeMs('toMs', asked.toMs) };
-      const salt = asked.orderSalt === undefined ? undefined : quantity(readUint256('orderSalt', asked.orderSalt));
-      const given = Object.entries({ ...asked, ...times, orderSalt: salt }).filter(([, value]) => value !== undefined);
-      const rest = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-      return readObject(await read(paths.history, signing.signHistory, rest));
+      const { happened, orderSalt, fromMs, toMs, limit, cursor } = readFields('asked', asked);
+      const rest = {
+        ...(happened !== undefined && { happened: readArray('happened', happened).join(',') }),
+        ...(orderSalt !== undefined && { orderSalt: quantity(readUint256('orderSalt', orderSalt)) }),
+        ...(fromMs !== undefined && { fromMs: String(readWhole('fromMs', fromMs, UNIX_MS)) }),
+        ...(toMs !== undefined && { toMs: String(readWhole('toMs', toMs, UNIX_MS)) }),
+        ...(limit !== undefined && { limit: String(readWhole('limit', limit, ENTRIES)) }),
+        ...(cursor !== undefined && { cursor }),
+      };
+      return readObject(await read(paths.history, getLimitOrderHistoryRequestTypes, rest));
     },
 
     async findOrder(hash: string, { at }: FindOptions = {}): Promise<OrderReport> {
       const orderHash = readHex('orderHash', hash, 32);
       const path = paths.limitOrder.replace('{orderHash}', orderHash);
       const rest = at === undefined ? {} : { at: String(at) };
-      return readObject(await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }), rest));
+      return readObject(await read(path, getLimitOrderRequestTypes, rest, { orderHash }));
     },
   };
 }

@@ -11,10 +11,12 @@ async function run(failures: Error[], options: Parameters<typeof retry>[1] = {})
   const sleep = async (ms: number) => {
     pauses.push(ms);
   };
-  const work = async (attempt: number) => {
-    const error = failures[attempt - 1];
+  let attempts = 0;
+  const work = async () => {
+    const error = failures[attempts];
+    attempts += 1;
     if (error !== undefined) throw error;
-    return attempt;
+    return attempts;
   };
   const result = await retry(work, { sleep, random: () => 1, ...options }).catch((error: unknown) => error);
   return { result, pauses };

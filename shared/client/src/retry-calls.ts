@@ -20,13 +20,13 @@ export interface RetryOptions {
  * whichever is longer. The error of the last try is thrown; it says that the work may have happened if any try may have
  * done it.
  */
-export async function retry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions = {}): Promise<T> {
+export async function retry<T>(work: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
   const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;
   const { sleep = pause } = options;
   let mayHaveHappened = false;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await work(attempt);
+      return await work();
     } catch (error) {
       if (!(error instanceof MakerbookError)) throw error;
       mayHaveHappened ||= error.mayHaveHappened;

@@ -1,16 +1,11 @@
 import {
   domainTypes,
-  getAccountRequestTypes,
-  getLimitOrderHistoryRequestTypes,
-  getLimitOrderRequestTypes,
-  getLimitOrdersRequestTypes,
   orderCancellationRequestTypes,
   orderToBody,
   orderTypes,
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,
-  streamLimitOrdersRequestTypes,
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm/typed-data';
@@ -42,23 +37,23 @@ export interface TypedData {
   readonly message: Readonly<Record<string, unknown>>;
 }
 
+export type Structs = Readonly<Record<string, TypedField[]>>;
+
+/** What a GET signs. `orderHash`: of the one order that it is about. */
+export interface ReadMessage {
+  readonly issuedAt: bigint;
+  readonly orderHash?: Hex;
+}
+
 /** Signs what the service wants signed. @throws WrongValue for what cannot be signed as it was meant */
 export interface RequestSigner {
   signOrder(order: OrderTerms): Promise<SignedOrder>;
-  /** The signature of a GET. `salt`: 32 bytes. */
-  signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
-  /** The signature of a GET of the account. `salt`: 32 bytes. */
-  signAccount(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
-  /** The signature of a GET of the history. `salt`: 32 bytes. */
-  signHistory(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
-  /** The signature of a GET of the stream. `salt`: 32 bytes. */
-  signStream(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
-  /** The signature of a GET of one order. `salt`: 32 bytes. */
-  signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
+  /** The signature of a GET: one struct, whose name is that of the types. `salt`: 32 bytes, of the domain. */
+  signRead(structs: Structs, salt: Hex, message: ReadMessage): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
   signCancellation(request: { readonly orderHash: Hex; readonly salt: Uint256 }): Promise<Hex>;
   /** The signature of a message in the domain of orders: one struct, whose name is that of the types. */
-  signMessage(structs: Readonly<Record<string, TypedField[]>>, message: TypedData['message']): Promise<Hex>;
+  signMessage(structs: Structs, message: TypedData['message']): Promise<Hex>;
 }
 
 /** The signing domain, as `/info` and the operator name it. @throws WrongValue */
@@ -92,19 +87,6 @@ export function createRequestSigner(
     return { digest, signature: signature as Hex };
   }
 
-  /** Signs a request to read, whose domain has a salt of its own. */
-  async function signRead(
-    structs: Readonly<Record<string, TypedField[]>>,
-    salt: Hex,
-    { issuedAt, ...rest }: { readonly issuedAt: bigint; readonly orderHash?: Hex },
-  ): Promise<Hex> {
-    const [primaryType = ''] = Object.keys(structs);
-    const types = { ...saltedDomainTypes('bytes32'), ...structs };
-    const message = { ...rest, issuedAt: readUint256('issuedAt', issuedAt).toString() };
-    const salted = { ...domain, salt: readHex('salt', salt, 32) };
-    return (await sign({ types, primaryType, domain: salted, message })).signature;
-  }
-
   return {
     async signOrder(given) {
       const order = orderToBody(readTerms('order', given));
@@ -112,12 +94,13 @@ export function createRequestSigner(
       const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: { ...order } });
       return { order, orderHash: digest, signature };
     },
-    signList: ({ salt, issuedAt }) => signRead(getLimitOrdersRequestTypes, salt, { issuedAt }),
-    signAccount: ({ salt, issuedAt }) => signRead(getAccountRequestTypes, salt, { issuedAt }),
-    signHistory: ({ salt, issuedAt }) => signRead(getLimitOrderHistoryRequestTypes, salt, { issuedAt }),
-    signStream: ({ salt, issuedAt }) => signRead(streamLimitOrdersRequestTypes, salt, { issuedAt }),
-    signOrderRequest: ({ salt, orderHash, issuedAt }) =>
-      signRead(getLimitOrderRequestTypes, salt, { orderHash, issuedAt }),
+    async signRead(structs, salt, { issuedAt, ...rest }) {
+      const [primaryType = ''] = Object.keys(structs);
+      const types = { ...saltedDomainTypes('bytes32'), ...structs };
+      const message = { ...rest, issuedAt: readUint256('issuedAt', issuedAt).toString() };
+      const salted = { ...domain, salt: readHex('salt', salt, 32) };
+      return (await sign({ types, primaryType, domain: salted, message })).signature;
+    },
     async signMessage(structs, message) {
       const [primaryType = ''] = Object.keys(structs);
       return (await sign({ types: { ...domainTypes, ...structs }, primaryType, domain, message })).signature;

@@ -1,10 +1,11 @@
+import { streamLimitOrdersRequestTypes } from '@makerbook/contracts-evm/typed-data';
 import type { StreamEvent } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { pause, WrongValue } from '@makerbook/contracts-primitives';
 import { type CallOptions, openCall } from './call-service.js';
 import { MakerbookError } from './errors.js';
 import type { ServiceClock } from './follow-clock.js';
-import { signRead } from './read-orders.js';
+import { signQuery } from './read-orders.js';
 import type { RequestSigner } from './sign-requests.js';
 
 /** An event of the stream. `id` names a snapshot or a change: the stream can go on behind it. */
@@ -18,7 +19,7 @@ export interface StreamOptions {
 }
 
 interface StreamParts {
-  readonly signing: Pick<RequestSigner, 'signStream'>;
+  readonly signing: Pick<RequestSigner, 'signRead'>;
   readonly calling: CallOptions;
   /** The maker, where the signer is not. */
   readonly named: { readonly maker?: string };
@@ -34,11 +35,11 @@ const RECONNECT_MS = 500;
  * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot
  * comes first, and again where the service does not keep what happened since.
  */
-export function createStream({ signing, calling, named, clock, randomSalt }: StreamParts) {
+export function createStream({ calling, named, ...parts }: StreamParts) {
   function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {
     const headers = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
-    return clock.signed(async () => {
-      const query = new URLSearchParams({ ...(await signRead(signing.signStream, clock, randomSalt)), ...named });
+    return parts.clock.signed(async () => {
+      const query = new URLSearchParams({ ...(await signQuery(parts, streamLimitOrdersRequestTypes)), ...named });
       return openCall({ method: 'GET', path: paths.stream, query, headers }, calling, signal);
     });
   }

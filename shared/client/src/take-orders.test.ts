@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Wallet } from 'ethers';
 import { createClient } from './create-client.js';
-import { createRequestSigner, type SignedOrder, verifyReceipt } from './index.js';
+import { type SignedOrder, verifyReceipt } from './index.js';
+import { createRequestSigner } from './sign-requests.js';
 import { answer, CONTRACT, fakeService } from './testing/fake-service.js';
 
 const KEY = `0x${'1f'.repeat(32)}`;

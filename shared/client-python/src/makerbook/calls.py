@@ -1,8 +1,7 @@
 """Calls of the service, without saying how they are sent.
 
-A flow yields what is to be done, and is sent what came of it.
-
-So `Client` and `AsyncClient` do the same: each has its own driver of flows (`send_over_httpx.py`).
+A flow is a generator: it yields a step (Send, Open, Read, Close, Pause, Emit), and a driver does the step and sends
+its result back in. So one flow serves `Client` and `AsyncClient` (`send_over_httpx.py`).
 """
 
 import json

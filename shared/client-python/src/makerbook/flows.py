@@ -274,7 +274,11 @@ class Flows(SigningFlows):
         amount = str(read_uint256("min_output", min_output))
         body = body_of({"data": read_bytes("data", data), "minOutput": {"amount": amount}})
         call = Call("PATCH", "/v0/quote/data", body=body)
-        return cast(str, (yield from self.again(lambda: self.send(call))).text)
+        text: str = (yield from self.again(lambda: self.send(call))).text
+        if re.fullmatch("0x([0-9a-f]{2})+", text):
+            return text
+        detail = "the answer is no data, as the service sends it"
+        raise MakerbookError("unreadable", detail, status=200, may_have_happened=False)
 
 
 def _validating(orders: Sequence[SignedOrder]) -> list[LimitOrderRecord]:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
+from itertools import chain
 from typing import Any, TypeVar
 
 import httpx
@@ -112,7 +113,7 @@ class SyncDriver:
             response = self._http.send(self._http.build_request(**self._requests.of(call, seconds)), stream=True)
             try:
                 body = bytearray()
-                for part in response.iter_bytes():
+                for part in chain([b""], response.iter_bytes()):
                     body += part
                     if time.monotonic() > deadline:
                         raise self._requests.late(call)

@@ -33,6 +33,7 @@ class ClientOptions(TypedDict, total=False):
     #: Called with what is about to be signed.
     on_sign: Callable[[TypedData], None]
     #: With it, every request that stores something asks for a receipt. Verify it by `verify_receipt`, and keep it.
+    #: Where it fails, so does the call, with `receipt_not_kept` and `may_have_happened`.
     on_receipt: Callable[[Receipt], None]
     #: The clock here, in milliseconds since 1970: requests are signed by the service's.
     now_ms: Callable[[], float]
@@ -64,9 +65,12 @@ class SigningFlows:
     # Sending
 
     def _ask_time(self) -> Flow[None]:
-        # The next call says what is wrong.
-        with suppress(MakerbookError):
+        try:
             yield from self.send(Call("GET", f"{ORDERS}/info"))
+        except MakerbookError:
+            # While query is away, ingress tells the time. If it does not, the next call says what is wrong.
+            with suppress(MakerbookError):
+                yield from self.send(Call("OPTIONS", ORDERS))
 
     def send(self, call: Call) -> Flow[Response]:
         """Raises MakerbookError for every answer but 200, and where none comes."""
@@ -84,9 +88,14 @@ class SigningFlows:
             headers = {**headers, "Prefer": "receipt" if wait is None else f"{wait}, receipt"}
         call = Call("POST", path, body=body, headers=headers, wait_seconds=wait_seconds)
         response = yield from self.send(call)
-        receipt = read_receipt(response.text, response.headers, self.domain) if self._on_receipt else None
-        if receipt is not None and self._on_receipt is not None:
-            self._on_receipt(receipt)
+        if self._on_receipt is not None:
+            try:
+                receipt = read_receipt(response.text, response.headers, self.domain)
+                if receipt is not None:
+                    self._on_receipt(receipt)
+            except Exception as error:
+                detail = f"it was done, and its receipt could not be kept: {error}"
+                raise MakerbookError("receipt_not_kept", detail, status=200, may_have_happened=True) from error
         return response
 
     def again(self, work: Callable[[], Flow[Any]]) -> Flow[Any]:

@@ -54,12 +54,6 @@ const PORT = { unit: 'a port', min: 1, max: 65_535 };
 const terms: readonly OptionName[] = ['making', 'taking', 'expires', 'nonce', 'salt'];
 const TERMS = '--making TOKEN:AMOUNT --taking TOKEN:AMOUNT [--expires 1h] [--nonce 0] [--salt SALT]';
 
-/** Other names of commands. */
-export const aliases: ReadonlyMap<string, string> = new Map([
-  ['post', 'place'],
-  ['watch', 'stream'],
-]);
-
 export const commands: Readonly<Record<string, Command>> = {
   info: {
     usage: ['info', 'prints contracts, signing domains and limits of the service'],
@@ -113,7 +107,7 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
   place: {
-    usage: [`place ${TERMS}`, 'signs an order, and places it; `post` is the same'],
+    usage: [`place ${TERMS}`, 'signs an order, and places it'],
     options: terms,
     read(words) {
       const sign = readTerms(words);
@@ -226,7 +220,7 @@ export const commands: Readonly<Record<string, Command>> = {
     read: readHistory,
   },
   stream: {
-    usage: ['stream [--cursor ID]', 'prints the open orders, then each change, until Ctrl-C; `watch` is the same'],
+    usage: ['stream [--cursor ID]', 'prints the open orders, then each change, until Ctrl-C'],
     options: ['cursor'],
     read({ values: { cursor } }) {
       return ({ client }) => client.streamOrders(cursor === undefined ? {} : { lastEventId: cursor });

@@ -1,5 +1,4 @@
 import type { OrderInHex } from '@makerbook/contracts-evm/typed-data';
-import type { Cancellation } from '@makerbook/contracts-http';
 import type { MakerbookClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import type { OrderToCancel } from '../take-orders.js';
@@ -31,18 +30,13 @@ async function findTerms(client: MakerbookClient, orderHash: string): Promise<Or
 }
 
 /**
- * Cancels orders, and tells the status of each. One that is on its way is in no list: it cannot come alive only where
- * the service is asked to cancel it.
+ * Cancels orders, and tells the status of each: what it tells was done, also where it then fails. An order whose POST
+ * is still on its way is in no list. Only a cancellation keeps it from opening, so unknown hashes are cancelled too.
  */
 export async function* cancelNamed(client: MakerbookClient, orders: readonly NamedOrder[]): AsyncGenerator<object> {
   const { known, unknown } = await findSalts(client, orders);
   const unlisted = unknown.map((orderHash) => ({ orderHash, salt: 0n }));
-  const statuses = new Map<string, Cancellation['status']>();
-  for (const some of [known, unlisted]) {
-    if (some.length === 0) continue;
-    for (const { orderHash, status } of await client.cancelOrders(some)) statuses.set(orderHash, status);
-  }
-  for (const { orderHash } of orders) yield { orderHash, status: statuses.get(orderHash) };
+  for (const some of [known, unlisted]) if (some.length > 0) yield* await client.cancelOrders(some);
 }
 
 export function notFound(hashes: readonly string[]): MakerbookError {

@@ -49,7 +49,7 @@ describe('a command', () => {
     [`order ${HASH} --at 3:17`, `GET ${paths.limitOrders}/${HASH}`],
     [`sign ${TERMS}`, undefined],
     [`place ${TERMS}`, `POST ${paths.limitOrders}`],
-    [`post ${TERMS} --expires 2030-12-31T23:59:59Z`, `POST ${paths.limitOrders}`],
+    [`place ${TERMS} --expires 2030-12-31T23:59:59Z`, `POST ${paths.limitOrders}`],
     [`replace ${HASH} ${TERMS} --expires 5m`, `POST ${paths.replacements}`],
     [`replace ${HASH} ${TERMS} --remaining 7`, `POST ${paths.replacements}`],
     [`cancel ${HASH}`, `POST ${paths.cancellations}`],
@@ -296,11 +296,26 @@ describe('a fault is one line of JSON', () => {
     };
     const { printed, sent } = await run(`cancel ${other} ${HASH}`, { handle });
     expect(printed.map((line) => JSON.parse(line))).toEqual([
-      { orderHash: other, status: 'NOT_FOUND' },
       { orderHash: HASH, status: 'CANCELLED' },
+      { orderHash: other, status: 'NOT_FOUND' },
     ]);
     const asked = sent.filter(({ path }) => path === paths.cancellations);
     expect(asked.map(({ body }) => body)).toMatchObject([[{ orderHash: HASH }], [{ orderHash: other, salt: '0x0' }]]);
+  });
+
+  test('behind what was done before: an order that was cancelled is told, and then that the rest was refused', async () => {
+    const other = `0x${'7e'.repeat(32)}`;
+    const handle: Handle = (request) => {
+      const named = request.body as { readonly orderHash: string }[];
+      if (request.path.endsWith(other)) return refuse('not_found');
+      if (request.path !== paths.cancellations) return handleAll(request);
+      return named[0]?.orderHash === HASH
+        ? answer([{ orderHash: HASH, status: 'CANCELLED' }])
+        : refuse('maker_not_whitelisted');
+    };
+    const { printed, exitCode, complaint } = await run(`cancel ${other} ${HASH}`, { handle });
+    expect(printed.map((line) => JSON.parse(line))).toEqual([{ orderHash: HASH, status: 'CANCELLED' }]);
+    expect([exitCode, complaint.code]).toEqual([1, 'maker_not_whitelisted']);
   });
 
   test('with exit code 3 where nobody knows whether it was stored, and 1 where nothing could be', async () => {

@@ -7,7 +7,7 @@ import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import { retry } from '../retry-calls.js';
-import { aliases, type Command, commands, type Service } from './commands.js';
+import { type Command, commands, type Service } from './commands.js';
 import { PlacingFailed } from './name-order.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
 
@@ -60,8 +60,7 @@ export async function runCommand(words: readonly string[], terminal: Terminal): 
 const inDigits = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
 
 function readCommand(name: string, { values, rest }: Words): Command {
-  const known = aliases.get(name) ?? name;
-  const command = Object.hasOwn(commands, known) ? commands[known] : undefined;
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   const hint = '`makerbook --help` has all commands';
   if (command === undefined)
     throw new WrongWords(`${name === '' ? 'no command' : `unknown command ${shown(name)}`}: ${hint}`);
