@@ -51,6 +51,23 @@ describe('cancellations', () => {
     expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
   });
 
+  test('that wait leave places to others: one too many is answered at once, and has not waited', async () => {
+    const seen = Promise.withResolvers<readonly string[]>();
+    const acks: unknown = { awaitSeen: () => seen.promise, ageSeconds: () => new Map() };
+    const own = { CONCURRENT_REQUESTS_MAX: '4' };
+    const { post, held } = openRoutes({ acks: acks as NonNullable<Outside['acks']>, own });
+    const orders = [await signOrder(maker), await signOrder(maker)] as const;
+    for (const order of orders) openIn({ held }, order);
+    const [first, second] = orders.map((order) =>
+      post(paths.cancellations, [salted(order)], { prefer: 'wait=2; by=router' }),
+    );
+    expect(await second).toMatchObject({
+      headers: expect.not.objectContaining({ 'Preference-Applied': expect.anything() }),
+    });
+    seen.resolve([]);
+    expect(await first).toMatchObject({ headers: { 'Preference-Applied': 'wait=2; by=router' } });
+  });
+
   test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
     const { post, seen, held } = openRoutes();
     held.trustedSinceMs = undefined;

@@ -49,6 +49,8 @@ export interface Parts extends Outside {
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
   readonly unplaced: UnplacedBound;
+  /** How many requests wait for the feed or for routers now. */
+  readonly waits: { underWay: number };
   readonly hashOrder: OrderHasher['hashOrder'];
   readonly hashCancellation: RequestHashers['hashCancellation'];
   readonly readSalts: ReadSalts;

@@ -78,7 +78,8 @@ export function runIngress(
       looksUpOnly: true,
       poolMax: settings.POSTGRES_CONNECTIONS_MAX,
       statementTimeoutMs: settings.POSTGRES_TIMEOUT_MS,
-      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+      onConnectionLost: (error) =>
+        logger.warn({ reason: error.message }, 'Postgres is away, or a connection to it was lost'),
     });
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
@@ -131,6 +132,7 @@ export function createRoutes(outside: Outside): Route[] {
     nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     unplaced: boundUnplaced(outside),
+    waits: { underWay: 0 },
     hashOrder: createOrderHasher(domain).hashOrder,
     hashCancellation: createRequestHashers(domain).hashCancellation,
     readSalts: createSaltReader(domain),

@@ -69,6 +69,16 @@ describe('what a maker says of all its orders', () => {
 describe('a standing instruction', () => {
   const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
 
+  test('that names a maker as a cancel key is refused: a maker who did not agree could not cancel in an outage', async () => {
+    const { post, seen } = openRoutes();
+    const errors = [{ pointer: '/keys/1', detail: expect.stringContaining('is a maker') }];
+    for (const named of [other, maker]) {
+      const message = await signExit('cancelKeys', maker, { keys: [stranger.address, named.address] });
+      expect(await post(paths.cancelKeys, message)).toMatchObject({ code: 'invalid_request', errors });
+    }
+    expect(seen.appended).toBe(0);
+  });
+
   test('that names keys that read is signed with all of them, and says so', async () => {
     const { post, records } = openRoutes();
     const readers = { listKeys: [key.address], streamKeys: [], historyKeys: [] };

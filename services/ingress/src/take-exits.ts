@@ -10,7 +10,7 @@ import { decideExit, type Judged } from './decide/decide-exits.js';
 import { type Exit, type ReadExit, TAKEN_MS_MAX } from './parse/read-exits.js';
 import type { Parts } from './parts.js';
 import { describeBudget, refuse } from './refuse-placements.js';
-import { proveSigner, refuseToken } from './verify/prove-exits.js';
+import { proveSigner, refuseKeys, refuseToken } from './verify/prove-exits.js';
 
 /** Where in the log an answered message is, and when it was answered. */
 interface Answered {
@@ -48,8 +48,8 @@ export function takeExit(read: ReadExit) {
     const signed = exit.fact.type === 'SwitchSet' ? { ...exit, fact: { ...exit.fact, ...proof } } : exit;
     const digest = bytesToHex(exit.digest);
     const before = answered.get(digest);
-    const badToken = before === undefined ? await refuseToken(parts, exit.fact) : undefined;
-    if (badToken !== undefined) return badToken;
+    const badTerms = before === undefined && (refuseKeys(parts, exit.fact) ?? (await refuseToken(parts, exit.fact)));
+    if (badTerms) return badTerms;
     const decided = await decideExit(parts, request, signed, before !== undefined);
     if (decided?.refusal !== undefined) return refuseExit(decided.refusal, signed, decided.left);
     const { decisions, isKnown = true } = decided ?? { decisions: [], isKnown: false };

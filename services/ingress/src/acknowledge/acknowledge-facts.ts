@@ -7,7 +7,7 @@ import type { Acknowledged } from './sign-receipts.js';
 
 export type AcknowledgingParts = Pick<
   Parts,
-  'settings' | 'projection' | 'acks' | 'store' | 'signReceipt' | 'monotonicMs'
+  'settings' | 'projection' | 'acks' | 'store' | 'signReceipt' | 'monotonicMs' | 'waits'
 >;
 
 /**
@@ -43,6 +43,9 @@ interface Waited {
   readonly unseenBy: readonly string[];
 }
 
+/** Of the places for requests, those in which requests may wait. */
+const WAITING_SHARE = 0.25;
+
 const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
 /**
@@ -51,13 +54,29 @@ const notWaited: Waited = { waited: undefined, unseenBy: [] };
  * @param cancelled the orders, where the facts name them
  */
 async function awaitFeed(
-  { settings, projection, acks, store, monotonicMs }: AcknowledgingParts,
+  parts: AcknowledgingParts,
   prefer: string | string[] | undefined,
   appended: readonly AppendedAt[],
   cancelled: readonly Hex[] | undefined,
 ): Promise<Waited> {
-  const { seconds, isByRouter } = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
-  if (seconds === 0) return notWaited;
+  const { settings, waits } = parts;
+  const wait = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
+  // Those that wait leave the other places to requests that do not: one router that is away must not stop all makers.
+  if (wait.seconds === 0 || waits.underWay >= settings.CONCURRENT_REQUESTS_MAX * WAITING_SHARE) return notWaited;
+  waits.underWay += 1;
+  try {
+    return await waitFor(parts, wait, appended, cancelled);
+  } finally {
+    waits.underWay -= 1;
+  }
+}
+
+async function waitFor(
+  { projection, acks, store, monotonicMs }: AcknowledgingParts,
+  { seconds, isByRouter }: ReturnType<typeof parseWait>,
+  appended: readonly AppendedAt[],
+  cancelled: readonly Hex[] | undefined,
+): Promise<Waited> {
   const deadlineMs = monotonicMs() + seconds * 1000;
   const isOut = await unlessAway(projection.havePassed(appended, seconds * 1000));
   const waited = isOut ? `wait=${seconds}` : undefined;

@@ -38,6 +38,16 @@ export async function proveSigner(
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 
+/**
+ * No maker is a cancel key. Without the store nobody could tell whose order such a key cancels, and a maker who was
+ * named by another one could not cancel its own.
+ */
+export function refuseKeys({ makers }: Pick<Parts, 'makers'>, fact: Exit['fact']): Refusal | undefined {
+  const keys = fact.type === 'CancelKeysSet' ? fact.keys : [];
+  const at = keys.findIndex((key) => makers.admissionOf(key) !== 'UNKNOWN');
+  return at < 0 ? undefined : refuseFields([{ path: ['keys', at], message: 'is a maker: name an address of its own' }]);
+}
+
 /** An account without code is no token. While no node answers, a cap is taken all the same: it may save funds. */
 export async function refuseToken(
   { askCode }: Pick<Parts, 'askCode'>,
