@@ -109,7 +109,10 @@ export interface ListFilter {
 function pickRecords<T extends { readonly json: Buffer }>(records: readonly T[], only: ListFilter | undefined) {
   if (only === undefined) return records;
   const { orderSalt, making, taking, status } = only;
+  const texts = [orderSalt, making, taking].flatMap((text) => (text === undefined ? [] : `"${text}"`));
   return records.filter(({ json }) => {
+    // Most lack what is wanted, and need not be parsed.
+    if (!texts.every((text) => json.includes(text))) return false;
     const { order, status: own } = JSON.parse(String(json)) as LimitOrderRecord;
     const isMeant = (wanted: Hex | undefined, is: Hex) => wanted === undefined || wanted === is;
     return (

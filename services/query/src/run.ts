@@ -79,7 +79,8 @@ export function runQuery(
       statementTimeoutMs: STATEMENT_MS_MAX,
       looksUpOnly: true,
       applicationName: 'query',
-      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+      onConnectionLost: (error) =>
+        logger.warn({ reason: error.message }, 'Postgres is away, or a connection to it was lost'),
     });
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);

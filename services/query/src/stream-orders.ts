@@ -67,8 +67,8 @@ interface Begun {
   readonly place: HistoryPlace;
   /** The cursor of the place. */
   readonly id: string;
-  /** The data of the snapshot, where there is one. */
-  readonly first?: string;
+  /** The data of the snapshot, where there is one. Taken out when it is sent: a stream lasts. */
+  first?: string;
 }
 
 /** The list, and the place behind all that it shows. */
@@ -182,10 +182,12 @@ class OrderStream {
     this.#mayGoOn = mayGoOn;
   }
 
-  async run({ place: from, id, first: snapshot }: Begun): Promise<void> {
-    let place = from;
-    this.#lastId = id;
-    if (snapshot !== undefined) this.#write('snapshot', snapshot, this.#lastId);
+  async run(begun: Begun): Promise<void> {
+    let { place } = begun;
+    this.#lastId = begun.id;
+    const hasSnapshot = begun.first !== undefined;
+    if (begun.first !== undefined) this.#write('snapshot', begun.first, this.#lastId);
+    delete begun.first;
     this.#tick();
     while (this.#events.isOpen()) {
       const listener = this.#parts.tail.listen(this.#maker, this.#partition);
@@ -197,7 +199,7 @@ class OrderStream {
         });
         if (isRefusal(page)) await this.#events.wait(RETRY_MS);
         // A snapshot shows what came of all that is not kept.
-        else if (snapshot === undefined && place.offset < page.keptFrom) this.end('gone');
+        else if (!hasSnapshot && place.offset < page.keptFrom) this.end('gone');
         else {
           this.#tell(page.entries.map(tell));
           place = page.next;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { findFreePort, testParts, until } from '@makerbook/parts';
 import { connectPostgres, InvariantBroken, PostgresRefused, PostgresUnavailable } from './index.js';
@@ -50,6 +50,29 @@ describe('a connection to Postgres', () => {
     await until(() => lost.length > 0);
     await watched.check();
     await watched.close();
+  });
+
+  test('connections that fall silent, as where a machine is lost, cost one statement its time and no more', async () => {
+    const { hostname, port } = new URL(url);
+    const sockets: Socket[] = [];
+    const between = createServer((client) => {
+      const server = connect(Number(port), hostname);
+      client.pipe(server).pipe(client);
+      for (const socket of [client, server]) sockets.push(socket.on('error', () => undefined));
+    }).listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const there = new URL(url);
+    there.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+    const cut = connectPostgres({ url: there.href, statementTimeoutMs: 1_000, connectTimeoutMs: 60_000 });
+    try {
+      await Promise.all([1, 2, 3].map(() => cut.query('select pg_sleep(0.2)')));
+      for (const socket of sockets) socket.unpipe().pause();
+      await expect(cut.query('select 1')).rejects.toThrow(PostgresUnavailable);
+      expect(await cut.query('select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await Promise.all([cut.close(), once(between.close(), 'close')]);
+    }
   });
 
   test('a transaction whose connection is lost reports that Postgres is not available', async () => {

@@ -1,4 +1,4 @@
-import { type Hex, unlessAway } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { ServerConnection } from '@makerbook/settings';
 import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
@@ -20,7 +20,10 @@ export interface PostgresOptions extends ServerConnection {
   readonly synchronousCommit?: 'on' | 'off';
   /** True if each statement finds its rows by an index. It is planned once: planning costs more than a look-up. */
   readonly looksUpOnly?: boolean;
-  /** An idle connection was lost. The next call opens another one; nothing has to be done. */
+  /**
+   * An idle connection was lost, or `isThere` has found the server away for the first time since it was there. The next
+   * call opens a connection.
+   */
   readonly onConnectionLost?: (error: Error) => void;
 }
 
@@ -52,34 +55,63 @@ export interface Postgres {
  */
 export function connectPostgres(options: PostgresOptions): Postgres {
   const { statementTimeoutMs = 5_000, connectTimeoutMs = 1_500 } = options;
-  const pool = new pg.Pool({
-    ...connectionOf(options),
-    max: options.poolMax ?? 10,
-    connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    // A server that is no longer there does not time a statement out.
-    query_timeout: statementTimeoutMs + 500,
-    idle_in_transaction_session_timeout: statementTimeoutMs * 2,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-  });
-  pool.on('error', (error) => options.onConnectionLost?.(error));
+  const openPool = () =>
+    new pg.Pool({
+      ...connectionOf(options),
+      max: options.poolMax ?? 10,
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      // A server that is no longer there does not time a statement out.
+      query_timeout: statementTimeoutMs + 500,
+      idle_in_transaction_session_timeout: statementTimeoutMs * 2,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+    }).on('error', (error) => options.onConnectionLost?.(error));
+  let pool = openPool();
+  /** Where a machine is lost, all its connections are silent: each would cost a statement its whole time. */
+  const use = async <T>(work: (used: pg.Pool) => Promise<T>): Promise<T> => {
+    const used = pool;
+    try {
+      return await work(used);
+    } catch (error) {
+      if (isSilent(error) && used === pool) {
+        pool = openPool();
+        used.end().catch(() => undefined);
+      }
+      throw error;
+    }
+  };
   const time = timeOperations('postgresql');
+  let isAway = false;
   const unobserve = observePool('postgresql', options.applicationName ?? 'postgresql', () => {
     const { idleCount: idle, totalCount, waitingCount: waiting } = pool;
     return { idle, used: totalCount - idle, waiting };
   });
   return {
-    query: (text, values, name) => time(() => run(pool, text, values, name)),
-    transaction: (work) => time(() => inTransaction(pool, work)),
-    check: () => check(pool, connectTimeoutMs),
-    isThere: async () => (await unlessAway(check(pool, connectTimeoutMs).then(() => true))) ?? false,
+    query: (text, values, name) => time(() => use((used) => run(used, text, values, name))),
+    transaction: (work) => time(() => use((used) => inTransaction(used, work))),
+    check: () => use((used) => check(used, connectTimeoutMs)),
+    isThere: async () => {
+      try {
+        await use((used) => check(used, connectTimeoutMs));
+        isAway = false;
+      } catch (error) {
+        if (!(error instanceof PostgresUnavailable)) throw error;
+        if (!isAway) options.onConnectionLost?.(error);
+        isAway = true;
+      }
+      return !isAway;
+    },
     close: async () => {
       unobserve();
       await pool.end();
     },
   };
 }
+
+/** Whether the time of `pg` has ended a statement, and not that of the server. */
+const isSilent = (error: unknown): boolean =>
+  error instanceof PostgresUnavailable && error.cause instanceof Error && error.cause.message === 'Query read timeout';
 
 /** The part of the settings that a single connection needs too. */
 export function connectionOf(options: PostgresOptions): pg.ClientConfig {

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pause } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres, readMigrations, SchemaMismatch, verifySchema } from './index.js';
 import { describeSchema } from './testing/index.js';
@@ -78,6 +79,21 @@ describe('migrations', () => {
       [],
     );
     expect(await migrate({ url })).toHaveLength(readMigrations().length);
+  });
+
+  test('a step waits briefly for a table in use, so that nobody waits long behind it, and is taken later', async () => {
+    await migrate({ url });
+    const step = { name: '9999-more.sql', sql: 'alter table hashes add column more integer' };
+    let migrating: Promise<string[]> | undefined;
+    await postgres.transaction(async (query) => {
+      await query('lock table hashes in access share mode');
+      migrating = migrate({ url }, [...readMigrations(), step]);
+      const waiting = `select 1 from pg_locks where relation = 'hashes'::regclass and not granted`;
+      while ((await postgres.query(waiting)).length === 0) await pause(20);
+      // It is answered before the table is free.
+      await postgres.query('select 1 from hashes limit 1');
+    });
+    expect(await migrating).toEqual([step.name]);
   });
 
   test('the same tables can be in a schema of their own, beside the live ones', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { pause } from '@makerbook/contracts-primitives';
 import type { ServerConnection } from '@makerbook/settings';
 import pg from 'pg';
 import { connectionOf, type Postgres, type PostgresOptions } from './connect-postgres.js';
@@ -19,6 +20,11 @@ export class SchemaMismatch extends Error {
 
 const folder = new URL('../migrations/', import.meta.url);
 const lock = 'makerbook migrations';
+const LOCK_MS_MAX = 2_000;
+const LOCK_PAUSE_MS = 1_000;
+const LOCK_TRIES = 20;
+/** SQLSTATE. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** The steps of this build, in their order. */
 export function readMigrations(): Migration[] {
@@ -29,7 +35,8 @@ export function readMigrations(): Migration[] {
 /**
  * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn. A
  * database that is ahead of this build is left as it is: steps add, so that an old process can go on, or have it answer
- * 503. The roles of the services that exist have their rights afterwards: see `grantRights`.
+ * 503. A table that is in use is waited for briefly, and again after a pause, for all who come later wait behind it.
+ * The roles of the services that exist have their rights afterwards: see `grantRights`.
  * @param options.onGranted takes these roles
  * @returns the names of the steps that were taken
  * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable, PostgresRefused
@@ -39,6 +46,21 @@ export async function migrate(
     Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'> & { readonly onGranted?: (granted: Granted) => void },
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await migrateOnce(options, migrations);
+    } catch (error) {
+      const isLocked = error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE;
+      if (!isLocked || tries >= LOCK_TRIES) throw error instanceof SchemaMismatch ? error : classify(error);
+    }
+    await pause(LOCK_PAUSE_MS);
+  }
+}
+
+async function migrateOnce(
+  options: Parameters<typeof migrate>[0],
+  migrations: readonly Migration[],
+): Promise<string[]> {
   const { schema = 'public', connectTimeoutMs = 15_000 } = options;
   const client = new pg.Client({ ...connectionOf(options), connectionTimeoutMillis: connectTimeoutMs });
   client.on('error', () => {});
@@ -46,6 +68,8 @@ export async function migrate(
     await client.connect();
     await client.query('begin');
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lock]);
+    // Whoever asks for a table after a step that waits for it waits too: so it does not wait long.
+    await client.query(`set local lock_timeout = '${LOCK_MS_MAX}ms'`);
     await client.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
     await client.query(
       `create table if not exists migrations (
@@ -62,8 +86,6 @@ export async function migrate(
     await client.query('commit');
     options.onGranted?.(granted);
     return missing.map(({ name }) => name);
-  } catch (error) {
-    throw error instanceof SchemaMismatch ? error : classify(error);
   } finally {
     // An unfinished transaction ends with its connection.
     await client.end().catch(() => {});
