@@ -89,8 +89,9 @@ export class TopicFollower implements Following {
   async #nextStored(partition: number, wanted: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
     const first = (await readOffsets(this.#cluster, topic, EARLIEST, ASK_TIMEOUT_MS))[partition] ?? 0n;
-    if (isGapless && first > wanted) {
-      throw new FatalError(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
+    if (isGapless) {
+      const what = first > wanted ? `is stored from offset ${first} on` : 'has lost its end';
+      throw new FatalError(`${topic}/${partition} ${what}, and ${wanted} is wanted`);
     }
     this.#logger.warn({ topic, partition, offset: wanted, first }, 'an offset is not stored: skipping to the first');
     return first;

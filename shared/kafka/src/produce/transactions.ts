@@ -187,7 +187,8 @@ export class Transactor implements FencedPublisher {
         this.#isEpochUncertain = false;
         return { id: taken.producerId, epoch: taken.producerEpoch };
       } catch (error) {
-        this.#isEpochUncertain = !(error instanceof KafkaRefused);
+        // A refusal does not tell what became of a request before it.
+        this.#isEpochUncertain ||= !(error instanceof KafkaRefused);
         throw error;
       }
     });
