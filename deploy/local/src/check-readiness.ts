@@ -23,18 +23,19 @@ export type StackReadiness = {
   readonly checks: Readonly<Record<string, string>>;
 };
 
-/** The readiness of several services, as one. */
-export async function askAllReadiness(opsUrls: Readonly<Record<string, string>>): Promise<StackReadiness> {
+/** The readiness of several services, as one. @param opsUrls pairs of a name and the URL of its ops port */
+export async function askAllReadiness(opsUrls: readonly (readonly string[])[]): Promise<StackReadiness> {
   const asked = await Promise.all(
-    Object.entries(opsUrls).map(async ([service, url]) => ({ service, answer: await askReadiness(url) })),
+    opsUrls.map(async ([service = '', url = '']) => ({ service, answer: await askReadiness(url) })),
   );
   return {
     isReady: asked.every(({ answer }) => answer.isReady),
-    checks: Object.fromEntries(asked.map(({ service, answer }) => [service, describe(answer)])),
+    checks: Object.fromEntries(asked.map(({ service, answer }) => [service, describeReadiness(answer)])),
   };
 }
 
-function describe({ isReady, checks }: ServiceReadiness): string {
+/** What is not ready, in one line. */
+export function describeReadiness({ isReady, checks }: ServiceReadiness): string {
   const missing = Object.entries(checks).flatMap(([name, check]) => (check === 'ok' ? [] : [`${name}: ${check}`]));
   if (missing.length === 0) return isReady ? 'ok' : 'not ready';
   return isReady ? `ok (${missing.join(', ')})` : missing.join(', ');

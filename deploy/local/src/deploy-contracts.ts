@@ -8,7 +8,7 @@ import {
   TEST_NATIVE,
   TEST_TOKENS,
 } from '@makerbook/operator';
-import { Contract, Interface, id, JsonRpcProvider, Wallet } from 'ethers';
+import { Contract, Interface, id, Wallet } from 'ethers';
 import {
   type Call,
   type DeployedToken,
@@ -17,6 +17,7 @@ import {
   impersonate,
   mineNow,
   mintable,
+  openChain,
   sendCalls,
 } from './fund-makers.js';
 
@@ -76,11 +77,7 @@ export async function deployContracts({
   key,
 }: DeployOptions): Promise<DeployedContracts> {
   const quoteSigners = asGiven.map((address) => address.toLowerCase());
-  const provider = new JsonRpcProvider(rpcUrl, chainId, {
-    staticNetwork: true,
-    cacheTimeout: -1,
-    pollingInterval: 200,
-  });
+  const provider = openChain({ rpcUrl, chainId });
   try {
     const wallet = new Wallet(key?.trim() ?? id(`makerbook deployer of ${serviceName}`), provider);
     if (key === undefined) await giveCoins(provider, wallet.address);

@@ -3,7 +3,7 @@ import {
   Contract,
   Interface,
   id,
-  type JsonRpcProvider,
+  JsonRpcProvider,
   JsonRpcSigner,
   MaxUint256,
   parseEther,
@@ -22,6 +22,11 @@ export type DeployedToken = { readonly symbol: string; readonly address: string;
 export type Call = { readonly to: string; readonly data: string };
 
 export const mintable = new Interface(deployArtifacts.TestToken.abi);
+
+/** Opens the chain of a stack. It does not ask the node which chain it is: while that is away, a call fails at once. */
+export function openChain({ rpcUrl, chainId }: { readonly rpcUrl: string; readonly chainId: number }) {
+  return new JsonRpcProvider(rpcUrl, chainId, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 200 });
+}
 
 /** Mints a maker tokens, and approves the protocol for it. Sends all of it where the last approval is missing. */
 export async function fundMaker(

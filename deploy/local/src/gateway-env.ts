@@ -36,12 +36,9 @@ export const gatewaySettings = {
   ),
 };
 
-export type GatewaySettings = Omit<SettingsOf<typeof gatewaySettings>, 'OPS_URLS'> & {
-  readonly OPS_URLS: Readonly<Record<string, string>>;
-};
+export type GatewaySettings = SettingsOf<typeof gatewaySettings>;
 
 /** @throws SettingsError naming what is missing or wrong */
 export function readGatewayEnvironment(environment: Record<string, string | undefined>): GatewaySettings {
-  const settings = readSettings(gatewaySettings, environment);
-  return { ...settings, OPS_URLS: Object.fromEntries(settings.OPS_URLS) };
+  return readSettings(gatewaySettings, environment);
 }

@@ -1,6 +1,5 @@
-import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
-import { fundMaker, impersonate } from './fund-makers.js';
+import { fundMaker, impersonate, openChain } from './fund-makers.js';
 import { serveConsole } from './serve-console.js';
 import { admitMaker } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
@@ -42,7 +41,7 @@ function prepareMakers(folder: string, environment: Readonly<Record<string, stri
     const stack = readStackFile(folder);
     const maker = request.params.maker.toLowerCase();
     if (stack === undefined || !/^0x[0-9a-f]{40}$/.test(maker)) return next();
-    const provider = new JsonRpcProvider(stack.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
+    const provider = openChain(stack);
     try {
       await fundMaker(await impersonate(provider, maker), stack.tokens, stack.limitOrderProtocol);
     } finally {

@@ -21,7 +21,8 @@ export type RoutedService = Route['service'];
  * The routing table that all gateways are made from: `deploy/routes.json`. The first route that fits counts.
  * @throws Error when the file is not such a table
  */
-export function readRoutes(file = join(import.meta.dirname, '..', '..', 'routes.json')): readonly Route[] {
+export function readRoutes(): readonly Route[] {
+  const file = join(import.meta.dirname, '..', '..', 'routes.json');
   return tableSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).routes;
 }
 

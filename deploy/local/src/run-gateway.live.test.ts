@@ -43,7 +43,10 @@ beforeAll(async () => {
     CONSOLE_PORT: 0,
     CONSOLE_URL: '',
     MAKERBOOK_DATA: '',
-    OPS_URLS: { ingress: url(ingress), query: gone },
+    OPS_URLS: [
+      ['ingress', url(ingress)],
+      ['query', gone],
+    ],
   };
   gateway = await runGateway(settings, readRoutes(), () => undefined);
   base = `http://127.0.0.1:${gateway.port}`;

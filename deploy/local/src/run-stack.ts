@@ -191,7 +191,7 @@ async function start(
 
 /** That of the base URL, and for the console the one behind it, where that is free. */
 async function choosePorts(asked: number): Promise<readonly [port: number, consolePort: number]> {
-  const isNextFree = asked !== 0 && (await isPortFree(asked + 1, LOOPBACK));
+  const isNextFree = asked !== 0 && asked < 65_535 && (await isPortFree(asked + 1, LOOPBACK));
   return [asked === 0 ? await findFreePort() : asked, isNextFree ? asked + 1 : await findFreePort()];
 }
 

@@ -25,7 +25,7 @@ const { values, positionals: words } = readWords(USAGE, {
 });
 /** Words and title, as Jest takes them. Sources are named, and their emitted files are run. */
 const chosen = [
-  // A file of which no test is chosen has started its parts, and Jest does not call its afterAll.
+  // With -t, a file without a matching test has started its parts, and Jest does not run its afterAll.
   ...(values.title === undefined ? [] : ['-t', values.title, '--forceExit']),
   ...(words.length === 0 ? [] : ['--', ...words.map(emittedPath)]),
 ];

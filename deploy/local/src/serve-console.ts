@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { JsonRpcProvider } from 'ethers';
 import express, { type Router } from 'express';
 import { z } from 'zod';
-import { fillFrom } from './fund-makers.js';
+import { fillFrom, openChain } from './fund-makers.js';
 import { readDecisions } from './start-services.js';
 import { readStackFile } from './write-stack-files.js';
 
@@ -31,7 +30,7 @@ export function serveConsole(folder: string, environment: Readonly<Record<string
       const stack = readStackFile(folder);
       const asked = fill.safeParse(request.body);
       if (stack === undefined || !asked.success) return next();
-      const provider = new JsonRpcProvider(stack.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
+      const provider = openChain(stack);
       try {
         const { amountIn, ...rest } = asked.data;
         const block = await fillFrom(provider, stack.orderFiller, { ...rest, amountIn: BigInt(amountIn) });
@@ -52,7 +51,7 @@ export function serveConsole(folder: string, environment: Readonly<Record<string
     const { id } = request.params;
     const stack = readStackFile(folder);
     if (stack === undefined || !/^(\d{1,15}|0x[0-9a-f]{64})$/.test(id)) return next();
-    const provider = new JsonRpcProvider(stack.rpcUrl);
+    const provider = openChain(stack);
     const isBlock = !id.startsWith('0x');
     const asked = isBlock ? [`0x${Number(id).toString(16)}`, true] : [id];
     const told = provider.send(isBlock ? 'eth_getBlockByNumber' : 'eth_getTransactionReceipt', asked);

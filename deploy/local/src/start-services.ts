@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createRoles, findFreePorts, logTail, PartError, spawnPart } from '@makerbook/parts';
 import { rights, roleOf } from '@makerbook/postgres';
-import { askReadiness } from './check-readiness.js';
+import { askReadiness, describeReadiness } from './check-readiness.js';
+import type { Environment } from './service-environment.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const run = promisify(execFile);
@@ -35,8 +36,6 @@ export type RunningService = Supervised & {
   readonly consolePort?: number;
   readonly opsPort: number;
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The compiled entry of a package's process. */
 export function entryOf(folder: string, file = 'main.js'): string {
@@ -158,18 +157,16 @@ export async function awaitReadiness(services: readonly RunningService[], signal
   const deadline = performance.now() + READY_TIMEOUT_MS;
   for (const service of services) {
     for (;;) {
-      const { isReady, checks } = await askReadiness(`http://127.0.0.1:${service.opsPort}`);
-      if (isReady || signal.aborted) break;
+      const readiness = await askReadiness(`http://127.0.0.1:${service.opsPort}`);
+      if (readiness.isReady || signal.aborted) break;
       const fallen = services.find(({ endings }) => endings() >= ENDINGS_MAX);
       if (fallen !== undefined) {
         const { logFile } = fallen.current();
         throw new PartError(fallen.name, `${fallen.name} keeps ending, see ${logFile}`, logTail({ logFile }));
       }
       if (performance.now() > deadline) {
-        const missing = Object.entries(checks).flatMap(([name, check]) =>
-          check === 'ok' ? [] : [`${name}: ${check}`],
-        );
-        const message = `${service.name} is not ready after ${READY_TIMEOUT_MS / 1000} s (${missing.join(', ')})`;
+        const missing = describeReadiness(readiness);
+        const message = `${service.name} is not ready after ${READY_TIMEOUT_MS / 1000} s (${missing})`;
         throw new PartError(service.name, message, logTail(service.current()));
       }
       await delay(READY_POLL_MS);
