@@ -172,6 +172,9 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
   const idle = '60s';
   const tcp = { connectTimeout: '1s' };
   const retry = { numRetries: 1, retryOn: { triggers: ['connect-failure'] } };
+  // More than the streams of a process of query or feed.
+  const most = 16_384;
+  const circuitBreaker = { maxConnections: most, maxPendingRequests: most, maxParallelRequests: most };
   const [, idleMsMax] = /IDLE_MS_MAX = ([\d_]+)/.exec(readText('shared/http/src/open-server.ts')) ?? [];
   expect(Number.parseInt(idle, 10) * 1000).toBeLessThan(Number(idleMsMax?.replaceAll('_', '')));
   expect(ofKind('ClientTrafficPolicy').map(({ spec }) => spec)).toEqual([
@@ -187,11 +190,13 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
       targetRefs: targets('HTTPRoute'),
       requestBuffer: { limit: size },
       timeout: { tcp, http: { requestTimeout: '30s', connectionIdleTimeout: idle } },
+      circuitBreaker,
       retry,
     },
     {
       targetRefs: targets('HTTPRoute', 'book'),
       timeout: { tcp, http: { connectionIdleTimeout: idle } },
+      circuitBreaker,
       retry,
     },
   ]);

@@ -93,8 +93,9 @@ describeOverlay('when a zone of production goes', () => {
 /** With the replicas that it has at least: its own, or those of the autoscaler that has taken them. */
 function serviceOf(deployment: Manifest, manifests: readonly Manifest[]): Part {
   const { name } = deployment.metadata;
-  const scaler = manifests.find((manifest) => nameOf(manifest) === `HorizontalPodAutoscaler ${name}`);
-  const replicas = (deployment.spec?.['replicas'] ?? scaler?.spec?.['minReplicas']) as number | undefined;
+  const specOf = (kind: string) => manifests.find((manifest) => nameOf(manifest) === `${kind} ${name}`)?.spec;
+  const scaled = specOf('HorizontalPodAutoscaler')?.['minReplicas'] ?? specOf('ScaledObject')?.['minReplicaCount'];
+  const replicas = (deployment.spec?.['replicas'] ?? scaled) as number | undefined;
   if (replicas === undefined) throw new Error(`nobody says how many replicas ${name} has`);
   const { spec } = fieldOf<{ spec: { topologySpreadConstraints: Constraint[] } }>(deployment, 'template');
   return { name, replicas, needed: 1, spread: spec.topologySpreadConstraints };

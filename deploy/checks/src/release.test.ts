@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { readText, root } from './read-manifests.js';
+import { nameOf, readText, root } from './read-manifests.js';
 import { readPods } from './read-pods.js';
 import { describeOverlays } from './testing/describe-overlays.js';
 
@@ -38,11 +38,12 @@ describeOverlays((manifests) => {
       ]);
   });
 
-  // An HPA brings a Deployment to its least number before it has read a metric; that of KEDA is only there with KEDA.
-  test('a Deployment says how many replicas it has, unless an HPA does', () => {
+  // A release must not scale back what an autoscaler has grown, nor start what a runbook has stopped.
+  test('a Deployment says how many replicas it has, unless an autoscaler does', () => {
     for (const { metadata, spec } of manifests.filter(({ kind }) => kind === 'Deployment')) {
       const { name } = metadata;
-      const isScaled = manifests.some((one) => one.kind === 'HorizontalPodAutoscaler' && one.metadata.name === name);
+      const scalers = [`HorizontalPodAutoscaler ${name}`, `ScaledObject ${name}`];
+      const isScaled = manifests.some((manifest) => scalers.includes(nameOf(manifest)));
       expect([name, spec?.['replicas'] !== undefined]).toEqual([name, !isScaled]);
     }
   });
@@ -58,7 +59,9 @@ describeOverlays((manifests) => {
   });
 
   test('Jobs come after what they need, services after the Jobs, autoscalers after the services', () => {
-    const waves: Record<string, number> = { Job: 1, Deployment: 2, HorizontalPodAutoscaler: 3, ScaledObject: 3 };
+    const scalers = { HorizontalPodAutoscaler: 3, ScaledObject: 3 };
+    // A claim whose class waits for the pod stays Pending until then.
+    const waves: Record<string, number> = { Job: 1, Deployment: 2, PersistentVolumeClaim: 2, ...scalers };
     for (const { kind, metadata } of manifests) {
       const wave = Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
       expect({ kind, wave }).toEqual({ kind, wave: waves[kind] ?? 0 });

@@ -18,6 +18,8 @@ case "$*" in
 *' get pods -l app.kubernetes.io/name=query -o name') printf 'pod/query-a\\npod/query-b\\n' ;;
 *' exec pod/query-'*' -- node -e fetch('*) echo "$4 is ready" ;;
 *' logs -l app.kubernetes.io/name=query --ignore-errors --tail=-1 --since=10m') cat lines ;;
+*' get pod -l cnpg.io/cluster=postgres,cnpg.io/instanceRole=primary -o name') echo pod/postgres-2 ;;
+*' exec pod/postgres-2 -c postgres -- psql makerbook -c '*) printf %s "\${11}" ;;
 *' wait '*) ;;
 *' get job '*) printf %s "$SUCCEEDED" ;;
 *) exit 9 ;;
@@ -95,6 +97,10 @@ describeFunction('the shell functions of the runbooks', () => {
 
   test('readyz asks each pod of a service', () => {
     expect(run('readyz query')).toMatchObject({ status: 0, stdout: 'pod/query-a is ready\npod/query-b is ready\n' });
+  });
+
+  test('sql asks the primary of Postgres', () => {
+    expect(run("sql 'select 1; select 2'")).toMatchObject({ status: 0, stdout: 'select 1; select 2' });
   });
 
   test('logs leaves out what only informs, and keeps what is no line of the logger', () => {

@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { findUnread } from './find-unread.js';
 import { type Manifest, readText } from './read-manifests.js';
 
-/** Its constructor copies what it is given, so its `validate` is called on the manifest itself. */
+/** Its constructor would copy the manifest, so `validate` is called on the manifest itself. */
 type Model = { readonly prototype: { validate(this: object): void } };
 type Schema = { [key: string]: unknown };
 

@@ -101,6 +101,23 @@ describeChart('the chart', () => {
     expect(JSON.stringify(podOf('query'))).not.toMatch(/9Gi|fast|spot|debug|"ca"/);
   });
 
+  test('what a user adds to the pods of the operator is in all of them, also where they had none of it', () => {
+    const ca = { name: 'ca', mountPath: '/ca' };
+    const operator = {
+      extraEnv: [{ name: 'LOG_LEVEL', value: 'debug' }],
+      extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
+      extraVolumeMounts: [ca],
+    };
+    const pods = readPods(render('small', { operator })).filter(({ owner }) => /^(Cron)?Job /.test(owner));
+    expect(pods.map(({ owner }) => owner)).toEqual(expect.arrayContaining(['Job migrate', 'Job topics']));
+    for (const { spec } of pods) {
+      const [container] = spec.containers;
+      expect(spec.volumes).toEqual(expect.arrayContaining(operator.extraVolumes));
+      expect(container?.volumeMounts).toEqual(expect.arrayContaining([ca]));
+      expect(container?.env).toEqual(expect.arrayContaining(operator.extraEnv));
+    }
+  });
+
   test.each([
     ['small', 'gateway', 'Deployment gateway'],
     ['production', 'redis', 'StatefulSet redis'],

@@ -104,7 +104,8 @@ function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValu
   );
   const digests = images.flatMap((image) => (image?.[3] === undefined ? [] : [[image[2], image[3]]]));
   const placement = { nodeSelector: {}, tolerations: [], affinity: {} };
-  const everywhere = (accounts: string) => ({ serviceAccount: accounts, ...placement });
+  const extra = { extraEnv: [], extraVolumes: [], extraVolumeMounts: [] };
+  const everywhere = (accounts: string) => ({ serviceAccount: accounts, ...placement, ...extra });
   const find = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
   const scaled = ['HorizontalPodAutoscaler', 'ScaledObject'].flatMap(find).map(({ metadata, spec = {} }) => {
     const { minReplicas, minReplicaCount, maxReplicas, maxReplicaCount } = spec;
@@ -121,9 +122,11 @@ function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValu
     .filter(({ owner }) => owner.startsWith('Deployment '))
     .map(({ service, spec }) => {
       const deployment = find('Deployment').find(({ metadata }) => metadata.name === service);
-      const own = { podAnnotations: {}, extraEnv: [], extraVolumes: [], extraVolumeMounts: [] };
       const { replicas = 2 } = deployment?.spec ?? {};
-      return [keyOf(service), { ...everywhere(service), replicas, resources: spec.containers[0]?.resources, ...own }];
+      return [
+        keyOf(service),
+        { ...everywhere(service), replicas, resources: spec.containers[0]?.resources, podAnnotations: {} },
+      ];
     });
   const [gateway] = find('Gateway');
   const [listener] = (gateway?.spec?.['listeners'] ?? []) as { hostname?: string }[];

@@ -80,14 +80,13 @@ function templatePod(object: Fields, manifest: Manifest, values: ChartValues, wr
   });
   for (const source of (container['envFrom'] ?? []) as { configMapRef: { name: string } }[])
     source.configMapRef.name = 'settings';
+  const withExtra = (own: unknown, value: string) =>
+    Array.isArray(own) ? [...own, writer.items(`${path}.${value}`)] : writer.optional(`${path}.${value}`);
+  container['env'] = withExtra(container['env'], 'extraEnv');
+  container['volumeMounts'] = withExtra(container['volumeMounts'], 'extraVolumeMounts');
+  Object.assign(pod, { volumes: withExtra(pod.volumes, 'extraVolumes') });
   if (manifest.kind !== 'Deployment') return;
   container['resources'] = writer.block(`${path}.resources`);
-  container['env'] = [...((container['env'] as unknown[]) ?? []), writer.items(`${path}.extraEnv`)];
-  container['volumeMounts'] = [
-    ...((container['volumeMounts'] as unknown[]) ?? []),
-    writer.items(`${path}.extraVolumeMounts`),
-  ];
-  pod.volumes = [...(pod.volumes ?? []), writer.items(`${path}.extraVolumes`) as unknown as Fields];
   // Whoever reads the settings is rolled out when they change.
   const sum = 'checksum/settings: {{ toJson .Values.settings | sha256sum }}';
   metadata['annotations'] = writer.withEntries([sum], `${path}.podAnnotations`);

@@ -6,7 +6,13 @@ const anything = z.record(z.string(), z.unknown());
 const some = z.array(anything);
 
 const placement = z.strictObject({ nodeSelector: texts, tolerations: some, affinity: anything });
-const pods = placement.extend({ serviceAccount: text });
+const pods = placement.extend({
+  serviceAccount: text,
+  /** Behind those of the chart. */
+  extraEnv: some,
+  extraVolumes: some,
+  extraVolumeMounts: some,
+});
 
 /** What a user sets of nginx or Redis. */
 const otherValues = placement.extend({ resources: anything, podAnnotations: texts });
@@ -17,10 +23,6 @@ const serviceValues = pods.extend({
   replicas: z.int().min(0),
   resources: anything,
   podAnnotations: texts,
-  /** Behind those of the chart. */
-  extraEnv: some,
-  extraVolumes: some,
-  extraVolumeMounts: some,
 });
 
 const scaled = z.strictObject({ min: z.int().min(1), max: z.int().min(1) });

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 
-/** YAML as Helm reads it: to it `on` is no word. */
+/** Helm reads YAML 1.1, in which a bare `on` is true: so it is written as 1.1, with quotes where they are needed. */
 export const writeYaml = (object: object): string =>
   stringify(object, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 

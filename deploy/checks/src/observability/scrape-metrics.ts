@@ -11,7 +11,7 @@ export type Described = ReadonlyMap<string, string>;
 /** Metrics of the SDK itself. */
 const ofRuntime = /^(nodejs|v8js)_|^target_info$/;
 
-/** Its every property is itself: what gauges are read from is never asked here, for they are given values. */
+/** A stand-in for what gauges read. It is never read, as each gauge is given a value. */
 const bottomless: object = new Proxy({}, { get: () => bottomless });
 
 /** Some are made at once, gauges when they are given what to read. */
