@@ -1,9 +1,4 @@
-export {
-  erc20Fragments,
-  limitOrderProtocolFragments,
-  multicall3Fragments,
-  wrappedNativeFragments,
-} from './chain-abi.js';
+export { limitOrderProtocolFragments } from './chain-abi.js';
 export { decodeSwapCall, isSwapCallRefusal, type SwapCallRefusal } from './decode-swap-call.js';
 export { deployArtifacts } from './deploy-artifacts.js';
 export {

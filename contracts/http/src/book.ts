@@ -266,14 +266,6 @@ export const bookFills = z
   })
   .meta({ id: 'BookFills' });
 
-/** A line of the snapshot, and the data of `entry`, `removed` and `clock`: a record of `limit-orders.book.v1`. */
-export const bookLine = z.object({
-  partition: count,
-  key: z.string().describe('The order hash, or `clock:<partition>`'),
-  headers: z.record(z.string(), z.string()).describe('Those of the message, without what is the same in all'),
-  value: z.looseObject({}).nullable().describe('The value of the message as it is; null in a tombstone'),
-});
-
 /** The last line of the snapshot. */
 export const bookSnapshotEnd = z.object({
   cursor: z.string().describe('Where the stream goes on'),
@@ -290,7 +282,6 @@ export const bookSnapshotEnd = z.object({
   ),
 });
 
-export type BookLine = z.infer<typeof bookLine>;
 export type BookSnapshotEnd = z.infer<typeof bookSnapshotEnd>;
 export type BookFill = z.infer<typeof bookFill>;
 export type BookFills = z.infer<typeof bookFills>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { erc20Fragments, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
+import { deployArtifacts, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
 import { allowance, balanceOf, cancelledOf, decodeAggregate3, filledOf, nonceOf } from './encode-calls.js';
@@ -8,9 +8,9 @@ const token = '0x5fbdb2315678afecb367f032d93f642f64180aa3';
 const maker = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const protocol = '0xe7f1725e7734ce288f8367e1bb143e90bb3f0512';
 const orderHash: Hex = `0x${'ab'.repeat(31)}0c`;
-const erc20 = new Interface(erc20Fragments);
+const erc20 = new Interface(deployArtifacts.TestToken.abi);
 const limitOrderProtocol = new Interface(limitOrderProtocolFragments);
-const multicall = new Interface(multicall3Fragments);
+const multicall = new Interface(deployArtifacts.Multicall3.abi);
 
 describe('calls encoded by hand', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
-import { deployArtifacts, erc20Fragments } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
 import { Contract, ContractFactory, Interface, Wallet } from 'ethers';
 import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
@@ -8,7 +8,7 @@ import { giveCoins } from '../kit/give-coins.js';
 import type { WholeStack } from './open-whole.js';
 
 const { abi, bytecode } = deployArtifacts.TestWallet;
-const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
+const erc20 = new Interface(deployArtifacts.TestToken.abi);
 
 /** Orders of a contract wallet from POST to their fill, and what becomes of them when the wallet changes its mind. */
 export function testWallets(whole: () => WholeStack): void {

@@ -1,8 +1,8 @@
-import { erc20Fragments } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
 import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
 
 /** The tokens of the local chain, which anybody may mint. */
-const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
+const erc20 = new Interface(deployArtifacts.TestToken.abi);
 const GAS = toBeHex(300_000);
 const MINED_MS_MAX = 30_000;
 

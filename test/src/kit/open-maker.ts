@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, type SignedOrder } from '@makerbook/client';
-import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
+import { deployArtifacts, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { Contract, type HDNodeWallet, JsonRpcProvider, toBeHex, Wallet } from 'ethers';
 import { admitMaker } from './admit-maker.js';
@@ -86,8 +86,8 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
   const client = createClient({ ...addresses, signer: wallet, timeoutMs: 60_000 });
   const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
   const erc20 = (index: number, holder: HDNodeWallet) =>
-    new Contract(tokenAt(index), [...erc20Fragments, 'function mint(address,uint256)'], holder);
-  const wrapped = (index: number) => new Contract(tokenAt(index), wrappedNativeFragments, wallet);
+    new Contract(tokenAt(index), deployArtifacts.TestToken.abi, holder);
+  const wrapped = (index: number) => new Contract(tokenAt(index), deployArtifacts.WrappedNative.abi, wallet);
   const protocol = new Contract(addresses.limitOrderProtocol, limitOrderProtocolFragments, wallet);
 
   const send = async (contract: Contract, method: string, ...args: unknown[]): Promise<Mined> => {

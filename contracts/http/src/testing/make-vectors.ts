@@ -116,7 +116,8 @@ function vectorOf<R extends object>(
 }
 
 const invalid = { code: 'invalid_signature' };
-// The maker of a request to read is who signed: one over other data is that of a stranger.
+// A GET names no maker: the service takes the address that the signature gives. Over other data that is some address
+// that is not on the whitelist.
 const strange = { code: 'maker_not_whitelisted' };
 
 /** A vector for each form of a signature over the right data. */
