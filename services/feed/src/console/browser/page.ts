@@ -110,7 +110,7 @@ async function repeat(work: () => void | Promise<void>, everyMs: number): Promis
 
 function draw(): void {
   const [named = '', argument = ''] = location.hash.slice(1).split('/');
-  const name = named in views ? named : 'pairs';
+  const name = Object.hasOwn(views, named) ? named : 'pairs';
   const unwell = listChecks(page).filter(({ isWell }) => !isWell).length;
   const link = (view: string, text: string) =>
     html`<a href="#${view}" aria-current=${view === name ? 'page' : nothing}>${text}</a>`;

@@ -9,7 +9,7 @@ const UNANSWERED_SECONDS_MAX = 15;
 
 type Checks = ConsoleState['checks'];
 
-/** How long the state has not been told, where that is too long: what was told before need not be so any more. */
+/** How many seconds /console/state was not answered; undefined while that is recent. Older checks are not shown. */
 function silenceOf({ stateAtMs }: Page): number | undefined {
   const seconds = (performance.now() - stateAtMs) / 1000;
   return seconds > UNANSWERED_SECONDS_MAX ? seconds : undefined;
