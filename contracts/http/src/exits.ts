@@ -30,7 +30,7 @@ const readers = {
 } as const;
 const may = (what: string) =>
   `The addresses that may ${what} for the maker, by the parameter \`maker\`; at most ${CANCEL_KEYS_MAX}`;
-const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}`;
+const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}, none of a maker`;
 
 /** The body of POST …/cancel-all. */
 export const cancelAllInput = z
