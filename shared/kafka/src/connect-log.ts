@@ -6,7 +6,7 @@ import { parkIn } from './consume/park-records.js';
 import type { ConnectOptions, Log } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
 import { BatchStore } from './produce/store-batches.js';
-import { Transactor } from './produce/transactions.js';
+import { Transactor, takeProducerId } from './produce/transactions.js';
 import { alterTopic, countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { LATEST, readOffsets } from './topics/read-offsets.js';
 import { readLastRecords, readRange, readRecords } from './topics/read-partition.js';
@@ -55,11 +55,13 @@ export function connectLog(options: ConnectOptions): Log {
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
     readRecords: (place, offsets) => readRecords(reading, place, offsets),
     readRange: (place, from, to) => readRange(reading, place, from, to),
-    createAppender: ({ lingerMs = 2, timeoutMs = 5_000, isCompressed = false } = {}) => {
+    createAppender: ({ lingerMs = 2, timeoutMs = 5_000, isCompressed = false, isOnce = false } = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
       const transactions = nextPublishing();
       const openTransactor = () => new Transactor(transactions, { transactionalId, timeoutMs, isCompressed });
-      const appender = new GroupCommit(new BatchStore(open(), { lingerMs }), openTransactor, timeoutMs, isCompressed);
+      const takeId = () => takeProducerId(transactions, timeoutMs);
+      const store = new BatchStore(open(), { lingerMs });
+      const appender = new GroupCommit(store, openTransactor, { timeoutMs, isCompressed }, isOnce ? takeId : undefined);
       writers.add(appender.close);
       return appender;
     },

@@ -79,6 +79,11 @@ export interface AppenderOptions extends BatchOptions {
   readonly lingerMs?: number;
   /** A call succeeds or fails within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
+  /**
+   * Batches have a producer id, so that none is stored twice where Kafka does not answer in time. For one call for a
+   * partition at a time; after one that has failed, open another appender. Default false.
+   */
+  readonly isOnce?: boolean;
 }
 
 export interface Appender {
@@ -88,7 +93,7 @@ export interface Appender {
    * places, in order, after all in-sync replicas have acknowledged. Throws RecordTooLarge where one record is beyond a
    * batch, or LogUnavailable, at once where more than 64 MiB are waiting. After an error nothing is sent any more, but
    * a request in flight may still be stored (`mayHaveBeenAppended`). Records may be stored twice where Kafka does not
-   * answer in time: readers drop repeats.
+   * answer in time, unless the appender `isOnce`: readers drop repeats.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Refuses new calls and waits for the others. */

@@ -46,7 +46,8 @@ export async function restoreLog(
     throw new Error(`${spec.name} has ${ends.length} partitions, and the archive ${to.length}: delete the topic`);
   // With its own time the broker would stamp all records with that of the restore.
   if (ends.some((end, partition) => end < (to[partition] ?? 0n))) await setTime(log, spec, 'CreateTime');
-  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true });
+  // A batch that is stored twice would move all behind it.
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true, isOnce: true });
   const restore = { log, appender, clientId, restoredAt: new Date(nowMs).toISOString() };
   const partitions = ends.map((end, partition) => new PartitionRestore(restore, { topic: spec.name, partition }, end));
   for await (const part of readParts(archive)) {

@@ -1,9 +1,30 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { RecordTooLarge } from '../failures.js';
-import { makeTopic, openTestLog, readAll, recordOf } from '../testing/open-test-log.js';
+import { testParts } from '@makerbook/parts';
+import type { Broker } from '../cluster/broker.js';
+import { Cluster } from '../cluster/cluster.js';
+import { LogUnavailable, RecordTooLarge } from '../failures.js';
+import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
+import { GroupCommit } from './group-commit.js';
+import { BatchStore } from './store-batches.js';
+import { Transactor, takeProducerId } from './transactions.js';
 
 const log = openTestLog();
 afterAll(() => log.close());
+
+/** The answer to the next request to a leader is lost, after the broker has done what it asks. */
+class LosingCluster extends Cluster {
+  loses = false;
+  override async leaderOf(...place: Parameters<Cluster['leaderOf']>): Promise<Broker> {
+    const leader = await super.leaderOf(...place);
+    const call = async (...request: Parameters<Broker['call']>) => {
+      const answer = await leader.call(...request);
+      if (!this.loses) return answer;
+      this.loses = false;
+      throw new LogUnavailable('the answer is lost', { mayHaveBeenAppended: true });
+    };
+    return { call } as unknown as Broker;
+  }
+}
 
 describe('appending', () => {
   test('answers with the offsets, and a reader sees the records in the order of the calls', async () => {
@@ -33,6 +54,24 @@ describe('appending', () => {
     expect(appended.map(({ offset }) => offset)).toEqual(keys.map((key) => BigInt(key)));
     const [seen = []] = await readAll(log, topic);
     expect(seen.map((value) => value.trimStart())).toEqual(keys);
+  });
+
+  test('stores a batch whose answer is lost once where it has a producer id, and twice where it has none', async () => {
+    const topic = await makeTopic(log, 1);
+    const cluster = new LosingCluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const openTransactor = () =>
+      new Transactor(cluster, { transactionalId: topic, ownPartitions: [], timeoutMs: 60_000 });
+    const open = (takeProducer?: () => ReturnType<typeof takeProducerId>) =>
+      new GroupCommit(new BatchStore(cluster), openTransactor, { timeoutMs: 60_000 }, takeProducer);
+    const [plain, once] = [open(), open(() => takeProducerId(cluster, 60_000))];
+    cluster.loses = true;
+    await plain.append([recordOf(topic, 0, 'a')]);
+    for (const key of ['b', 'c', 'd']) {
+      cluster.loses = key !== 'c';
+      expect(await once.append([recordOf(topic, 0, key)])).toMatchObject([{ partition: 0 }]);
+    }
+    cluster.close();
+    expect(await readAll(log, topic)).toEqual([['a', 'a', 'b', 'c', 'd']]);
   });
 
   test('what the broker itself finds too large is refused alone, and the calls beside it are stored', async () => {

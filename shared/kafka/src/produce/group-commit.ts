@@ -1,9 +1,9 @@
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, LogRecord } from '../log.js';
-import { BATCH_BYTES_MAX, bytesOf } from './encode-batch.js';
-import type { BatchStore } from './store-batches.js';
-import type { Transactor } from './transactions.js';
+import { BATCH_BYTES_MAX, bytesOf, type ProducerId, type RecordBatch } from './encode-batch.js';
+import { type BatchStore, placeOf } from './store-batches.js';
+import { SEQUENCE_MODULUS, type Transactor } from './transactions.js';
 
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -11,21 +11,34 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024;
  * Group commit. The records of one call for one partition lie in one batch, which they may share with other calls. A
  * call for several partitions, or of more records than a batch holds, is a transaction.
  *
- * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches have
- * no producer id: one that is sent again after an unknown outcome may be stored twice.
+ * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches
+ * without a producer id may be stored twice, where one is sent again after an unknown outcome.
  */
 export class GroupCommit implements Appender {
   readonly #store: BatchStore;
   readonly #openTransactor: () => Transactor;
   readonly #timeoutMs: number;
   readonly #isCompressed: boolean;
+  readonly #takeProducer: (() => Promise<ProducerId>) | undefined;
+  #producer: Promise<ProducerId> | undefined;
+  /** By partition, that of the next record. */
+  readonly #sequences = new Map<string, number>();
   readonly #calls = new Set<Promise<unknown>>();
   #transactor: Transactor;
   #waitingBytes = 0;
   #isClosed = false;
 
-  /** @param openTransactor takes an id that nobody else has, each time the same */
-  constructor(store: BatchStore, openTransactor: () => Transactor, timeoutMs: number, isCompressed = false) {
+  /**
+   * @param openTransactor takes an id that nobody else has, each time the same
+   * @param takeProducer takes the id for batches; undefined: they have none
+   */
+  constructor(
+    store: BatchStore,
+    openTransactor: () => Transactor,
+    { timeoutMs, isCompressed = false }: { readonly timeoutMs: number; readonly isCompressed?: boolean },
+    takeProducer?: () => Promise<ProducerId>,
+  ) {
+    this.#takeProducer = takeProducer;
     this.#store = store;
     this.#openTransactor = openTransactor;
     this.#timeoutMs = timeoutMs;
@@ -58,9 +71,9 @@ export class GroupCommit implements Appender {
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
-    const batch = { topic, partition, records, bytes, isCompressed: this.#isCompressed };
-    const call = this.#store.store(batch, deadlineIn(this.#timeoutMs));
     this.#waitingBytes += bytes;
+    const batch = { topic, partition, records, bytes, isCompressed: this.#isCompressed };
+    const call = this.#storeBatch(batch);
     this.#calls.add(call);
     try {
       const { offset, timeMs } = await call;
@@ -69,6 +82,17 @@ export class GroupCommit implements Appender {
       this.#waitingBytes -= bytes;
       this.#calls.delete(call);
     }
+  }
+
+  async #storeBatch(batch: RecordBatch): ReturnType<BatchStore['store']> {
+    const deadline = deadlineIn(this.#timeoutMs);
+    if (this.#takeProducer === undefined) return this.#store.store(batch, deadline);
+    this.#producer ??= this.#takeProducer();
+    const { id, epoch } = await this.#producer;
+    const place = placeOf(batch);
+    const sequence = this.#sequences.get(place) ?? 0;
+    this.#sequences.set(place, (sequence + batch.records.length) % SEQUENCE_MODULUS);
+    return this.#store.store({ ...batch, producer: { id, epoch, sequence } }, deadline);
   }
 
   async #appendTransaction(records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {

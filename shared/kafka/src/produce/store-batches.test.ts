@@ -85,7 +85,7 @@ function openAppender() {
   };
   const broker = { call };
   const store = new BatchStore({ leaderOf: async () => broker } as unknown as Cluster);
-  return { requests, store, appender: new GroupCommit(store, noTransactor, 60_000) };
+  return { requests, store, appender: new GroupCommit(store, noTransactor, { timeoutMs: 60_000 }) };
 }
 const noTransactor = () => ({}) as Transactor;
 
@@ -142,7 +142,7 @@ test.each([
 test('64 MiB wait for Kafka and no more, and what has failed makes room again', async () => {
   const noLeader = () => Promise.reject(new LogUnavailable('no leader', { mayHaveBeenAppended: false }));
   const cluster = { leaderOf: noLeader, forgetLayout: () => undefined } as unknown as Cluster;
-  const appender = new GroupCommit(new BatchStore(cluster), noTransactor, 300);
+  const appender = new GroupCommit(new BatchStore(cluster), noTransactor, { timeoutMs: 300 });
   const record = { topic: 't', partition: 0, key: '', value: Buffer.alloc(800_000), headers: {} };
   const countRefused = async () => {
     const calls = await Promise.allSettled(Array.from({ length: 90 }, () => appender.append([record])));

@@ -103,7 +103,7 @@ describe('publishing', () => {
     const cluster = openCluster(Cluster);
     const timeoutMs = 60_000;
     const openTransactor = () => new Transactor(cluster, { transactionalId: topic, timeoutMs });
-    const appender = new GroupCommit(new BatchStore(cluster), openTransactor, timeoutMs);
+    const appender = new GroupCommit(new BatchStore(cluster), openTransactor, { timeoutMs });
     const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
     await appender.append(both('first'));
     // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.

@@ -15,7 +15,8 @@ const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 const HELD_MS_MAX = 24 * 3_600_000;
 /** The last epoch of a producer id. Nothing is published under it: the producer id that follows would not fence it. */
 const EPOCH_MAX = 32_766;
-const SEQUENCE_MODULUS = 2 ** 31;
+/** Sequences of a producer in a partition begin anew behind it. */
+export const SEQUENCE_MODULUS = 2 ** 31;
 
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish.
@@ -297,4 +298,12 @@ export class Transactor implements FencedPublisher {
     const options = { mayHaveBeenAppended: this.#isCommitting, cause: error };
     return new LogUnavailable(`publishing as ${transactionalId} failed: ${message}`, options);
   }
+}
+
+/** An id of a producer without transactions: a broker stores each batch of it once. @throws LogUnavailable */
+export async function takeProducerId(cluster: Cluster, timeoutMs: number): Promise<ProducerId> {
+  const deadline = deadlineIn(timeoutMs);
+  const attempt = async () => (await cluster.anyBroker(deadline)).call(initProducerIdV4.api, deadline, null, timeoutMs);
+  const { producerId: id, producerEpoch: epoch } = await retryUntil(deadline, attempt, isTransient);
+  return { id, epoch };
 }
