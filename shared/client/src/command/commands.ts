@@ -25,7 +25,7 @@ import {
 /** The service that a command asks. */
 export interface Service {
   readonly client: MakerbookClient;
-  readonly info: Info;
+  readonly readInfo: () => Promise<Info>;
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
   /** Whether the client has the maker's key. */
@@ -58,7 +58,7 @@ export const commands: Readonly<Record<string, Command>> = {
   info: {
     usage: ['info', 'prints contracts, signing domains and limits of the service'],
     key: 'unused',
-    read: () => async (service) => service.info,
+    read: () => (service) => service.readInfo(),
   },
   list: {
     usage: [
@@ -247,7 +247,9 @@ export const commands: Readonly<Record<string, Command>> = {
       const seed = readWhole('--seed', values.seed ?? '1', SEED);
       const port = readWhole('--port', values.port ?? '8090', PORT);
       const seconds = readSeconds('--for', values.for ?? '10m', 24);
-      return (service) => runNetwork({ ...service, seed, port, seconds });
+      return async function* (service) {
+        yield* runNetwork({ ...service, info: await service.readInfo(), seed, port, seconds });
+      };
     },
   },
 };

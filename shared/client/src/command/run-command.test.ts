@@ -328,6 +328,25 @@ describe('a fault is one line of JSON', () => {
     expect(await run('list', { handle })).toMatchObject({ exitCode: 1, complaint: { mayHaveHappened: false } });
   });
 
+  test('of nothing where the environment names the domain: it works while nobody answers `info`', async () => {
+    const { fetch, asked } = fakeService(() => NOW_MS, handleAll);
+    const run = (domain: string) =>
+      runCommand(['cancel-all'], {
+        environment: { MAKER_KEY: KEY, MAKERBOOK_URL: 'http://x', MAKERBOOK_DOMAIN: domain },
+        print: () => undefined,
+        complain: () => undefined,
+        version: '',
+        fetch: async (input, init) => (String(input).endsWith(paths.info) ? refuse('unavailable') : fetch(input, init)),
+      });
+    expect(await run(`8217:Test:${CONTRACT}`)).toBe(0);
+    expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      `OPTIONS ${paths.limitOrders}`,
+      `POST ${paths.cancelAll}`,
+    ]);
+    for (const wrong of ['Test', `8217:${CONTRACT}`, `x:Test:${CONTRACT}`, '8217:Test:0x12'])
+      expect(await run(wrong)).toBe(2);
+  });
+
   test('with exit code 2 where the URL leads to something else', async () => {
     const complaints: string[] = [];
     const exitCode = await runCommand(['list'], {

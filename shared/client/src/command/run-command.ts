@@ -7,6 +7,7 @@ import { callService, readObject } from '../call-service.js';
 import { createClient } from '../create-client.js';
 import { MakerbookError } from '../errors.js';
 import { retry } from '../retry-calls.js';
+import type { DomainOptions } from '../sign-requests.js';
 import { type Command, commands, type Service } from './commands.js';
 import { PlacingFailed } from './name-order.js';
 import { type OptionName, shown, splitWords, type Words, WrongWords } from './read-words.js';
@@ -18,10 +19,11 @@ ${Object.values(commands)
   --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
   --version
 
-MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). Amounts are in the token's
-smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like 2030-12-31T23:59:59Z.
-Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2, the words are wrong,
-and nothing was sent; 3, no answer tells whether it was done.`;
+MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). With MAKERBOOK_DOMAIN, such
+as 8217:Makerbook:0x… (chain, name and contract, as info has them), commands work while nobody answers info. Amounts are in the
+token's smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like
+2030-12-31T23:59:59Z. Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2,
+the words are wrong, and nothing was sent; 3, no answer tells whether it was done.`;
 
 const TIMEOUT_MS = 10_000;
 
@@ -82,17 +84,32 @@ function readConnection(environment: Terminal['environment'], maker: string | un
   const hasKey = key !== undefined && need !== 'unused';
   const signer = hasKey ? readPrivateKey('MAKER_KEY', key) : new VoidSigner(ZERO_ADDRESS);
   const named = maker === undefined ? {} : { maker: readAddress('--maker', maker) };
+  const given = environment['MAKERBOOK_DOMAIN'];
+  const known = given ? parseDomain(given) : undefined;
   return async (fetch: typeof globalThis.fetch): Promise<Service> => {
     const calling = { baseUrl, timeoutMs: TIMEOUT_MS, fetch };
-    const info = await retry(async () =>
-      readObject<Info>(await callService({ method: 'GET', path: paths.info }, calling)),
-    );
-    if (info.domains?.order === undefined) throw new WrongWords('MAKERBOOK_URL leads to something else than Makerbook');
-    const { chainId, verifyingContract: limitOrderProtocol } = info.domains.order;
-    const domain = { serviceName: info.serviceName, chainId, limitOrderProtocol };
+    let info: Promise<Info> | undefined;
+    const readInfo = () => {
+      info ??= retry(async () => readObject<Info>(await callService({ method: 'GET', path: paths.info }, calling)));
+      return info;
+    };
+    const domain = known ?? domainOf(await readInfo());
     const client = createClient({ baseUrl, fetch, signer, ...domain, ...named, retry: {} });
-    return { info, client, baseUrl, fetch, hasKey };
+    return { readInfo, client, baseUrl, fetch, hasKey };
   };
+}
+
+function parseDomain(text: string): DomainOptions {
+  const [, chainId, serviceName, contract] = /^(\d{1,15}):(.+):(0x[0-9a-fA-F]{40})$/.exec(text) ?? [];
+  if (chainId === undefined || serviceName === undefined || contract === undefined)
+    throw new WrongWords('MAKERBOOK_DOMAIN must be <chain id>:<service name>:<contract>, such as 8217:Makerbook:0x…');
+  return { chainId: Number(chainId), serviceName, limitOrderProtocol: contract };
+}
+
+function domainOf({ domains, serviceName }: Info): DomainOptions {
+  if (domains?.order === undefined) throw new WrongWords('MAKERBOOK_URL leads to something else than Makerbook');
+  const { chainId, verifyingContract: limitOrderProtocol } = domains.order;
+  return { serviceName, chainId, limitOrderProtocol };
 }
 
 /** What a fault says on standard error. */
