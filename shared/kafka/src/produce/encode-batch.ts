@@ -19,6 +19,9 @@ export interface RecordBatch extends TopicPartition {
   readonly isCompressed?: boolean;
 }
 
+/** The sequences of a producer in a partition begin anew behind it. */
+export const SEQUENCE_MODULUS = 2 ** 31;
+
 /** Bound on a record batch; a topic's max.message.bytes is above it. */
 export const BATCH_BYTES_MAX = 900_000;
 /** Attributes and six varints. */

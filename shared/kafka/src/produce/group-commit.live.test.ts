@@ -6,7 +6,8 @@ import { LogUnavailable, RecordTooLarge } from '../failures.js';
 import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
 import { GroupCommit } from './group-commit.js';
 import { BatchStore } from './store-batches.js';
-import { Transactor, takeProducerId } from './transactions.js';
+import { takeProducerId } from './take-producer-id.js';
+import { Transactor } from './transactions.js';
 
 const log = openTestLog();
 afterAll(() => log.close());

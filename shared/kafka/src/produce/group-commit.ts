@@ -1,9 +1,9 @@
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, LogRecord } from '../log.js';
-import { BATCH_BYTES_MAX, bytesOf, type ProducerId, type RecordBatch } from './encode-batch.js';
+import { BATCH_BYTES_MAX, bytesOf, type ProducerId, type RecordBatch, SEQUENCE_MODULUS } from './encode-batch.js';
 import { type BatchStore, placeOf } from './store-batches.js';
-import { SEQUENCE_MODULUS, type Transactor } from './transactions.js';
+import type { Transactor } from './transactions.js';
 
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 

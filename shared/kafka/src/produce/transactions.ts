@@ -5,7 +5,7 @@ import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
-import { cut, type ProducerId } from './encode-batch.js';
+import { cut, type ProducerId, SEQUENCE_MODULUS } from './encode-batch.js';
 import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
@@ -15,8 +15,6 @@ const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 const HELD_MS_MAX = 24 * 3_600_000;
 /** The last epoch of a producer id. Nothing is published under it: the producer id that follows would not fence it. */
 const EPOCH_MAX = 32_766;
-/** Sequences of a producer in a partition begin anew behind it. */
-export const SEQUENCE_MODULUS = 2 ** 31;
 
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish.
@@ -298,12 +296,4 @@ export class Transactor implements FencedPublisher {
     const options = { mayHaveBeenAppended: this.#isCommitting, cause: error };
     return new LogUnavailable(`publishing as ${transactionalId} failed: ${message}`, options);
   }
-}
-
-/** An id of a producer without transactions: a broker stores each batch of it once. @throws LogUnavailable */
-export async function takeProducerId(cluster: Cluster, timeoutMs: number): Promise<ProducerId> {
-  const deadline = deadlineIn(timeoutMs);
-  const attempt = async () => (await cluster.anyBroker(deadline)).call(initProducerIdV4.api, deadline, null, timeoutMs);
-  const { producerId: id, producerEpoch: epoch } = await retryUntil(deadline, attempt, isTransient);
-  return { id, epoch };
 }
