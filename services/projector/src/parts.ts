@@ -9,7 +9,7 @@ export interface ProjectorParts {
   readonly settings: FoldSettings;
   readonly topics: TopicNames;
   readonly store: ProjectionStore;
-  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readLastRecords' | 'createFencedPublisher'>;
+  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readRecords' | 'readLastRecords' | 'createFencedPublisher'>;
   readonly meters: Partial<ProjectorMeters>;
   /** Resolves after the time, or once the signal is aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;

@@ -8,7 +8,7 @@ import { createTestProjector, type ProjectionStore, startOfRows } from '@makerbo
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
 
 export interface FoldFeedOptions {
-  readonly log: Pick<Log, 'endOffsets' | 'readRange'>;
+  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readRecords'>;
   readonly topicPrefix: string;
   readonly routingGraceSeconds: number;
 }

@@ -167,6 +167,17 @@ describe('another log', () => {
     await expect(refused).rejects.toThrow(/already speak of offset 1: the feeds belong to another log/);
   });
 
+  test('that has lost its end and grown again is refused: its fact happened at another time than the feeds say', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0), observed(maker, [0]));
+    given.publishForeign({ ce_id: '0:1:7', ce_time: new Date(7).toISOString() });
+    const refused = given.taken();
+    await expect(refused).rejects.toThrow(FatalError);
+    await expect(refused).rejects.toThrow(
+      /at offset 1 of partition 0, the fact of which .* speak: it has lost its end/,
+    );
+  });
+
   test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {
     const given = new GivenPartition();
     for (const headers of [{}, { ce_id: 'nobody knows' }, { ce_id: '9:999:1' }]) given.publishForeign(headers);

@@ -23,14 +23,13 @@ export function readFact(record: StoredRecord, partitions: number): LoggedFact {
   if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable);
   const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
   if (misplaced !== undefined) throw new PoisonRecord(misplaced);
-  const time = Date.parse(record.headers['ce_time'] ?? '');
-  return {
-    fact,
-    offset: record.offset,
-    timeMs: Number.isNaN(time) ? record.timestampMs : time,
-    isTooLate: isTooLate(record),
-    record,
-  };
+  return { fact, offset: record.offset, timeMs: timeOf(record), isTooLate: isTooLate(record), record };
+}
+
+/** When the fact of a record happened, in milliseconds since 1970. */
+export function timeOf({ headers, timestampMs }: StoredRecord): number {
+  const time = Date.parse(headers['ce_time'] ?? '');
+  return Number.isNaN(time) ? timestampMs : time;
 }
 
 /** Reads the records that can be read. */

@@ -3,6 +3,7 @@ import type { Projection } from '@makerbook/postgres';
 import { RowCommitter } from '../commit/commit-rows.js';
 import { type FeedEnd, factOfMessage, makerOfMessage } from '../fold/describe-feeds.js';
 import { PartitionState } from '../fold/partition-state.js';
+import { timeOf } from '../fold/read-facts.js';
 import type { ProjectorParts } from '../parts.js';
 
 /** A partition that this process owns. */
@@ -13,6 +14,11 @@ export interface TakenPartition {
   readonly publisher: FencedPublisher;
   /** When the server was started that had the rows. */
   readonly serverStartedAt: bigint;
+}
+
+/** The last message on the feeds, and when its fact happened. */
+interface ToldFact extends FeedEnd {
+  readonly timeMs: number;
 }
 
 /** What the projector publishes: the messages of one fact together, in whichever of these they are. */
@@ -46,6 +52,7 @@ export async function takePartition(
     // now.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
+    if (published !== undefined) await assertSameFact(partition, published, parts);
     const rules = { partition, topics, routingGraceSeconds: settings.ROUTING_GRACE_SECONDS, published };
     const state = new PartitionState(taken, rules, settings.HELD_ORDERS_PER_PARTITION_MAX, noteQuarantined);
     return { state, publisher, committer: new RowCommitter(state, projection, parts), serverStartedAt };
@@ -59,16 +66,32 @@ export async function takePartition(
  * The last message on the feeds; undefined where there is none. Messages are published in the order of their facts and
  * numbers, so all before it are published too.
  */
-async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): Promise<FeedEnd | undefined> {
+async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): Promise<ToldFact | undefined> {
   const records = await Promise.all(feedsOf(topics).map((topic) => log.readLastRecords(topic, partition)));
   return records
     .flat()
     .flatMap((record) => {
       const fact = factOfMessage(record);
-      return fact === undefined ? [] : { ...fact, maker: makerOfMessage(record) };
+      return fact === undefined ? [] : { ...fact, maker: makerOfMessage(record), timeMs: timeOf(record) };
     })
     .sort((a, b) => Number(a.offset - b.offset) || a.index - b.index)
     .at(-1);
+}
+
+/** A message has the time of its fact. A log that has lost its end may have grown beyond it again, by other facts. */
+async function assertSameFact(
+  partition: number,
+  { offset, timeMs }: ToldFact,
+  { log, topics }: ProjectorParts,
+): Promise<void> {
+  const place = { topic: topics.makerEvents, partition };
+  const record = (await log.readRecords(place, [offset])).get(offset);
+  if (record !== undefined && timeOf(record) === timeMs) return;
+  const told = `the fact of which ${feedsOf(topics).join(' or ')} speak`;
+  throw new FatalError(
+    `${place.topic} does not have, at offset ${offset} of partition ${partition}, ${told}: it has lost its end, or the ` +
+      'feeds belong to another log. Stop all services, and restore the log',
+  );
 }
 
 /** A log that ends before what was folded of it is another one. */

@@ -9,7 +9,7 @@ export const testPartitions = 4;
 export interface TestProjectorParts
   extends Pick<ProjectorParts, 'store' | 'topics'>,
     Partial<Pick<ProjectorParts, 'meters' | 'wait'>> {
-  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readLastRecords'>;
+  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readRecords' | 'readLastRecords'>;
   readonly createFencedPublisher: Log['createFencedPublisher'];
   readonly prefix?: string;
   readonly partitions?: number;
