@@ -142,6 +142,21 @@ describe('facts beyond a restored log', () => {
     expect(restored.draft.exits).toMatchObject({ cancelAt: FAR, switchKey: null, cancelKeys: [] });
   });
 
+  test('keep a switch of the maker that is no newer than that of a key which was revoked since', () => {
+    const [key] = keys as [Hex];
+    const keysSet = (named: Hex[], issuedAtMs: number): MakerEvent => {
+      return { type: 'CancelKeysSet', maker, keys: named, issuedAtMs, cause };
+    };
+    const switchSet = (cancelAt: number, by?: Hex): MakerEvent => {
+      return { type: 'SwitchSet', maker, cancelAt, issuedAtMs: 1, ...(by && { key: by }), cause };
+    };
+    const before = [keysSet([key], 1), switchSet(0, key)];
+    const kept = snapshotOf(foldOf([...before, keysSet([], 2), switchSet(FAR)]).draft);
+    const restored = foldOf(before);
+    foldFacts(restored, factsBeyond(kept, snapshotOf(restored.draft), true, cause));
+    expect(restored.draft.exits).toMatchObject({ cancelAt: FAR, switchIssuedAtMs: 1, switchKey: null });
+  });
+
   test('take no decision back that the rows are too old for', () => {
     const kept: Maker = { ...unknownMaker(maker), admission: 'SUSPENDED', limits: { openOrdersMax: 1 } };
     const restored: Maker = { ...unknownMaker(maker), admission: 'ADMITTED' };

@@ -38,10 +38,12 @@ function exitsBeyond({ maker, exits: kept }: Maker, { exits: restored }: Maker, 
   const hasNewKeys = keysIssuedAtMs > restored.keysIssuedAtMs;
   if (hasNewKeys)
     facts.push({ type: 'CancelKeysSet', maker, keys: [...keys], ...readKeys, issuedAtMs: keysIssuedAtMs, cause });
-  // The time of one whose key was revoked counts no more.
-  const isRevoked = hasNewKeys && switchIssuedAtMs === 0 && cancelAt !== restored.cancelAt;
-  if (switchIssuedAtMs > restored.switchIssuedAtMs || isRevoked) {
-    const issuedAtMs = Math.max(switchIssuedAtMs, restored.switchIssuedAtMs + 1);
+  // The time of one whose key is revoked counts no more, in the rows and in the log, which gets the new keys.
+  const isRevoked = hasNewKeys && restored.switchKey !== null && !keys.includes(restored.switchKey);
+  const beforeMs = isRevoked ? 0 : restored.switchIssuedAtMs;
+  const isOther = hasNewKeys && switchIssuedAtMs === 0 && cancelAt !== restored.cancelAt;
+  if (switchIssuedAtMs > beforeMs || isOther) {
+    const issuedAtMs = Math.max(switchIssuedAtMs, beforeMs + 1);
     facts.push({ type: 'SwitchSet', maker, cancelAt, issuedAtMs, ...(switchKey && { key: switchKey }), cause });
   }
   const before = new Map(restored.caps.map(({ token, issuedAtMs }) => [token, issuedAtMs]));
