@@ -58,7 +58,7 @@ async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-  const [{ orderHash, status }] = await run(`post --making ${tokens[0]?.address}:7 --taking ${tokens[1]?.address}:9`);
+  const [{ orderHash, status }] = await run(`place --making ${tokens[0]?.address}:7 --taking ${tokens[1]?.address}:9`);
   expect(status).toBe('VALIDATING');
   expect(await run('list')).toContainEqual(expect.objectContaining({ orderHash }));
   const unknown = `0x${'7e'.repeat(32)}`;
@@ -79,7 +79,7 @@ async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise
   expect(await run('info')).toMatchObject([{ contracts: expect.anything() }]);
   expect(await run(`order ${orderHash}`)).toMatchObject([{ orderHash, status: 'CANCELLED' }]);
   await expect(run('lsit')).rejects.toThrow('unknown command `lsit`');
-  await expect(run('post --making 7')).rejects.toThrow('--making must be TOKEN:AMOUNT');
+  await expect(run('place --making 7')).rejects.toThrow('--making must be TOKEN:AMOUNT');
   await expect(run('cancel --all')).rejects.toThrow("Unknown option '--all'");
 }
 
