@@ -8,7 +8,8 @@ registry=${1:?the registry, with the folder of the images} version=${2:?the vers
 file=${3:-deploy/k8s/overlays/production}/kustomization.yaml
 inspect='docker buildx imagetools inspect --format {{.Manifest.Digest}}'
 new=$(mktemp)
-trap 'rm -f "$new" "$new.images"' EXIT
+trap 'rm -f "$new"' EXIT
+pinned=
 cp "$file" "$new"
 for service in $(sed -n 's#^  - { name: makerbook/\([a-z-]*\),.*#\1#p' "$file"); do
   digest=$(${INSPECT:-$inspect} "${PREFIX:-}$registry/$service:$version")
@@ -16,7 +17,8 @@ for service in $(sed -n 's#^  - { name: makerbook/\([a-z-]*\),.*#\1#p' "$file");
   line="  - { name: makerbook/$service, newName: $registry/$service, digest: \"$digest\" } # $version"
   sed "s~^  - { name: makerbook/$service,.*~$line~" "$new" >"$new.next"
   mv "$new.next" "$new"
-  echo "$registry/$service@$digest" >>"$new.images"
+  pinned="$pinned$registry/$service@$digest
+"
 done
 cp "$new" "$file"
-cat "$new.images"
+printf %s "$pinned"
