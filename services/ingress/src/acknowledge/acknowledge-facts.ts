@@ -43,7 +43,7 @@ interface Waited {
   readonly unseenBy: readonly string[];
 }
 
-/** Of the places for requests, those in which requests may wait. */
+/** The share of the places for requests in which requests may wait. */
 const WAITING_SHARE = 0.25;
 
 const notWaited: Waited = { waited: undefined, unseenBy: [] };

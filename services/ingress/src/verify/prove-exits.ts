@@ -45,7 +45,9 @@ export async function proveSigner(
 export function refuseKeys({ makers }: Pick<Parts, 'makers'>, fact: Exit['fact']): Refusal | undefined {
   const keys = fact.type === 'CancelKeysSet' ? fact.keys : [];
   const at = keys.findIndex((key) => makers.admissionOf(key) !== 'UNKNOWN');
-  return at < 0 ? undefined : refuseFields([{ path: ['keys', at], message: 'is a maker: name an address of its own' }]);
+  return at < 0
+    ? undefined
+    : refuseFields([{ path: ['keys', at], message: 'is a maker, and no maker can be a cancel key' }]);
 }
 
 /** An account without code is no token. While no node answers, a cap is taken all the same: it may save funds. */
