@@ -34,7 +34,7 @@ export async function askAllReadiness(opsUrls: readonly (readonly string[])[]): 
   };
 }
 
-/** What is not ready, in one line. */
+/** Tells in one line what is not ready. */
 export function describeReadiness({ isReady, checks }: ServiceReadiness): string {
   const missing = Object.entries(checks).flatMap(([name, check]) => (check === 'ok' ? [] : [`${name}: ${check}`]));
   if (missing.length === 0) return isReady ? 'ok' : 'not ready';

@@ -70,7 +70,7 @@ interface ReadParts {
   readonly randomSalt: () => Uint8Array;
 }
 
-/** Of a page of the history. */
+/** Bounds the entries of a page of the history. */
 const ENTRIES = { unit: 'entries', min: 1, max: 100 };
 
 /** The signed part of a query. Each try is a request of its own: a salt is good for one. */

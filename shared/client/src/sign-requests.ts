@@ -39,7 +39,7 @@ export interface TypedData {
 
 export type Structs = Readonly<Record<string, TypedField[]>>;
 
-/** What a GET signs. `orderHash`: of the one order that it is about. */
+/** The message that a GET signs. `orderHash` is there if it is about one order. */
 export interface ReadMessage {
   readonly issuedAt: bigint;
   readonly orderHash?: Hex;

@@ -68,7 +68,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
       keepAlive: true,
     }).on('error', (error) => options.onConnectionLost?.(error));
   let pool = openPool();
-  /** Where a machine is lost, all its connections are silent: each would cost a statement its whole time. */
+  /** Opens a new pool after a server fell silent: each of its connections would cost a statement its whole time. */
   const use = async <T>(work: (used: pg.Pool) => Promise<T>): Promise<T> => {
     const used = pool;
     try {
@@ -81,6 +81,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
       throw error;
     }
   };
+  const ask = () => use((used) => check(used, connectTimeoutMs));
   const time = timeOperations('postgresql');
   let isAway = false;
   const unobserve = observePool('postgresql', options.applicationName ?? 'postgresql', () => {
@@ -90,10 +91,10 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   return {
     query: (text, values, name) => time(() => use((used) => run(used, text, values, name))),
     transaction: (work) => time(() => use((used) => inTransaction(used, work))),
-    check: () => use((used) => check(used, connectTimeoutMs)),
+    check: ask,
     isThere: async () => {
       try {
-        await use((used) => check(used, connectTimeoutMs));
+        await ask();
         isAway = false;
       } catch (error) {
         if (!(error instanceof PostgresUnavailable)) throw error;
@@ -109,7 +110,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   };
 }
 
-/** Whether the time of `pg` has ended a statement, and not that of the server. */
+/** Tells whether `pg` gave the statement up, and not the server. */
 const isSilent = (error: unknown): boolean =>
   error instanceof PostgresUnavailable && error.cause instanceof Error && error.cause.message === 'Query read timeout';
 

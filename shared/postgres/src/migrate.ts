@@ -68,7 +68,7 @@ async function migrateOnce(
     await client.connect();
     await client.query('begin');
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lock]);
-    // Whoever asks for a table after a step that waits for it waits too: so it does not wait long.
+    // Do not wait long for a table: everybody who asks for it later waits behind this step.
     await client.query(`set local lock_timeout = '${LOCK_MS_MAX}ms'`);
     await client.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
     await client.query(

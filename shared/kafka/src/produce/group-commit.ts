@@ -21,7 +21,7 @@ export class GroupCommit implements Appender {
   readonly #isCompressed: boolean;
   readonly #takeProducer: (() => Promise<ProducerId>) | undefined;
   #producer: Promise<ProducerId> | undefined;
-  /** By partition, that of the next record. */
+  /** The sequence of the next record, by partition. */
   readonly #sequences = new Map<string, number>();
   readonly #calls = new Set<Promise<unknown>>();
   #transactor: Transactor;
